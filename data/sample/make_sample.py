@@ -1,0 +1,52 @@
+"""Makes papers.jsonl and reviews.jsonl, in the import format, from the sources beside this file.
+
+    python data/sample/make_sample.py
+
+The papers and reviews are synthetic: invented for this project, about no real paper.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+WRITER = "sample-author"
+SECTIONS = ("summary", "strengths", "weaknesses", "questions")
+
+
+def paper(source: Path) -> dict[str, Any]:
+    """Id, title, abstract and body (without references and appendix) of one source."""
+    text = source.read_text(encoding="utf-8")
+    title, abstract, body = re.fullmatch(r"# (.+?)\n+## Abstract\n+(.+?)\n+(## 1 .+)", text.strip(), re.S).groups()
+    return {"paper_id": source.stem, "title": title.strip(), "abstract": abstract.strip(),
+            "text": re.split(r"\n## References\b", body)[0].strip()}
+
+
+def reviews(source: Path) -> list[dict[str, Any]]:
+    """The reviews of one source, sections joined under their names."""
+    return [
+        {"paper_id": source.name.split(".")[0], "review_id": review["id"], "candidate": "human",
+         "review": "\n\n".join(f"{name.capitalize()}:\n{review[name].strip()}" for name in SECTIONS),
+         "judgments": "\n".join(review["judgments"]), "writer": WRITER, "rating": review["rating"]}
+        for review in tomllib.loads(source.read_text(encoding="utf-8"))["review"]
+    ]
+
+
+def made() -> dict[str, str]:
+    """File name → content, for both files."""
+    sources = HERE / "sources"
+    rows = {
+        "papers.jsonl": [paper(source) for source in sorted(sources.glob("*.md"))],
+        "reviews.jsonl": [row for source in sorted(sources.glob("*.reviews.toml")) for row in reviews(source)],
+    }
+    return {name: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in table) for name, table in rows.items()}
+
+
+if __name__ == "__main__":
+    for name, content in made().items():
+        (HERE / name).write_text(content, encoding="utf-8")
+        print(f"{name}: {content.count(chr(10))} rows")

@@ -1,0 +1,312 @@
+"""The command ``gre-bench``. Heavy imports live inside the command that needs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows import screen
+from tasks import settings as configuration
+from tasks.errors import GreBenchError, LMError, LockedError, PromptError, SettingsError, SourceError
+from tasks.store import Store, find_editions
+
+DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
+EXIT_CODES = (
+    "Exit codes: 0 done · 1 fault (a broken evaluation LM, a damaged store, a bug) · 2 bad input (one line says what "
+    "and what to do) · 3 incomplete (pairs are still missing or the edition is busy: run it again) · 130 stopped by "
+    "hand. Whatever the code, what was done is kept."
+)
+DEMO = configuration.checkout() / "deployments" / "demo.toml"
+
+app = typer.Typer(
+    help="GRE-bench: how well do language models review research papers? Candidates' reviews are scored by the "
+         "information they give about human reviews (GEM, in nats); no gold standard is needed.",
+    epilog=EXIT_CODES, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False,
+)
+imports = typer.Typer(help="Bring in papers, reviews or judgments that you already have.", no_args_is_help=True)
+app.add_typer(imports, name="import")
+
+StateOption = Annotated[Path, typer.Option("--state", envvar="GRE_BENCH_STATE", help="Folder that keeps everything a run makes.")]
+EditionOption = Annotated[str | None, typer.Option("--edition", "-e", help="Edition, such as ICLR-2025 (or ICLR-2025-pilot for a second sample).")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another process writes the edition.")]
+
+
+@app.command(epilog=EXIT_CODES)
+def refresh(
+    settings: Annotated[Path | None, typer.Option("--settings", "-s", help="TOML file of settings; see deployments/.")] = None,
+    edition: EditionOption = None,
+    override: Annotated[list[str] | None, typer.Option("--set", help="One setting, group.key=value; repeatable.")] = None,
+    candidate: Annotated[list[str] | None, typer.Option("--candidate", "-c", help="Add just this candidate; repeatable.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N papers (a pilot).")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and how long it takes; change nothing.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try finally failed pairs again.")] = False,
+    engine: Annotated[bool, typer.Option("--prefect/--no-prefect", help="Run under the Prefect engine, or as plain functions.")] = True,
+    wait: WaitOption = 0.0,
+    state: StateOption = Path("state"),
+    as_json: JsonOption = False,
+) -> None:
+    """Bring an edition up to date: import, sample, plan, score what is missing, publish the board.
+
+    Without --settings: the settings of the edition's last refresh, or the sample edition if no edition is named.
+    A run that was stopped is continued by the same command.
+    """
+    chosen = _settings(settings, edition, override, state)
+    if dry_run:
+        _prefect_environment(state)
+        from flows.dry_run import estimate
+
+        found = estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
+        return _print_json(found) if as_json else _show_estimate(found)
+    summary = _run(chosen, state, candidate, limit, retry_failed, wait, engine, as_json)
+    if as_json:
+        _print_json(summary)
+    else:
+        _show_summary(summary, state)
+    raise typer.Exit({"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}[summary["outcome"]])
+
+
+@imports.command("papers", epilog=EXIT_CODES)
+def import_papers(
+    file: Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper_id and optional title, abstract, text, row.")],
+    edition: Annotated[str, typer.Option("--edition", "-e", help="Edition to add them to, such as ICLR-2025.")],
+    rows: Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")] = None,
+    wait: WaitOption = 0.0,
+    state: StateOption = Path("state"),
+    as_json: JsonOption = False,
+) -> None:
+    """Add papers to an edition. Rows are checked one by one; a report says which were refused and why."""
+    _import("papers", file, edition, state, wait, as_json, rows=rows)
+
+
+@imports.command("reviews", epilog=EXIT_CODES)
+def import_reviews(
+    file: Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper_id, and review and/or judgments.")],
+    edition: Annotated[str, typer.Option("--edition", "-e", help="Edition to add them to, such as ICLR-2025.")],
+    writer: Annotated[str | None, typer.Option("--writer", help="Who wrote the judgments, where the file does not say.")] = None,
+    rows: Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")] = None,
+    make_papers: Annotated[bool, typer.Option("--make-papers", help="Make a bare paper for each paper id not yet known.")] = False,
+    wait: WaitOption = 0.0,
+    state: StateOption = Path("state"),
+    as_json: JsonOption = False,
+) -> None:
+    """Add reviews, by humans (candidate "human") or by any candidate, with or without judgments.
+
+    Columns: paper_id; review_id (or slot, for human reviews); candidate; review; judgments (text or list of lines);
+    writer; slot; rating; row. Rows are checked one by one; a report says which were refused and why.
+    """
+    _import("reviews", file, edition, state, wait, as_json, rows=rows, writer=writer, make_papers=make_papers)
+
+
+@app.command(epilog=EXIT_CODES)
+def leaderboard(
+    edition: Annotated[str | None, typer.Argument(help="Edition, such as ICLR-2025; the only one there is, if not given.")] = None,
+    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Only this metric; repeatable.")] = None,
+    state: StateOption = Path("state"),
+    as_json: JsonOption = False,
+) -> None:
+    """Show an edition's board: mean scores with intervals, differences to the human baseline. Never waits for a run."""
+    store = Store(state, _edition(edition, state))
+    signatures = [row for row in store.read("current_signatures") if not metric or row["metric"] in metric]
+    ids = [row["signature_id"] for row in signatures]
+    if not ids:
+        raise SettingsError(f"edition {store.key} has no scores{' of ' + ', '.join(metric) if metric else ''} yet; "
+                            f"run: gre-bench refresh --edition {store.key}")
+    rows, separations = store.read("leaderboard", signature_ids=ids), store.read("separation", signature_ids=ids)
+    if as_json:
+        return _print_json({"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations})
+    screen.show_leaderboard(store.key, rows, signatures, separations)
+
+
+@app.command(epilog=EXIT_CODES)
+def status(
+    edition: Annotated[str | None, typer.Argument(help="Edition, such as ICLR-2025; all of them, if not given.")] = None,
+    state: StateOption = Path("state"),
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is done, running and missing in each edition. Never waits for a run."""
+    found = []
+    for key in [edition] if edition else find_editions(state):
+        store = Store(state, key)
+        if not store.exists:
+            raise _unknown(key, state)
+        current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
+        if current["state"] == "running" and not store.is_being_written():
+            current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
+        found.append(current)
+    if as_json:
+        return _print_json(found)
+    if not found:
+        screen.out.print(f"no editions in {state}; try: gre-bench refresh")
+    for current in found:
+        _show_status(current)
+
+
+def main() -> None:
+    """Runs the command; an expected failure is one line on standard error and an exit code."""
+    try:
+        app()
+    except GreBenchError as error:
+        screen.err.print(f"[red]error:[/red] {screen.escape(str(error))}", soft_wrap=True, highlight=False)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        screen.err.print("stopped; what was done is kept, the same command goes on from there")
+        sys.exit(STOPPED)
+
+
+def exit_code(error: GreBenchError) -> int:
+    """2 for what the user must mend, 3 for a busy edition, 1 for the rest."""
+    if isinstance(error, LockedError):
+        return INCOMPLETE
+    return BAD_INPUT if isinstance(error, SettingsError | SourceError | PromptError | LMError) else FAULT
+
+
+def _settings(
+    file: Path | None, edition: str | None, overrides: list[str] | None, state: Path
+) -> configuration.Settings:
+    overrides = list(overrides or [])
+    if edition is not None:
+        overrides += [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
+    if file is None and edition is not None:
+        store = Store(state, edition)
+        last = store.read("last_settings") if store.read_file.is_file() else []
+        if last:
+            return configuration.load_over(json.loads(last[0]["settings"]), tuple(overrides))
+        return configuration.load(None, tuple(overrides))
+    return configuration.load(file or DEMO, tuple(overrides))
+
+
+def _run(
+    chosen: configuration.Settings, state: Path, candidate: list[str] | None, limit: int | None, retry_failed: bool,
+    wait: float, engine: bool, quiet: bool,
+) -> dict[str, Any]:
+    _prefect_environment(state)
+    store = Store(state, chosen.edition.edition)
+    with _progress_bar(store, quiet):
+        from flows.annual_refresh import Job, annual_refresh, refresh
+        from tasks import steps
+
+        if engine:
+            return annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait)
+        job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
+        return refresh(job, steps.undecorated())
+
+
+def _prefect_environment(state: Path) -> None:
+    """Prefect keeps its files under *state* and stays quiet, unless the environment says otherwise."""
+    (state.resolve() / "prefect").mkdir(parents=True, exist_ok=True)
+    for name, value in {
+        "PREFECT_HOME": str(state.resolve() / "prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": "CRITICAL", "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    }.items():
+        os.environ.setdefault(name, value)
+
+
+@contextmanager
+def _progress_bar(store: Store, quiet: bool) -> Iterator[None]:
+    """Draws the run's own status while it works; nothing where nobody looks."""
+    if quiet or not screen.err.is_terminal:
+        yield
+        return
+    from flows.bar import drawn
+
+    with drawn(store):
+        yield
+
+
+def _import(kind: str, file: Path, edition: str, state: Path, wait: float, as_json: bool, **options: Any) -> None:
+    _prefect_environment(state)
+    from flows import intake
+    from flows.annual_refresh import recorded
+
+    chosen = configuration.load_over({}, tuple(
+        f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()))
+    rows = intake.row_range(options.pop("rows"))
+    store = Store(state, edition)
+    with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen) as progress:
+        work = intake.import_papers if kind == "papers" else intake.import_reviews
+        report = work(store, progress.status["run_id"], file, rows=rows, **options)
+        progress.end("done")
+    if as_json:
+        _print_json(report)
+    else:
+        _show_import(report, edition)
+    raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
+
+
+def _edition(edition: str | None, state: Path) -> str:
+    if edition is not None:
+        return edition
+    known = find_editions(state)
+    if len(known) != 1:
+        raise SettingsError(f"name an edition: {', '.join(known)}" if known
+                            else f"no editions in {state}; try: gre-bench refresh")
+    return known[0]
+
+
+def _unknown(edition: str, state: Path) -> SettingsError:
+    return SettingsError(f"no edition {edition} in {state}; known: {', '.join(find_editions(state)) or 'none yet'}")
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, default=str, allow_nan=False))
+
+
+def _show_import(report: dict[str, Any], edition: str) -> None:
+    kinds = ("papers", "reviews", "judgments")
+    screen.out.print(f"{Path(report['file']).name} → {edition}: "
+                     + ", ".join(f"{report[kind]} {kind}" for kind in kinds if report[kind] or kind == report["kind"])
+                     + f" added, {report['unchanged']} known already, {report['refused']} refused")
+    if report["ignored_columns"]:
+        screen.out.print(f"columns not read: {', '.join(report['ignored_columns'])}", markup=False)
+    for refusal in report["refusals"][:10]:
+        screen.err.print(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", markup=False, soft_wrap=True)
+    if report["refused"]:
+        screen.err.print(f"all refused rows: {report['refusals_file']}", markup=False, soft_wrap=True)
+
+
+def _show_summary(summary: dict[str, Any], state: Path) -> None:
+    key = summary["edition"]
+    board = Store(state, key)
+    ids = [row["signature_id"] for row in summary["metrics"]]
+    signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
+    screen.show_leaderboard(key, board.read("leaderboard", signature_ids=ids), signatures,
+                            board.read("separation", signature_ids=ids))
+    screen.show_reasons(summary["reasons"])
+    for note in summary["notes"]:
+        screen.out.print(f"note: {note}", markup=False)
+    screen.out.print(f"{summary['outcome']}: {summary['scored_now']} pairs scored now, {summary['papers']} of "
+                     f"{summary['sampled']} papers. {summary['message']}", markup=False, soft_wrap=True)
+    screen.out.print(f"results: {board.read_file} (DuckDB), {board.status_file}", markup=False, soft_wrap=True)
+
+
+def _show_estimate(found: dict[str, Any]) -> None:
+    screen.out.print(f"{found['edition']}: a dry run, nothing was changed. {found['papers']} of {found['sampled']} papers")
+    screen.show_counts(found["metrics"])
+    screen.show_reasons([row for row in found["reasons"] if row["state"] != "missing"])
+    screen.out.print(f"{found['due']} pairs to score, about {screen.duration(found['seconds'])} "
+                     f"({found['basis']})", markup=False)
+
+
+def _show_status(current: dict[str, Any]) -> None:
+    line = f"[bold]{screen.escape(current['edition'])}[/bold]: {current['state']}"
+    if current["state"] == "running":
+        line += (f", {current['stage']}, {current['done']} of {current['due']} pairs, "
+                 f"{screen.duration(current['remaining_s'])} remaining (process {current['pid']})")
+    if current["message"]:
+        line += f". {screen.escape(current['message'])}"
+    screen.out.print(line, soft_wrap=True)
+    if current["metrics"]:
+        screen.show_counts(current["metrics"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Files of papers and reviews into an edition's store; a report says what was refused and why."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tasks.corpus.tables import Imported, papers_from, reviews_from
+from tasks.errors import SourceError
+from tasks.judgments import count
+from tasks.records import Judgments, Paper, Review
+from tasks.settings import SourceSettings
+from tasks.store import Row, Store, now
+
+
+def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> Row:
+    """Adds the papers of *path*; the report."""
+    known = {paper.paper_id: paper for paper in known_papers(store)}
+    return _keep(store, run_id, path, "papers", papers_from(path, known, rows))
+
+
+def import_reviews(
+    store: Store, run_id: str, path: Path, writer: str | None = None, rows: range | None = None,
+    make_papers: bool = False,
+) -> Row:
+    """Adds the reviews and judgments of *path*; the report."""
+    known = {review.review_id: review for review in known_reviews(store)}
+    judged = {(row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments")}
+    papers = [paper.paper_id for paper in known_papers(store)]
+    taken = reviews_from(path, known, judged, papers, writer=writer, rows=rows, make_papers=make_papers)
+    return _keep(store, run_id, path, "reviews", taken)
+
+
+def import_sources(store: Store, run_id: str, sources: SourceSettings) -> list[Row]:
+    """Imports what the settings name, papers first; `SourceError` if a row is refused."""
+    rows = row_range(sources.rows)
+    reports = []
+    if sources.papers:
+        reports.append(import_papers(store, run_id, sources.papers))
+    if sources.reviews:
+        reports.append(import_reviews(store, run_id, sources.reviews, sources.writer, rows, sources.papers_from_reviews))
+    for report in reports:
+        if report["refused"]:
+            first = report["refusals"][0]
+            raise SourceError(f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
+                              f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}")
+    return reports
+
+
+def row_range(text: str | None) -> range | None:
+    """``0:300`` as a range."""
+    if text is None:
+        return None
+    first, _, end = text.partition(":")
+    return range(int(first), int(end))
+
+
+def known_papers(store: Store) -> list[Paper]:
+    """All papers of the edition's venue-year, sampled or not."""
+    return [Paper(**row) for row in store.rows("papers")]
+
+
+def known_reviews(store: Store) -> list[Review]:
+    """All reviews that are known, human and of candidates."""
+    return [Review(**row) for row in store.rows("reviews")]
+
+
+def _keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> Row:
+    report: dict[str, Any] = {
+        "file": str(path.resolve()), "kind": kind, "papers": len(taken.papers), "reviews": len(taken.reviews),
+        "judgments": len(taken.judgments), "unchanged": taken.unchanged, "refused": len(taken.refusals),
+        "refusals": [asdict(refusal) for refusal in taken.refusals], "ignored_columns": list(taken.ignored_columns),
+        "refusals_file": _write_refusals(store, run_id, path, taken),
+    }
+    entry = {
+        "run_id": run_id, "file": report["file"], "sha256": _sha256(path), "kind": kind,
+        "added": len(taken.papers) if kind == "papers" else len(taken.reviews), "unchanged": taken.unchanged,
+        "refused": len(taken.refusals), "happened_at": now(),
+    }
+    store.write(
+        ("add_papers", taken.papers), ("add_reviews", taken.reviews),
+        ("add_judgments", [_judged(item) for item in taken.judgments]), ("add_import", entry),
+    )
+    return report
+
+
+def _judged(judgments: Judgments) -> Row:
+    lines, strays = count(judgments.text)
+    return asdict(judgments) | {"lines": lines, "strays": strays}
+
+
+def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> str | None:
+    if not taken.refusals:
+        return None
+    report = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.write_text("".join(json.dumps(asdict(item), ensure_ascii=True) + "\n" for item in taken.refusals))
+    return str(report)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

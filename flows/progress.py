@@ -1,0 +1,56 @@
+"""What a run says of itself while it works: ``status.json``, and from it the remaining time."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tasks.store import Row, Store, now
+
+STATES = ("planned", "scored", "failed", "excluded", "missing")
+
+
+class Progress:
+    """Counts pairs and keeps the edition's ``status.json`` true; readers draw their bars from that file."""
+
+    def __init__(self, store: Store, run_id: str, command: str):
+        self.store = store
+        self.status: Row = {
+            "edition": store.key, "run_id": run_id, "command": command, "state": "running", "stage": "starting",
+            "pid": os.getpid(), "host": socket.gethostname(), "started_at": now().isoformat(), "metrics": [],
+            "due": 0, "done": 0, "pairs_per_s": None, "remaining_s": None, "message": "",
+        }
+        self._began = time.monotonic()
+        self._save()
+
+    def stage(self, name: str, metrics: Sequence[Row] = ()) -> None:
+        """The stage that begins now, with the pairs by state where they are known."""
+        if metrics:
+            self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
+        self.status["stage"] = name
+        self._save()
+
+    def expect(self, due: int) -> None:
+        """How many pairs are to be scored by this run."""
+        self.status["due"] = due
+        self._began = time.monotonic()
+        self._save()
+
+    def advance(self, pairs: int) -> None:
+        """*pairs* more are committed."""
+        self.status["done"] += pairs
+        rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
+        self.status["pairs_per_s"] = round(rate, 3)
+        self.status["remaining_s"] = round((self.status["due"] - self.status["done"]) / rate, 1) if rate else None
+        self._save()
+
+    def end(self, state: str, message: str = "", metrics: Sequence[Row] = (), **more: Any) -> None:
+        """The run is over: done, incomplete or fault."""
+        self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
+        self.stage("ended", metrics)
+
+    def _save(self) -> None:
+        self.store.save_status(self.status | {"updated_at": now().isoformat()})

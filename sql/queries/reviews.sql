@@ -1,0 +1,4 @@
+-- one row per known review
+select review_id, paper_id, candidate, text, slot, rating
+from reviews
+order by review_id;

@@ -1,0 +1,9 @@
+-- one row per candidate
+create table if not exists candidates (
+    candidate_id varchar primary key,
+    kind         varchar not null check (kind in ('human', 'model', 'control')),
+    model        varchar,
+    prompt       varchar,
+    guideline    varchar,
+    change       varchar
+);

@@ -1,0 +1,10 @@
+-- one row per run: when, with which settings, how it ended
+create table if not exists runs (
+    run_id       varchar primary key,
+    command      varchar not null,
+    started_at   timestamptz not null,
+    ended_at     timestamptz,
+    outcome      varchar,                -- done | incomplete | fault; null while it runs or if it was killed
+    settings     json not null,
+    code_version varchar not null
+);

@@ -1,0 +1,92 @@
+-- one row per signature and candidate: mean score in nats, its 90% intervals, its difference to the human baseline
+-- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
+create or replace view leaderboard as
+with means as (
+    select
+        signature_id,
+        candidate_id,
+        count(*) as planned,
+        count(*) filter (state = 'scored') as scored,
+        count(*) filter (state = 'failed') as failed,
+        count(*) filter (state = 'excluded') as excluded,
+        count(*) filter (state = 'missing') as missing,
+        count(distinct paper_id) filter (state = 'scored') as papers,
+        avg(value) as mean,
+        stddev_samp(value) as sd
+    from pairs
+    group by all
+),
+papers_of as (
+    select signature_id, candidate_id, paper_id, avg(value) as mean, sum(value) as total, count(*) as pairs
+    from pairs
+    where state = 'scored'
+    group by all
+),
+clusters as (
+    select
+        p.signature_id,
+        p.candidate_id,
+        case when count(*) > 1
+            then sqrt(count(*) / (count(*) - 1) * sum((p.total - p.pairs * m.mean) ** 2)) / sum(p.pairs)
+        end as se
+    from papers_of p
+    join means m using (signature_id, candidate_id)
+    group by all
+),
+differences as (
+    select
+        c.signature_id,
+        c.candidate_id,
+        count(*) as papers,
+        avg(c.mean - h.mean) as mean,
+        stddev_samp(c.mean - h.mean) / sqrt(count(*)) as se
+    from papers_of c
+    join papers_of h on h.signature_id = c.signature_id and h.paper_id = c.paper_id and h.candidate_id = 'human'
+    where c.candidate_id <> 'human'
+    group by all
+),
+judged as (
+    select
+        m.*,
+        c.kind,
+        c.kind <> 'control' and m.planned > m.excluded
+            and coalesce(m.scored / nullif(m.planned - m.excluded, 0), 0) >= 0.98 as ranked
+    from means m
+    join candidates c using (candidate_id)
+)
+select
+    s.metric,
+    case when j.ranked
+        then rank() over (partition by j.signature_id, j.ranked order by j.mean desc)
+    end as rank,
+    j.candidate_id as candidate,
+    j.kind,
+    j.mean,
+    j.mean - t.q90 * k.se as low,
+    j.mean + t.q90 * k.se as high,
+    j.mean - 1.6448536269514722 * j.sd / sqrt(j.scored) as flat_low,
+    j.mean + 1.6448536269514722 * j.sd / sqrt(j.scored) as flat_high,
+    d.mean as difference,
+    d.mean - u.q90 * d.se as difference_low,
+    d.mean + u.q90 * d.se as difference_high,
+    student_p(d.mean / nullif(d.se, 0), d.papers - 1) as difference_p,
+    d.papers as difference_papers,
+    j.planned,
+    j.scored,
+    j.failed,
+    j.excluded,
+    j.missing,
+    j.papers,
+    case
+        when j.ranked then null
+        when j.kind = 'control' then 'control'
+        when j.planned = j.excluded then 'every pair is excluded'
+        else format('only {} of {} pairs scored', j.scored, j.planned - j.excluded)
+    end as unranked,
+    j.signature_id
+from judged j
+join signatures s using (signature_id)
+left join clusters k using (signature_id, candidate_id)
+left join differences d using (signature_id, candidate_id)
+left join student_t t on t.df = least(j.papers - 1, 1000)
+left join student_t u on u.df = least(d.papers - 1, 1000);

@@ -1,0 +1,289 @@
+"""Papers and reviews from files that users already have, validated row by row.
+
+A row is taken, known already (the same id with the same content), or refused with its reason; a file as a whole
+is refused only when nothing in it can be read. Columns are documented in README ("Bring your own reviews").
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasks.controls import CONTROLS
+from tasks.errors import SourceError
+from tasks.records import HUMAN, Judgments, Paper, Review
+
+PAPER_COLUMNS = {"paper_id": True, "title": False, "abstract": False, "text": False, "row": False}
+REVIEW_COLUMNS = {
+    "paper_id": True, "review_id": False, "candidate": False, "review": False, "judgments": False, "writer": False,
+    "slot": False, "rating": False, "row": False,
+}
+"""Column name → whether every row needs it."""
+
+RESERVED = tuple(CONTROLS)
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}")
+
+Row = dict[str, Any]
+
+
+class _RefusedError(Exception):
+    """A row that is not taken, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that was not taken: its place in the file (from 1), what it is, and why."""
+
+    place: int
+    item: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Imported:
+    """What a file gave: new records, how many rows were known already, and what was refused."""
+
+    papers: list[Paper] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    judgments: list[Judgments] = field(default_factory=list)
+    unchanged: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
+    ignored_columns: tuple[str, ...] = ()
+
+
+def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
+    """Papers of *path* that are not among the *known* ones; *rows* keeps those with ``row`` in the range."""
+    taken = Imported()
+    seen = dict(known)
+    for place, row in _rows(path, PAPER_COLUMNS, rows, taken):
+        try:
+            paper = _paper(row)
+            if paper.paper_id not in seen:
+                seen[paper.paper_id] = paper
+                taken.papers.append(paper)
+            elif seen[paper.paper_id] == paper:
+                taken.unchanged += 1
+            else:
+                raise _RefusedError("this paper id is already there with other content")
+        except _RefusedError as reason:
+            taken.refusals.append(Refusal(place, f"paper {_shown(row.get('paper_id'))}", str(reason)))
+    return taken
+
+
+def reviews_from(
+    path: Path,
+    known: Mapping[str, Review],
+    known_judgments: Mapping[tuple[str, str], str],
+    papers: Iterable[str],
+    *,
+    writer: str | None = None,
+    rows: range | None = None,
+    make_papers: bool = False,
+) -> Imported:
+    """Reviews and judgments of *path* that are not yet *known*.
+
+    *writer* names the writer of judgments where a row does not. A review of a paper that is not among *papers*
+    is refused, unless *make_papers* makes a bare paper of its id.
+    """
+    taken = Imported()
+    shelf = _Shelf(known, known_judgments, papers)
+    for place, row in _rows(path, REVIEW_COLUMNS, rows, taken):
+        try:
+            review, judgments = _review(row, writer)
+            shelf.check(review, make_papers)
+            shelf.put(taken, review, judgments, _integer(row, "row"))
+        except _RefusedError as reason:
+            item = row.get("review_id") or row.get("paper_id")
+            taken.refusals.append(Refusal(place, f"review {_shown(item)}", str(reason)))
+    return taken
+
+
+class _Shelf:
+    """What is there already, so that a row can be told new, known or in conflict."""
+
+    def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
+        self.reviews = dict(reviews)
+        self.judgments = dict(judgments)
+        self.papers = set(papers)
+        self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
+
+    def check(self, review: Review, make_papers: bool) -> None:
+        if review.paper_id not in self.papers and not make_papers:
+            raise _RefusedError(f"paper {review.paper_id} is not known; import it first")
+        old = self.reviews.get(review.review_id)
+        if old is not None and old != review:
+            raise _RefusedError(f"review id {review.review_id} is already there with other content")
+        holder = self.places.get(_place(review), review.review_id)
+        if _place(review) and holder != review.review_id:
+            raise _RefusedError(f"{' '.join(str(part) for part in _place(review)[1:])} already has review {holder} "
+                                f"of paper {review.paper_id}")
+
+    def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> None:
+        changed = False
+        if judgments is not None:
+            old = self.judgments.get((judgments.review_id, judgments.writer))
+            if old is not None and old != judgments.text:
+                raise _RefusedError(f"judgments of {judgments.writer} for this review are already there, and differ")
+            if old is None:
+                self.judgments[judgments.review_id, judgments.writer] = judgments.text
+                taken.judgments.append(judgments)
+                changed = True
+        if review.paper_id not in self.papers:
+            self.papers.add(review.paper_id)
+            taken.papers.append(Paper(review.paper_id, source_row=source_row))
+        if review.review_id not in self.reviews:
+            self.reviews[review.review_id] = review
+            self.places[_place(review)] = review.review_id
+            taken.reviews.append(review)
+            changed = True
+        taken.unchanged += not changed
+
+
+def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
+    """The one place a review can take: a model's only review of a paper, a human's numbered slot."""
+    if review.candidate != HUMAN:
+        return (review.paper_id, "candidate", review.candidate)
+    return () if review.slot is None else (review.paper_id, "slot", review.slot)
+
+
+def _paper(row: Row) -> Paper:
+    return Paper(
+        _name(row, "paper_id"), _text(row, "title") or "", _text(row, "abstract"), _text(row, "text"),
+        _integer(row, "row"),
+    )
+
+
+def _review(row: Row, writer: str | None) -> tuple[Review, Judgments | None]:
+    paper_id = _name(row, "paper_id")
+    candidate = _name(row, "candidate") if row.get("candidate") not in (None, "") else HUMAN
+    if candidate in RESERVED:
+        raise _RefusedError(f"candidate name {candidate} belongs to a built-in control")
+    slot = _integer(row, "slot")
+    text = _text(row, "review")
+    judgments = _text({"judgments": _joined(row.get("judgments"))}, "judgments")
+    if text is None and judgments is None:
+        raise _RefusedError("empty review: neither review nor judgments has any text")
+    if row.get("review_id") not in (None, ""):
+        review_id = _name(row, "review_id")
+    elif candidate != HUMAN:
+        review_id = f"{paper_id}:{candidate}"
+    elif slot is not None:
+        review_id = f"{paper_id}:{slot}"
+    else:
+        raise _RefusedError("a human review needs a review_id or a slot")
+    review = Review(review_id, paper_id, candidate, text, slot, _number(row, "rating"))
+    if judgments is None:
+        return review, None
+    named = _text(row, "writer") or writer
+    if named is None:
+        raise _RefusedError("its judgments have no writer: add a writer column, or name one with --writer")
+    return review, Judgments(review_id, named, judgments)
+
+
+def _rows(path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported) -> Iterator[tuple[int, Row]]:
+    if not path.is_file():
+        raise SourceError(f"no file {path}")
+    if path.suffix == ".parquet":
+        rows = enumerate(_parquet(path), start=1)
+    elif path.suffix in (".jsonl", ".ndjson"):
+        rows = iter(_json_lines(path, taken))
+    else:
+        raise SourceError(f"{path.name}: expected a .jsonl or .parquet file")
+    table = list(rows)
+    found = set().union(*(row.keys() for _, row in table)) if table else set()
+    lacking = [name for name, needed in columns.items() if needed and name not in found]
+    if lacking and (table or not taken.refusals):
+        raise SourceError(f"{path.name}: column {', '.join(lacking)} is missing; columns read: {', '.join(columns)}; "
+                          f"columns there: {', '.join(sorted(found)) or 'none'}")
+    if keep is not None and "row" not in found:
+        raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were asked for, but there is no column row")
+    taken.ignored_columns = tuple(sorted(found - columns.keys()))
+    for place, row in table:
+        if keep is None or row.get("row") in keep:
+            yield place, row
+
+
+def _parquet(path: Path) -> list[Row]:
+    import pandas
+
+    try:
+        table = pandas.read_parquet(path, dtype_backend="pyarrow")
+    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
+        raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
+    return table.astype(object).where(table.notna(), None).to_dict("records")
+
+
+def _json_lines(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
+    with path.open("rb") as lines:
+        for place, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                taken.refusals.append(Refusal(place, f"line {place}", f"not JSON: {error}"))
+                continue
+            if isinstance(row, dict):
+                yield place, row
+            else:
+                taken.refusals.append(Refusal(place, f"line {place}", "not a JSON object"))
+
+
+def _name(row: Row, key: str) -> str:
+    value = row.get(key)
+    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(value, str) or not value.strip():
+        raise _RefusedError(f"{key} is missing")
+    if not NAME.fullmatch(value):
+        raise _RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 100 characters)")
+    return value
+
+
+def _text(row: Row, key: str) -> str | None:
+    """The text of a column; None where it is missing, null or blank."""
+    value = row.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _RefusedError(f"{key} is not text")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _RefusedError(f"{key} is not valid Unicode") from None
+    return value if value.strip() else None
+
+
+def _joined(value: Any) -> Any:
+    """A list of judgments as one text, one a line; anything else unchanged."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    return value
+
+
+def _number(row: Row, key: str) -> float | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _RefusedError(f"{key} is not a number")
+    return float(value)
+
+
+def _integer(row: Row, key: str) -> int | None:
+    value = _number(row, key)
+    if value is None:
+        return None
+    if value != int(value):
+        raise _RefusedError(f"{key} is not a whole number")
+    return int(value)
+
+
+def _shown(value: Any) -> str:
+    return "?" if value in (None, "") else repr(value)[:60].strip("'\"")

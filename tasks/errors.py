@@ -1,0 +1,63 @@
+"""Everything that can go wrong and is not a bug.
+
+    GreBenchError
+    ├── SettingsError     a setting, option or edition that cannot be used as asked
+    ├── SourceError       a file or record from outside that cannot be read
+    ├── PromptError       a prompt file or the values put into it
+    ├── ReplyError        an LM's reply that cannot be used
+    ├── SpanError         a reply's log-probability that cannot be trusted
+    ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
+    └── StoreError        an edition's store: locked, of another version, damaged
+        └── LockedError   another process is writing it
+
+Each carries one line that names the item and says what to do next. Whatever is not in this tree
+is a bug and is left to fly.
+"""
+
+from __future__ import annotations
+
+
+class GreBenchError(Exception):
+    """Base of all expected failures; ``str(error)`` is one line a user can act on."""
+
+
+class SettingsError(GreBenchError):
+    """A setting, option or edition that cannot be used as asked."""
+
+
+class SourceError(GreBenchError):
+    """A file or record from outside that cannot be read."""
+
+
+class PromptError(GreBenchError):
+    """A prompt file, or the values put into it."""
+
+
+class ReplyError(GreBenchError):
+    """An LM's reply that cannot be used."""
+
+
+class SpanError(GreBenchError):
+    """A log-probability that cannot be trusted; returned in the place of the span it concerns.
+
+    ``code`` is the reason stored with the pair; ``final`` says that trying again cannot help;
+    ``broken`` that the evaluation LM itself misbehaves, which a run reports as a fault.
+    """
+
+    def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):
+        super().__init__(message)
+        self.code = code
+        self.final = final
+        self.broken = broken
+
+
+class LMError(GreBenchError):
+    """An evaluation LM or endpoint that cannot be opened or reached."""
+
+
+class StoreError(GreBenchError):
+    """An edition's store that cannot be used: of another version, damaged, read-only."""
+
+
+class LockedError(StoreError):
+    """Another process is writing this edition."""

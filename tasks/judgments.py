@@ -1,0 +1,22 @@
+"""Judgments: a review as lines that each open with one of four phrases (Xu et al. 2025, C.1)."""
+
+from __future__ import annotations
+
+OPENINGS = ("The reviewer appreciates", "The reviewer criticizes", "The reviewer questions", "The reviewer suggests")
+
+
+def count(text: str) -> tuple[int, int]:
+    """How many lines of *text* open as judgments do, and how many other lines are not blank."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    judgments = sum(is_judgment(line) for line in lines)
+    return judgments, len(lines) - judgments
+
+
+def is_judgment(line: str) -> bool:
+    """Whether *line* starts with one of the four openings, blanks before it aside."""
+    return line.lstrip().startswith(OPENINGS)
+
+
+def strict(text: str) -> str:
+    """Only the judgment lines of *text*, stripped, one newline between them."""
+    return "\n".join(line.strip() for line in text.splitlines() if is_judgment(line))

@@ -1,0 +1,1 @@
+"""Evaluation LMs: `protocol` says what one is, `catalog` opens one by name."""

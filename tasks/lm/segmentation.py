@@ -1,0 +1,137 @@
+"""A text as words, the gaps between them and their capitals: an exact bijection, and its probabilities.
+
+Every text is one sequence of tokens, and every valid sequence is one text. A token is a maximal run of
+letters, digits and underscores (a word), a newline, any other visible character (a mark), or the end.
+Before each token stands its gap, a run of white space without newlines; only between two words must it
+not be empty. Of the capitals only A-Z are taken off. So a distribution over folded tokens times the
+probabilities given here is a distribution over all texts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+END, NEWLINE = "", "\n"
+_TOKEN = re.compile(r"\w+|\n|[^\w\s]")
+_NOT_LETTERS = bytes(code for code in range(256) if not 97 <= code <= 122)
+_LINE, _WORD, _MARK, _END = range(4)
+_LETTER = re.compile(r"[A-Za-z]")
+_LOG_HALF = float(np.log(0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """How many characters there are of each kind; A-Z counted with a-z, the newline not counted."""
+
+    word: int
+    space: int
+    mark: int
+    unicode: str = unicodedata.unidata_version
+
+
+@cache
+def alphabet_of_python() -> Alphabet:
+    """All Unicode scalar values, as the running Python sorts them."""
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    word = sum(map(str.isalnum, characters)) + 1  # the underscore
+    space = sum(map(str.isspace, characters))
+    return Alphabet(word - 26, space - 1, len(characters) - word - space)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """A text taken apart, three entries a token: the folded word, the gap before it, the word as written."""
+
+    words: list[str]
+    gaps: list[str]
+    written: list[str]
+
+
+def split(text: str) -> Spelled:
+    """*text* as tokens, the end being the last; `UnicodeEncodeError` if it holds a lone surrogate."""
+    folded = text.encode().lower().decode()  # of bytes, lower() folds A-Z alone
+    return Spelled([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
+
+
+def join(spelled: Spelled) -> str:
+    """The text that *spelled* came from."""
+    return "".join(gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True))
+
+
+def is_word(token: str) -> bool:
+    """Whether *token* is a word: not a mark, a newline or the end."""
+    return token[:1].isalnum() or token[:1] == "_"
+
+
+def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
+    """How often each kind of gap (3 × 4 × 3) and of capitals (3 × 4) was seen, plus a half."""
+    gaps, capitals = np.full((3, 4, 3), 0.5), np.full((3, 4), 0.5)
+    gaps[_WORD, _WORD, 0] = 0
+    for text in texts:
+        spelled = split(text)
+        before, here = _kinds_of_tokens(spelled.words)
+        np.add.at(gaps, (before, here, [_kind_of_gap(gap) for gap in spelled.gaps]), 1)
+        kinds, letters = _kinds_of_capitals(spelled)
+        np.add.at(capitals, (before[letters > 0], kinds[letters > 0]), 1)
+    return {"gaps": gaps, "capitals": capitals}
+
+
+class Form:
+    """Log-probabilities of gaps and capitals, which depend on the kinds of the two neighbouring tokens alone."""
+
+    def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
+        with np.errstate(divide="ignore"):
+            self._gaps = np.log(counts["gaps"] / counts["gaps"].sum(axis=2, keepdims=True))
+            self._capitals = np.log(counts["capitals"] / counts["capitals"].sum(axis=1, keepdims=True))
+        self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
+
+    def logprobs(self, spelled: Spelled) -> np.ndarray:
+        """One number a token, in nats: log-probability of its gap and of its capitals."""
+        before, here = _kinds_of_tokens(spelled.words)
+        return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
+
+    def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
+        """Empty, or one space, or any string of spaces (a coin for one more; not tossed for the one between words)."""
+        kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
+        lengths = np.array([len(gap) for gap in spelled.gaps])
+        stop = np.where((before == _WORD) & (here == _WORD), 0.0, _LOG_HALF)
+        anything = self._gaps[before, here, 2] + lengths * self._one_more_space + stop
+        plain = [len(gap) < 2 and gap in " " for gap in spelled.gaps]
+        return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
+
+    def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
+        """Lower, Capital, UPPER, or each letter by a coin; a single capital letter is both of the middle two."""
+        kinds, letters = _kinds_of_capitals(spelled)
+        anything = self._capitals[before, 3] + letters * _LOG_HALF
+        logs = np.logaddexp(anything, np.where(kinds < 3, self._capitals[before, kinds], -np.inf))
+        both = np.logaddexp(logs, self._capitals[before, 1])
+        return np.where(letters == 0, 0.0, np.where((letters == 1) & (kinds == 2), both, logs))
+
+
+def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Per token the kind of the token before (line start, word, mark) and its own (newline, word, mark, end)."""
+    here = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
+    before = np.concatenate(([_LINE], here[:-1]))
+    here[-1] = _END
+    return before, here
+
+
+def _kind_of_gap(gap: str) -> int:
+    return {"": 0, " ": 1}.get(gap, 2)
+
+
+def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
+    """Per token the pattern of its capitals (lower, Capital, UPPER, other) and its number of ASCII letters."""
+    letters = np.array([len(word.encode().translate(None, _NOT_LETTERS)) for word in spelled.words])
+    kinds = np.zeros(len(letters), dtype=np.int64)
+    for place, (word, written) in enumerate(zip(spelled.words, spelled.written, strict=True)):
+        if word != written:
+            upper = [letter.isupper() for letter in _LETTER.findall(written)]
+            kinds[place] = 2 if all(upper) else 1 if upper[0] and sum(upper) == 1 else 3
+    return kinds, letters

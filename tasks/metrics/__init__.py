@@ -1,0 +1,1 @@
+"""Metrics: each scores cases; `catalog` lists them, `cases` makes the cases of an edition."""

@@ -1,0 +1,130 @@
+"""GEM and its variants: pointwise mutual information by an evaluation LM, in nats (Xu et al. 2025, §3).
+
+    score(x, y) = log P(y | x, synopsis) − log P(y | absent, synopsis)
+
+summed over the tokens of y, never divided by its length. The marginal does not depend on the candidate: it is
+computed once and reused.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from tasks import judgments
+from tasks.errors import SpanError
+from tasks.lm.protocol import EvaluationLM, checked
+from tasks.metrics.catalog import RECIPES, Recipe
+from tasks.prompts.library import address, load
+from tasks.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob
+from tasks.settings import ScoringSettings
+
+PROMPT = "predict_judgments"
+RAW_CUT = 10_000
+"""Characters of an original review that gem_raw reads (the authors' code)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores of some cases, one each in their order, and the spans that were computed for them, by address."""
+
+    scores: list[Score]
+    spans: dict[str, SpanLogprob]
+
+
+def signature(metric: str, lm: LMIdentity, settings: ScoringSettings, writer: str) -> Signature:
+    """All that the scores of *metric* depend on besides their texts."""
+    recipe = RECIPES[metric]
+    reads_judgments = recipe.source == "judgments"
+    both = "in the conditional only" if settings.authors_compat else "in both terms"
+    return Signature(
+        metric=metric,
+        prompt_sha256=load(PROMPT).sha256,
+        evaluation_lm=lm.name,
+        lm_digest=lm.digest,
+        dtype=lm.dtype,
+        quantisation=lm.quantisation,
+        attention=lm.attention,
+        template_digest=lm.template_digest,
+        writer=writer if reads_judgments else "none (original reviews)",
+        synopsis_writer="none" if recipe.synopsis == "none" else "the paper's own abstract",
+        form=settings.form if reads_judgments else "original",
+        text_cut="none" if reads_judgments else f"{RAW_CUT} characters {both}",
+        ascii_fold=settings.ascii_fold,
+        engine_version=lm.engine_version,
+    )
+
+
+def terms(case: Case, settings: ScoringSettings) -> tuple[Prediction, Prediction]:
+    """The conditional and the marginal prediction of *case*."""
+    x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
+    given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+    uncut = case.source == "review" and settings.authors_compat
+    marginal_y = _folded(case.reference, settings) if uncut else y
+    return Prediction(x, given, y, PROMPT), Prediction(None, given, marginal_y, PROMPT)
+
+
+def addresses(cases: Sequence[Case], settings: ScoringSettings) -> list[str]:
+    """Content addresses of all predictions that *cases* need."""
+    return list(dict.fromkeys(address(term) for case in cases for term in terms(case, settings)))
+
+
+class Gem:
+    """A `Metric`: scores cases; *known* spans (by address) are not computed again."""
+
+    needs_reference = True
+
+    def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
+        self.reads = recipe.source
+        self.lm = lm
+        self.settings = settings
+        self.signature_id = signature_id
+
+    def score(self, cases: Sequence[Case], known: Mapping[str, SpanLogprob] | None = None) -> Scored:
+        """One score or problem for each of *cases*, in order, and the spans that had to be computed."""
+        pairs = [terms(case, self.settings) for case in cases]
+        places = {term: address(term) for conditional, marginal in pairs for term in (marginal, conditional)}
+        answers: dict[Prediction, SpanLogprob | SpanError] = {}
+        due = []
+        for term, place in places.items():
+            if known and place in known:
+                answers[term] = known[place]
+            else:
+                due.append(term)
+        fresh = dict(zip(due, map(checked, self.lm.logprob(due)), strict=True))
+        answers |= fresh
+        scores = [
+            self._score(case, places[conditional], places[marginal], answers[conditional], answers[marginal])
+            for case, (conditional, marginal) in zip(cases, pairs, strict=True)
+        ]
+        return Scored(scores, {places[term]: span for term, span in fresh.items() if isinstance(span, SpanLogprob)})
+
+    def _score(
+        self, case: Case, conditional_at: str, marginal_at: str, conditional: SpanLogprob | SpanError,
+        marginal: SpanLogprob | SpanError,
+    ) -> Score:
+        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+        for error in (conditional, marginal):
+            if isinstance(error, SpanError):
+                return Score(*ids, None, Problem(error.code, f"{case.name}: {error}", error.final, error.broken))
+        return Score(*ids, conditional.total - marginal.total, None, conditional_at, marginal_at)
+
+
+def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
+    text = _folded(text, settings)
+    if case.source == "review":
+        return text[:RAW_CUT]
+    return judgments.strict(text) if settings.form == "strict" else text
+
+
+def _folded(text: str, settings: ScoringSettings) -> str:
+    """*text*, as ASCII if the settings say so: NFKD, what remains dropped, double quotes to single."""
+    if not settings.ascii_fold:
+        return text
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")
+
+
+def span_row(lm_id: str, place: str, span: SpanLogprob) -> dict[str, object]:
+    """*span* as a row of the table ``spans``."""
+    return {"lm_id": lm_id, "prediction": place, **asdict(span)}

@@ -1,0 +1,66 @@
+"""Loads prompts and renders predictions: the only place where a text meets a prompt."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tasks.errors import PromptError
+from tasks.records import Chat, Prediction, digest
+
+FOLDER = Path(__file__).parent
+_FIELD = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as its file states it: where it comes from, its texts, the fields they take."""
+
+    name: str
+    source: str
+    kind: str
+    system: str
+    user: str
+    fields: tuple[str, ...]
+    absent: str
+
+    @property
+    def sha256(self) -> str:
+        """Digest of all that reaches the LM."""
+        return digest([self.system, self.user, self.absent])
+
+
+@cache
+def load(name: str) -> Prompt:
+    """The prompt *name*; `PromptError` if there is none or its fields do not match its text."""
+    path = FOLDER / f"{name}.toml"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        raise PromptError(f"no prompt {name!r}; the prompts are: {known}")
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    fields = tuple(table["fields"])
+    used = set(_FIELD.findall(table["user"]))
+    if used != set(fields):
+        raise PromptError(f"prompt {name!r} declares {sorted(fields)} but its text uses {sorted(used)}")
+    return Prompt(name, table["source"], table["kind"], table["system"], table["user"], fields, table["absent"])
+
+
+def render(prediction: Prediction) -> Chat:
+    """*prediction* as system, user and reply messages (Xu et al. 2025, C.2); what is None reads ``absent``."""
+    prompt = load(prediction.prompt)
+    values = {"synopsis": prediction.synopsis, "x": prediction.x}
+    user = _FIELD.sub(lambda field: _value(prompt, values, field[1]), prompt.user)
+    return Chat(prompt.system, user, prediction.reply)
+
+
+def address(prediction: Prediction) -> str:
+    """Content address of *prediction*, prompt text included: 32 hex digits."""
+    return digest([load(prediction.prompt).sha256, prediction.synopsis, prediction.x, prediction.reply])[:32]
+
+
+def _value(prompt: Prompt, values: dict[str, str | None], field: str) -> str:
+    value = values[field]
+    return prompt.absent if value is None else value

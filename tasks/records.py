@@ -1,0 +1,226 @@
+"""The nouns of the benchmark, as frozen values.
+
+Everything scored is a `Case`: (paper, candidate, reference). A number travels with its
+`Signature`; a failure travels with its `Problem`. Nothing here reads, writes or decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+CandidateKind = Literal["human", "model", "control"]
+SynopsisKind = Literal["none", "abstract", "assw", "categories"]
+Source = Literal["judgments", "review"]
+
+HUMAN = "human"
+"""Name of the human baseline among the candidates."""
+
+FIXED_WRITER = "fixed"
+"""Writer of judgments that are stated, not written from a review (the generic control)."""
+
+
+def digest(value: object) -> str:
+    """SHA-256 (hex) of the canonical JSON of *value*."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """A year of a venue and one named sample of its papers."""
+
+    venue: str
+    year: int
+    sample: str = "main"
+
+    @property
+    def key(self) -> str:
+        """``ICLR-2025``, or ``ICLR-2025-pilot`` for a sample that is not the main one."""
+        key = f"{self.venue}-{self.year}"
+        return key if self.sample == "main" else f"{key}-{self.sample}"
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A submission. *text* is its body without references and appendices; *source_row* its place in its source."""
+
+    paper_id: str
+    title: str = ""
+    abstract: str | None = None
+    text: str | None = None
+    source_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One review of one paper, by a human or by the candidate named. *slot* is its given place, if any."""
+
+    review_id: str
+    paper_id: str
+    candidate: str
+    text: str | None
+    slot: int | None = None
+    rating: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgments:
+    """A review as judgments, one a line, *text* exactly as the *writer* left it."""
+
+    review_id: str
+    writer: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Whose reviews are scored. *change* names what a control did to a human review."""
+
+    candidate_id: str
+    kind: CandidateKind
+    model: str | None = None
+    prompt: str | None = None
+    guideline: str | None = None
+    change: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Synopsis:
+    """What is known of a paper before the first review (GEM-S)."""
+
+    paper_id: str
+    kind: SynopsisKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One pair to be scored: a candidate's response and a reference on the same paper."""
+
+    paper_id: str
+    candidate_id: str
+    reference_id: str
+    source: Source
+    candidate: str
+    reference: str
+    synopsis: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How the pair is named to a user."""
+        return f"paper {self.paper_id}, candidate {self.candidate_id}, reference {self.reference_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """All that a score depends on besides its texts. Scores of different signatures are never mixed."""
+
+    metric: str
+    prompt_sha256: str
+    evaluation_lm: str
+    lm_digest: str
+    dtype: str
+    quantisation: str
+    attention: str
+    template_digest: str
+    writer: str
+    synopsis_writer: str
+    form: str
+    text_cut: str
+    ascii_fold: bool
+    engine_version: str
+
+    @property
+    def signature_id(self) -> str:
+        """The first 16 hex digits of the SHA-256 of all fields."""
+        return digest(asdict(self))[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a pair has no score. *final* problems are stored; the others are tried again by the next run."""
+
+    code: str
+    message: str
+    final: bool = True
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of one case in nats, or the problem that stands in its place: exactly one of the two."""
+
+    signature_id: str
+    paper_id: str
+    candidate_id: str
+    reference_id: str
+    value: float | None
+    problem: Problem | None = None
+    conditional: str | None = None
+    marginal: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.problem is None):
+            raise ValueError(f"a score has a value or a problem, not both or neither: {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What an evaluation LM scores: *reply*, given the first review *x* and a *synopsis* (None: absent)."""
+
+    x: str | None
+    synopsis: str | None
+    reply: str
+    prompt: str = "predict_judgments"
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A prediction rendered as messages: system, user, and the forced reply."""
+
+    system: str
+    user: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpanLogprob:
+    """Log-probability of a reply: the sum in nats, and per token its id and log-probability (same length)."""
+
+    total: float
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    escaped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LMIdentity:
+    """What of an evaluation LM belongs in a signature."""
+
+    name: str
+    digest: str
+    engine_version: str
+    dtype: str = "float64"
+    quantisation: str = "none"
+    attention: str = "none"
+    template_digest: str = "none"
+
+    @property
+    def lm_id(self) -> str:
+        """The first 16 hex digits of the SHA-256 of all fields."""
+        return digest(asdict(self))[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A planned pair: the case that is due, or why it is excluded (by rule) or failed (its text is missing)."""
+
+    paper_id: str
+    candidate_id: str
+    reference_id: str
+    state: Literal["due", "excluded", "failed"]
+    reason: str | None = None
+    case: Case | None = None

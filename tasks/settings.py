@@ -1,0 +1,184 @@
+"""Everything a run can be told, read once from one TOML file and ``--set key=value``.
+
+Secrets are never settings: they come from the environment or from Prefect Secret blocks.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from tasks.errors import SettingsError
+from tasks.records import Edition
+
+MetricName = Literal["gem", "gem_s_abstract", "gem_raw"]
+_PATHS = (("sources", "papers"), ("sources", "reviews"), ("evaluation_lm", "folder"))
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EditionSettings(_Group):
+    """Which papers: a venue-year and the sample drawn from it. A drawn sample never changes."""
+
+    venue: str = Field("SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
+    year: int = Field(2026, ge=1990, le=2100, description="year of the venue")
+    sample: str = Field("main", pattern=_NAME, description="name of the sample of papers")
+    papers: int = Field(300, ge=2, description="papers to draw; all eligible ones if there are fewer")
+    seed: int = Field(0, ge=0, description="seed of the draw and of who is candidate and who reference")
+    min_reviews: int = Field(3, ge=3, description="human reviews a paper needs to be eligible")
+    roles: Literal["seeded", "slots"] = Field("seeded", description="how the human candidate and references are chosen")
+    candidate_slot: int = Field(2, description="with roles = slots: the human candidate's slot")
+    reference_slots: tuple[int, ...] = Field((1, 3), min_length=1, description="with roles = slots: the references'")
+
+    @property
+    def edition(self) -> Edition:
+        return Edition(self.venue, self.year, self.sample)
+
+
+class SourceSettings(_Group):
+    """Files that `refresh` imports before it does anything else; importing twice changes nothing."""
+
+    papers: Path | None = Field(None, description="papers to import (.jsonl or .parquet)")
+    reviews: Path | None = Field(None, description="reviews to import (.jsonl or .parquet)")
+    writer: str | None = Field(None, description="writer of the judgments where the file has no writer column")
+    rows: str | None = Field(None, pattern=r"^\d+:\d+$", description="FIRST:END, only rows with FIRST <= row < END")
+    papers_from_reviews: bool = Field(False, description="make a bare paper for each unknown paper id in the reviews")
+
+
+class EvaluationLMSettings(_Group):
+    """The LM whose log-probabilities are the scores."""
+
+    backend: str = Field("cache-ngram", description="kind of evaluation LM")
+    folder: Path | None = Field(None, description="model folder; the embedded one for cache-ngram if not given")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where a transformers model runs")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="dtype of a transformers model")
+    attention: Literal["sdpa", "eager"] = Field("sdpa", description="attention of a transformers model")
+    max_tokens: int | None = Field(None, ge=8, description="longest conversation; the model's own limit if not given")
+
+
+class ScoringSettings(_Group):
+    """What is scored, and how the texts are read (Xu et al. 2025, §3.2 and C.2)."""
+
+    metrics: tuple[MetricName, ...] = Field(("gem", "gem_s_abstract", "gem_raw"), min_length=1, description="metrics")
+    candidates: tuple[str, ...] | None = Field(None, description="candidates; all that are known if not given")
+    writer: str | None = Field(None, description="writer of the judgments to score; needed if there are several")
+    form: Literal["as_written", "strict"] = Field("as_written", description="judgments unchanged, or stray lines dropped")
+    ascii_fold: bool = Field(False, description="fold all texts to ASCII, as the authors of GEM do")
+    authors_compat: bool = Field(False, description="gem_raw: leave the marginal's text uncut, as the authors do")
+
+
+class RunSettings(_Group):
+    """How the work is cut and waited for; none of it changes a score."""
+
+    chunk_papers: int = Field(8, ge=1, description="papers scored and committed together")
+    read_copy_every_s: float = Field(20.0, ge=0, description="seconds between refreshes of the readable copy")
+
+
+class Settings(_Group):
+    """One run: which edition, from where, scored by what, how."""
+
+    edition: EditionSettings = EditionSettings()
+    sources: SourceSettings = SourceSettings()
+    evaluation_lm: EvaluationLMSettings = EvaluationLMSettings()
+    scoring: ScoringSettings = ScoringSettings()
+    run: RunSettings = RunSettings()
+
+    @field_validator("scoring")
+    @classmethod
+    def _no_metric_twice(cls, scoring: ScoringSettings) -> ScoringSettings:
+        if len(set(scoring.metrics)) != len(scoring.metrics):
+            raise ValueError("scoring.metrics names a metric twice")
+        return scoring
+
+
+def checkout() -> Path:
+    """The folder that holds ``sql/`` and ``data/``."""
+    return Path(__file__).resolve().parent.parent
+
+
+def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
+    """Settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*, or `SettingsError`.
+
+    A relative path in the file is taken from the file's folder, one in an override from the current folder.
+    """
+    tree = _read(path) if path else {}
+    for override in overrides:
+        _override(tree, override)
+    return parse(tree, str(path) if path else "settings")
+
+
+def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
+    """Settings of a plain *tree*, such as those of an earlier run, with *overrides*."""
+    for override in overrides:
+        _override(tree, override)
+    return parse(tree)
+
+
+def edition_parts(key: str) -> dict[str, str]:
+    """Venue, year and sample of an edition's *key*, such as ``ICLR-2025`` or ``ICLR-2025-pilot``."""
+    venue, _, rest = key.partition("-")
+    year, _, sample = rest.partition("-")
+    if not (re.fullmatch(_NAME, venue) and re.fullmatch(r"\d{4}", year) and re.fullmatch(_NAME, sample or "main")):
+        raise SettingsError(f"edition {key!r} is not written as VENUE-YEAR or VENUE-YEAR-SAMPLE, such as ICLR-2025")
+    return {"venue": f'"{venue}"', "year": year, "sample": f'"{sample or "main"}"'}
+
+
+def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
+    """Settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        raise SettingsError(f"{origin}: " + "; ".join(_line(item) for item in error.errors())) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"no settings file {path}; see deployments/ for examples") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error}") from None
+    for group, key in _PATHS:
+        value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
+        if isinstance(value, str):
+            tree[group][key] = str((path.resolve().parent / value).resolve())
+    return tree
+
+
+def _override(tree: dict[str, Any], override: str) -> None:
+    key, found, value = override.partition("=")
+    parts = key.strip().split(".")
+    if not found or len(parts) != 2:
+        raise SettingsError(f"--set {override}: write it as group.key=value, such as edition.papers=20")
+    group = tree.setdefault(parts[0], {})
+    if not isinstance(group, dict):
+        raise SettingsError(f"--set {override}: {parts[0]} is not a group of settings")
+    group[parts[1]] = str(Path(value).resolve()) if (parts[0], parts[1]) in _PATHS else _value(value)
+
+
+def _value(text: str) -> Any:
+    """*text* as TOML where it is TOML (numbers, true, lists), as a plain string otherwise."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _line(error: dict[str, Any]) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] != "extra_forbidden":
+        return f"setting {place}: {error['msg']}"
+    group = Settings
+    for part in error["loc"][:-1]:
+        group = Settings.model_fields[part].annotation
+    near = difflib.get_close_matches(str(error["loc"][-1]), group.model_fields, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(group.model_fields)}"
+    return f"unknown setting {place}; {hint}"

@@ -1,0 +1,255 @@
+"""The store of one edition: the only user of DuckDB and of ``sql/``.
+
+An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only for the length
+of a transaction), ``read.duckdb`` (a copy that readers open, put in place whole), ``status.json``.
+What the store holds is the checkpoint: a run asks it what is missing and goes on from there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tasks.errors import LockedError, SettingsError, StoreError
+from tasks.records import Edition
+from tasks.settings import checkout
+
+SCHEMA_VERSION = 1
+STORAGE_VERSION = "v1.4.0"
+"""DuckDB file format written: the oldest that a reader of these files is likely to have."""
+
+TABLES = (
+    "meta", "runs", "imports", "papers", "reviews", "judgments", "draws", "sample", "candidates", "signatures",
+    "plan", "spans", "scores", "problems", "separation", "student_t",
+)
+VIEWS = ("student_p", "pairs", "progress", "leaderboard")
+DUCKDB_WAIT_S = 30.0
+SETTLE_S = 0.5
+"""The lock is tried for at least this long: a look at who holds it takes it for an instant."""
+
+Row = dict[str, Any]
+
+
+@cache
+def statement(kind: str, name: str) -> str:
+    """The text of ``sql/<kind>/<name>.sql``."""
+    return (checkout() / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def find_editions(state: Path) -> list[str]:
+    """Keys of the editions under *state*, sorted."""
+    return sorted(folder.parent.name for folder in (state / "editions").glob("*/edition.duckdb"))
+
+
+class Store:
+    """One edition's folder. Writing needs `lock`; reading goes to the read copy and never waits."""
+
+    def __init__(self, state: Path, edition: Edition | str):
+        key = edition if isinstance(edition, str) else edition.key
+        self.key = key
+        self.folder = Path(state) / "editions" / key
+        self.file = self.folder / "edition.duckdb"
+        self.read_file = self.folder / "read.duckdb"
+        self.status_file = self.folder / "status.json"
+        self.lock_file = self.folder / "edition.lock"
+        self._copied_at = 0.0
+
+    @property
+    def exists(self) -> bool:
+        return self.file.is_file()
+
+    @contextmanager
+    def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
+        """Holds the edition for writing; `LockedError` names the holder if it is not free within *wait_s*."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise StoreError(f"edition {self.key}: cannot write in {self.folder}: {error.strerror}") from None
+        try:
+            self._take(handle, time.monotonic() + max(wait_s, SETTLE_S))
+            holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": now().isoformat()}
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps(holder).encode(), 0)
+            self._open_schema()
+            yield
+        finally:
+            os.close(handle)
+
+    def is_being_written(self) -> bool:
+        """Whether some process holds the lock now."""
+        try:
+            with self.lock_file.open("rb") as handle:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+
+    def _take(self, handle: int, deadline: float) -> None:
+        while True:
+            try:
+                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise LockedError(f"edition {self.key} is being written by {self._holder()}; "
+                                      "wait for it to end, or stop it") from None
+                time.sleep(0.2)
+
+    def _holder(self) -> str:
+        try:
+            holder = json.loads(self.lock_file.read_text())
+            return f"process {holder['pid']} on {holder['host']} ({holder['command']}, since {holder['since'][:19]} UTC)"
+        except (OSError, ValueError, KeyError):
+            return "another process"
+
+    def _open_schema(self) -> None:
+        created = not self.exists
+        with self.transaction() as run:
+            version = None if created else _version_of(run, self.key)
+            if version is not None and version != SCHEMA_VERSION:
+                raise StoreError(f"edition {self.key} has schema version {version}, this program writes "
+                                 f"{SCHEMA_VERSION}; use the program version that made it")
+            for name in TABLES:
+                run.execute(statement("tables", name))
+            for name in VIEWS:
+                run.execute(statement("views", name))
+            if version is None:
+                run.execute("insert into meta values ($1, $2, $3)", [SCHEMA_VERSION, self.key, now()])
+                self._fill_quantiles(run)
+
+    def _fill_quantiles(self, run: duckdb.DuckDBPyConnection) -> None:
+        from tasks.stats import student_quantiles
+
+        run.execute(statement("queries", "add_student_t"), _columns(student_quantiles(1000)))
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection inside one transaction: committed at the end, rolled back on an error, always closed."""
+        connection = self._connect()
+        try:
+            connection.begin()
+            yield connection
+            connection.commit()
+        finally:
+            connection.close()
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        deadline = time.monotonic() + DUCKDB_WAIT_S
+        while True:
+            try:
+                connection = duckdb.connect(str(self.file), config={"storage_compatibility_version": STORAGE_VERSION})
+                connection.execute("set timezone = 'UTC'")
+                return connection
+            except duckdb.Error as error:
+                reason = str(error).splitlines()[0]
+                if "could not set lock" not in reason.lower():
+                    raise StoreError(f"edition {self.key}: {self.file} is damaged or no DuckDB file: {reason}") from None
+                if time.monotonic() >= deadline:
+                    raise StoreError(f"edition {self.key}: {self.file} is held open by another program: "
+                                     f"{reason}") from None
+                time.sleep(0.1)
+
+    def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
+        """Runs *steps* in one transaction: (query, rows) inserts records in bulk, (query, mapping) gives parameters."""
+        with self.transaction() as run:
+            for query, values in steps:
+                if isinstance(values, Mapping):
+                    run.execute(statement("queries", query), dict(values))
+                elif values:
+                    run.execute(statement("queries", query), _columns(values))
+
+    def rows(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of ``sql/queries/<query>.sql`` from the store itself; for the writer, who holds the lock."""
+        with self.transaction() as run:
+            return _fetch(run, statement("queries", query), parameters)
+
+    def read(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of a query from the read copy: whole, and never waiting for the writer."""
+        connection = self._reader()
+        try:
+            return _fetch(connection, statement("queries", query), parameters)
+        finally:
+            connection.close()
+
+    def _reader(self) -> duckdb.DuckDBPyConnection:
+        if not self.read_file.is_file():
+            if not self.folder.is_dir():
+                known = ", ".join(find_editions(self.folder.parent.parent)) or "none yet"
+                raise SettingsError(f"no edition {self.key} in {self.folder.parent}; known: {known}")
+            raise StoreError(f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}")
+        try:
+            return duckdb.connect(str(self.read_file), read_only=True)
+        except duckdb.Error as error:
+            raise StoreError(f"edition {self.key}: {self.read_file} cannot be read ({str(error).splitlines()[0]}); "
+                             f"gre-bench refresh --edition {self.key} makes it anew") from None
+
+    def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
+        """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object."""
+        if time.monotonic() - self._copied_at < at_most_every_s:
+            return
+        connection = self._connect()
+        try:
+            connection.execute("checkpoint")
+        finally:
+            connection.close()
+        beside = self.folder / f".read.{os.getpid()}.duckdb"
+        shutil.copyfile(self.file, beside)
+        os.replace(beside, self.read_file)
+        self._copied_at = time.monotonic()
+
+    def save_status(self, status: Mapping[str, Any]) -> None:
+        """Puts ``status.json`` in place, whole."""
+        beside = self.folder / f".status.{os.getpid()}.json"
+        beside.write_text(json.dumps(status, indent=1, default=str))
+        os.replace(beside, self.status_file)
+
+    def status(self) -> Row | None:
+        """What the last run said of itself; None before the first."""
+        try:
+            return json.loads(self.status_file.read_text())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            raise StoreError(f"edition {self.key}: {self.status_file} is damaged; the next refresh makes it anew") from None
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def _version_of(run: duckdb.DuckDBPyConnection, key: str) -> int | None:
+    """Schema version of the opened store; None for a file whose making was cut short before its first commit."""
+    if run.execute("select count(*) from duckdb_tables()").fetchone() == (0,):
+        return None
+    try:
+        return run.execute("select schema_version from meta").fetchall()[0][0]
+    except (duckdb.Error, IndexError):
+        raise StoreError(f"edition {key}: its store holds tables but no schema version; it was not made here") from None
+
+
+def _columns(values: Sequence[Any]) -> dict[str, list[Any]]:
+    """Records as one list a column, the shape that the bulk queries unnest."""
+    rows: list[Row] = [asdict(value) if is_dataclass(value) else value for value in values]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _fetch(connection: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[str, Any]) -> list[Row]:
+    cursor = connection.execute(text, dict(parameters) or None)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -1,0 +1,299 @@
+"""The one-by-one evaluation LM against an independent computation, then its refusals."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
+transformers = pytest.importorskip("transformers", reason="the evaluation LM needs the extra `lm`")
+
+from tasks.errors import LMError, SpanError  # noqa: E402
+from tasks.lm.transformers_lm import TransformersLM  # noqa: E402
+from tasks.prompts.library import load, render  # noqa: E402
+from tasks.records import Prediction, SpanLogprob  # noqa: E402
+from tests.lm.chat_models import build_chat_model  # noqa: E402
+
+TEMPLATES = ("llama3", "chatml", "mistral")
+X = "The reviewer appreciates the clear writing.\n\nThe reviewer questions the choice of hyperparameters."
+Y = "The reviewer criticizes the limited novelty.\nThe reviewer suggests adding an ablation study. 🙂"
+PREDICTIONS = [
+    Prediction(X, None, Y),
+    Prediction(None, None, Y),
+    Prediction(X, "We study how a model learns.", Y),
+    Prediction("", "", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    parent = tmp_path_factory.mktemp("models")
+    return {name: build_chat_model(parent / name, name) for name in TEMPLATES}
+
+
+def written_by_hand(template: str, prediction: Prediction) -> tuple[str, str]:
+    """The conversation up to the span, and the span, spelled out."""
+    system = load("predict_judgments").system
+    known = [text if text is not None else "Not available" for text in (prediction.synopsis, prediction.x)]
+    user = f"[Abstract of the paper]\n\n{known[0]}\n\n[Review judgments from the first reviewer]\n\n{known[1]}"
+    if template == "llama3":
+        head = "<|start_header_id|>{}<|end_header_id|>"
+        return (
+            f"<|begin_of_text|>{head.format('system')}\n\nCutting Knowledge Date: December 2023\n"
+            f"Today Date: 26 Jul 2024\n\n{system}<|eot_id|>{head.format('user')}\n\n{user.strip()}<|eot_id|>"
+            f"{head.format('assistant')}",
+            f"\n\n{prediction.reply}<|eot_id|>",
+        )
+    if template == "chatml":
+        turns = f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant"
+        return turns, f"\n{prediction.reply}<|im_end|>"
+    return f"<s>[INST] {system}\n\n{user}[/INST]", f" {prediction.reply}</s>"
+
+
+def by_hand(folder: Path, template: str, prediction: Prediction) -> tuple[list[int], list[float]]:
+    """Ids and log-probabilities of the span from the logits of the whole conversation, softmax in float64."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    before, span = (tokenizer.encode(part, add_special_tokens=False) for part in written_by_hand(template, prediction))
+    ids = before + span
+    with torch.no_grad():
+        logits = model(torch.tensor([ids])).logits[0].numpy().astype(np.float64)
+    top = logits.max(axis=1, keepdims=True)
+    logprobs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+    return span, [float(logprobs[place - 1, ids[place]]) for place in range(len(before), len(ids))]
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_each_token_has_the_log_probability_computed_by_hand(
+    folders: dict[str, Path], template: str, attention: str
+) -> None:
+    lm = TransformersLM.open(folders[template], device="cpu", attention=attention)
+    for prediction, answer in zip(PREDICTIONS, lm.logprob(PREDICTIONS), strict=True):
+        ids, logprobs = by_hand(folders[template], template, prediction)
+        assert list(answer.ids) == ids
+        assert answer.logprobs == pytest.approx(logprobs, abs=2e-5, rel=0)
+        assert answer.total == math.fsum(answer.logprobs)
+        assert answer.escaped == 0
+
+
+def test_the_softmax_is_in_float32_even_where_the_weights_are_in_bfloat16(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["llama3"], device="cpu", dtype="bfloat16")
+    kept = []
+    forward = lm._model.forward
+    lm._model.forward = lambda *args, **keywords: kept.append(forward(*args, **keywords)) or kept[-1]
+    answer = lm.logprob(PREDICTIONS[:1])[0]
+    logits = kept[0].logits[0]
+    assert logits.dtype == torch.bfloat16
+    rows = logits.double().numpy()
+    exact = [
+        row[token] - row.max() - np.log(np.exp(row - row.max()).sum())
+        for row, token in zip(rows, answer.ids, strict=True)
+    ]
+    assert answer.logprobs == pytest.approx(exact, abs=2e-5, rel=0)
+    rough = torch.log_softmax(logits, -1)[range(len(answer.ids)), list(answer.ids)].float().numpy()
+    assert np.abs(rough - exact).max() > 1e-3
+
+
+def test_only_the_rows_of_the_span_pass_the_head(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["chatml"], device="cpu")
+    rows = []
+    lm._model.lm_head.register_forward_hook(lambda head, given, made: rows.append(made.shape[1]))
+    answer = lm.logprob(PREDICTIONS[:1])[0]
+    assert rows == [len(answer.ids)]
+
+
+def test_a_model_that_cannot_leave_rows_out_gives_the_same(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["chatml"], device="cpu")
+    expected = lm.logprob(PREDICTIONS)
+    lm._keeps = False
+    for one, other in zip(expected, lm.logprob(PREDICTIONS), strict=True):
+        assert one.logprobs == pytest.approx(other.logprobs, abs=2e-5, rel=0)
+
+
+def test_order_duplicates_and_neighbours_do_not_matter(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["mistral"], device="cpu")
+    alone = [lm.logprob([prediction])[0] for prediction in PREDICTIONS]
+    assert lm.logprob(PREDICTIONS) == alone
+    assert lm.logprob(PREDICTIONS[::-1] + PREDICTIONS) == alone[::-1] + alone
+    assert len({answer.total for answer in alone}) == len(PREDICTIONS)
+    assert lm.logprob([]) == []
+
+
+def test_equal_predictions_are_computed_once(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = TransformersLM.open(folders["mistral"], device="cpu")
+    forwards = []
+    forward = lm._forward
+    monkeypatch.setattr(lm, "_forward", lambda conversation: forwards.append(1) or forward(conversation))
+    lm.logprob([PREDICTIONS[0], PREDICTIONS[1], PREDICTIONS[0], Prediction(X, None, Y)])
+    assert len(forwards) == 2
+
+
+def test_control_tokens_in_the_texts_are_counted_with_the_answer(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["llama3"], device="cpu")
+    assert lm.logprob([Prediction("a<|eot_id|>", None, "b<|eot_id|>c<|begin_of_text|>")])[0].escaped == 3
+
+
+def test_the_identity_says_what_was_opened_and_how(folders: dict[str, Path], tmp_path: Path) -> None:
+    identity = TransformersLM.open(folders["llama3"], device="cpu").identity
+    described = (identity.name, identity.dtype, identity.attention, identity.quantisation)
+    assert described == ("llama3", "float32", "sdpa", "none")
+    same = shutil.copytree(folders["llama3"], tmp_path / "same" / "llama3")
+    (same / "README.md").write_text("not part of the model")
+    assert TransformersLM.open(same, device="cpu").identity == identity
+    half = TransformersLM.open(same, device="cpu", dtype="bfloat16", attention="eager").identity
+    assert (half.dtype, half.attention, half.digest) == ("bfloat16", "eager", identity.digest)
+    build_chat_model(same, "llama3", seed=1)
+    assert TransformersLM.open(same, device="cpu").identity.digest != identity.digest
+    others = {TransformersLM.open(folders[name], device="cpu").identity.template_digest for name in TEMPLATES}
+    assert len(others) == len(TEMPLATES)
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"])
+def test_the_digest_covers_each_file_of_the_model(folders: dict[str, Path], tmp_path: Path, file: str) -> None:
+    before = TransformersLM.open(folders["chatml"], device="cpu").identity.digest
+    copy = shutil.copytree(folders["chatml"], tmp_path / "chatml")
+    (copy / file).write_text((copy / file).read_text() + "\n")
+    assert TransformersLM.open(copy, device="cpu").identity.digest != before
+
+
+def test_a_conversation_longer_than_the_context_is_too_long_and_says_both_lengths(folders: dict[str, Path]) -> None:
+    whole = TransformersLM.open(folders["llama3"], device="cpu")
+    answer = whole.logprob(PREDICTIONS[:1])[0]
+    before, _ = written_by_hand("llama3", PREDICTIONS[0])
+    length = len(whole._template.tokenizer.encode(before, add_special_tokens=False)) + len(answer.ids)
+    fits = TransformersLM.open(folders["llama3"], device="cpu", max_tokens=length)
+    assert fits.logprob(PREDICTIONS[:1]) == [answer]
+    short = TransformersLM.open(folders["llama3"], device="cpu", max_tokens=length - 1)
+    refused, _ = short.logprob([PREDICTIONS[0], PREDICTIONS[1]])
+    assert isinstance(refused, SpanError)
+    assert (refused.code, refused.final, refused.broken) == ("too_long", True, False)
+    assert str(length) in str(refused) and str(length - 1) in str(refused)
+    beyond = TransformersLM.open(folders["llama3"], device="cpu", max_tokens=10**9)
+    refused = beyond.logprob([Prediction("word " * 2500, None, Y)])[0]
+    assert refused.code == "too_long" and "2048" in str(refused)
+
+
+def test_running_out_of_memory_is_worth_another_try_and_leaves_the_neighbours_alone(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["llama3"], device="cpu")
+    expected = lm.logprob(PREDICTIONS)
+    forward = lm._model.forward
+
+    def small(ids: torch.Tensor, **keywords: object) -> object:
+        if ids.shape[1] == longest:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(ids, **keywords)
+
+    longest = max(len(lm._template.encode(chat).ids) for chat in map(render, PREDICTIONS)) - 1
+    lm._model.forward = small
+    answers = lm.logprob(PREDICTIONS)
+    assert [(answer.code, answer.final) for answer in answers if isinstance(answer, SpanError)] == [
+        ("out_of_memory", False)
+    ]
+    kept = [(one, other) for one, other in zip(answers, expected, strict=True) if isinstance(one, SpanLogprob)]
+    assert len(kept) == 3 and all(one == other for one, other in kept)
+
+
+def test_a_lone_surrogate_is_bad_text_and_leaves_the_neighbours_alone(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["llama3"], device="cpu")
+    bad, good = lm.logprob([Prediction("a\udcff", None, Y), PREDICTIONS[0]])
+    assert isinstance(bad, SpanError) and (bad.code, bad.final, bad.broken) == ("bad_text", True, False)
+    assert good == lm.logprob(PREDICTIONS[:1])[0]
+
+
+def test_a_tokenizer_of_a_larger_model_is_a_fault_not_a_crash(folders: dict[str, Path]) -> None:
+    lm = TransformersLM.open(folders["llama3"], device="cpu")
+    lm._template.tokenizer.add_tokens(["\N{SNOWMAN}"])
+    answer = lm.logprob([Prediction("\N{SNOWMAN}", None, Y)])[0]
+    assert isinstance(answer, SpanError) and answer.broken
+
+
+def without(file: str):
+    return lambda folder: (folder / file).unlink()
+
+
+def lacking_a_weight(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def of_another_size(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 96}))
+
+
+def needing_foreign_code(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "foreign", "auto_map": {"AutoModelForCausalLM": "foreign.Foreign"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "foreign.py").write_text("raise SystemExit('this code ran')")
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (shutil.rmtree, "there is no such folder"),
+        (without("config.json"), "no config.json"),
+        (without("model.safetensors"), r"no \*.safetensors"),
+        (without("chat_template.jinja"), "no chat template"),
+        (without("tokenizer.json"), "its tokenizer cannot be read"),
+        (lambda folder: (folder / "config.json").write_text("{"), "cannot be"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{"), "its tokenizer cannot be read"),
+        (lambda folder: (folder / "model.safetensors").write_bytes(b"no weights"), "its weights cannot be loaded"),
+        (lambda folder: (folder / "chat_template.jinja").write_text("{{ raise_exception('no') }}"), "chat template"),
+        (lacking_a_weight, "model.layers.1.mlp.up_proj.weight"),
+        (of_another_size, "cannot be loaded|lack"),
+        (needing_foreign_code, "cannot be"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_one_clear_line(
+    folders: dict[str, Path], tmp_path: Path, damage, why: str
+) -> None:
+    folder = shutil.copytree(folders["llama3"], tmp_path / "damaged")
+    damage(folder)
+    with pytest.raises(LMError, match=why) as refusal:
+        TransformersLM.open(folder, device="cpu")
+    assert "\n" not in str(refusal.value)
+    assert str(folder) in str(refusal.value)
+
+
+@pytest.mark.parametrize("option", [{"device": "tpu"}, {"dtype": "int8"}, {"attention": "flash"}])
+def test_an_unknown_option_is_named_with_the_known_ones(folders: dict[str, Path], option: dict[str, str]) -> None:
+    (value,) = option.values()
+    with pytest.raises(LMError, match=f"'{value}' is none of .+, .+"):
+        TransformersLM.open(folders["llama3"], **option)
+
+
+def test_asking_for_a_gpu_where_there_is_none_is_one_clear_line(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(LMError, match="no CUDA device"):
+        TransformersLM.open(folders["llama3"], device="cuda")
+    TransformersLM.open(folders["llama3"], device="auto")
+
+
+@pytest.mark.parametrize("library", ["torch", "transformers"])
+def test_a_missing_library_says_how_to_install_it(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(LMError, match=r"pip install -e '\.\[lm\]' -c constraints\.txt"):
+        TransformersLM.open(folders["llama3"], device="cpu")
+
+
+def test_importing_the_module_loads_neither_library() -> None:
+    code = "import sys, tasks.lm.transformers_lm; print(sorted({'torch', 'transformers', 'jinja2'} & set(sys.modules)))"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
