@@ -266,7 +266,11 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]
     passing = [item for item in scored.scores if item.problem is not None and not item.problem.final]
     store.write(
-        ("add_spans", [{"lm_id": work.lm_id, "prediction": place, **asdict(span)} for place, span in scored.spans.items()]),
+        ("add_spans", [
+            {"lm_id": work.lm_id, "prediction": place, "total": span.total, "ids": span.ids, "logprobs": span.logprobs,
+             "escaped": span.escaped}
+            for place, span in scored.spans.items()
+        ]),
         ("add_scores", [
             {"signature_id": item.signature_id, "paper_id": item.paper_id, "candidate_id": item.candidate_id,
              "reference_id": item.reference_id, "value": item.value,

@@ -77,7 +77,7 @@ def _keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> 
     }
     entry = {
         "run_id": run_id, "file": report["file"], "sha256": _sha256(path), "kind": kind,
-        "added": len(taken.papers) if kind == "papers" else len(taken.reviews), "unchanged": taken.unchanged,
+        "added": taken.added, "unchanged": taken.unchanged,
         "refused": len(taken.refusals), "happened_at": now(),
     }
     store.write(

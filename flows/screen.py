@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
@@ -13,7 +14,8 @@ from rich.table import Table
 
 Row = dict[str, Any]
 
-out = Console()
+PIPED_WIDTH = 110
+out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True)
 
 NGRAM_LIMITS = (

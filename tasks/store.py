@@ -118,29 +118,39 @@ class Store:
             return "another process"
 
     def _open_schema(self) -> None:
-        created = not self.exists
+        if not self.exists:
+            self._make()
         with self.transaction() as run:
-            version = None if created else _version_of(run, self.key)
-            if version is not None and version != SCHEMA_VERSION:
+            version = _version_of(run, self.key)
+            if version != SCHEMA_VERSION:
                 raise StoreError(f"edition {self.key} has schema version {version}, this program writes "
                                  f"{SCHEMA_VERSION}; use the program version that made it")
-            for name in TABLES:
-                run.execute(statement("tables", name))
             for name in VIEWS:
                 run.execute(statement("views", name))
-            if version is None:
-                run.execute("insert into meta values ($1, $2, $3)", [SCHEMA_VERSION, self.key, now()])
-                self._fill_quantiles(run)
 
-    def _fill_quantiles(self, run: duckdb.DuckDBPyConnection) -> None:
+    def _make(self) -> None:
+        """A new store, made beside its place and moved there whole."""
         from tasks.stats import student_quantiles
 
-        run.execute(statement("queries", "add_student_t"), _columns(student_quantiles(1000)))
+        beside = self.folder / ".new.duckdb"
+        for file in (beside, self.folder / ".new.duckdb.wal"):
+            file.unlink(missing_ok=True)
+        with self._transaction(beside) as run:
+            for name in TABLES:
+                run.execute(statement("tables", name))
+            run.execute("insert into meta values ($1, $2, $3)", [SCHEMA_VERSION, self.key, now()])
+            run.execute(statement("queries", "add_student_t"), _columns(student_quantiles(1000)))
+        os.replace(beside, self.file)
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside one transaction: committed at the end, rolled back on an error, always closed."""
-        connection = self._connect()
+        with self._transaction(self.file) as run:
+            yield run
+
+    @contextmanager
+    def _transaction(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        connection = self._connect(file)
         try:
             connection.begin()
             yield connection
@@ -148,20 +158,19 @@ class Store:
         finally:
             connection.close()
 
-    def _connect(self) -> duckdb.DuckDBPyConnection:
+    def _connect(self, file: Path) -> duckdb.DuckDBPyConnection:
         deadline = time.monotonic() + DUCKDB_WAIT_S
         while True:
             try:
-                connection = duckdb.connect(str(self.file), config={"storage_compatibility_version": STORAGE_VERSION})
+                connection = duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
                 connection.execute("set timezone = 'UTC'")
                 return connection
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
                 if "could not set lock" not in reason.lower():
-                    raise StoreError(f"edition {self.key}: {self.file} is damaged or no DuckDB file: {reason}") from None
+                    raise StoreError(f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}") from None
                 if time.monotonic() >= deadline:
-                    raise StoreError(f"edition {self.key}: {self.file} is held open by another program: "
-                                     f"{reason}") from None
+                    raise StoreError(f"edition {self.key}: {file} is held open by another program: {reason}") from None
                 time.sleep(0.1)
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
@@ -202,7 +211,7 @@ class Store:
         """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object."""
         if time.monotonic() - self._copied_at < at_most_every_s:
             return
-        connection = self._connect()
+        connection = self._connect(self.file)
         try:
             connection.execute("checkpoint")
         finally:
@@ -233,14 +242,11 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def _version_of(run: duckdb.DuckDBPyConnection, key: str) -> int | None:
-    """Schema version of the opened store; None for a file whose making was cut short before its first commit."""
-    if run.execute("select count(*) from duckdb_tables()").fetchone() == (0,):
-        return None
+def _version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
     try:
         return run.execute("select schema_version from meta").fetchall()[0][0]
     except (duckdb.Error, IndexError):
-        raise StoreError(f"edition {key}: its store holds tables but no schema version; it was not made here") from None
+        raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
 
 
 def _columns(values: Sequence[Any]) -> dict[str, list[Any]]:

@@ -46,11 +46,12 @@ class Refusal:
 
 @dataclass(slots=True)
 class Imported:
-    """What a file gave: new records, how many rows were known already, and what was refused."""
+    """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused."""
 
     papers: list[Paper] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
     judgments: list[Judgments] = field(default_factory=list)
+    added: int = 0
     unchanged: int = 0
     refusals: list[Refusal] = field(default_factory=list)
     ignored_columns: tuple[str, ...] = ()
@@ -66,6 +67,7 @@ def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = Non
             if paper.paper_id not in seen:
                 seen[paper.paper_id] = paper
                 taken.papers.append(paper)
+                taken.added += 1
             elif seen[paper.paper_id] == paper:
                 taken.unchanged += 1
             else:
@@ -141,6 +143,7 @@ class _Shelf:
             self.places[_place(review)] = review.review_id
             taken.reviews.append(review)
             changed = True
+        taken.added += changed
         taken.unchanged += not changed
 
 

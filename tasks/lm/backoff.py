@@ -90,7 +90,7 @@ class Backoff:
         two = np.bincount(second[only_two], weights[only_two], len(self.tables[0].contexts))
         none = weights[(third < 0) & (second < 0)].sum()
         down, known = three * self.tables[1].rest, self.shorter >= 0
-        two += np.bincount(self.shorter[known], down[known], len(two))
+        two = two + np.bincount(self.shorter[known], down[known], len(two))
         none += down[~known].sum() + two @ self.tables[0].rest
         totals = none * self.unigram
         for table, mass in zip(self.tables, (two, three), strict=True):

@@ -7,9 +7,9 @@ writes; the text is never searched for the reply, which may repeat any part of t
 
 from __future__ import annotations
 
-import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tasks.errors import LMError, SpanError
@@ -73,9 +73,7 @@ class ChatTemplate:
             raise LMError(f"the tokenizer's chat template cannot be chosen: {_line(error)}") from error
         added = {token: str(entry) for token, entry in tokenizer.added_tokens_decoder.items()}
         control = {token: sign.strip() for token, sign in added.items() if _controls(sign)}
-        # The longest first, so that a token is not broken up as its own beginning.
-        signs = [re.escape(sign) for sign in sorted(set(control.values()), key=len, reverse=True)]
-        pattern = re.compile("|".join(signs)) if signs else None
+        pattern = re.compile("|".join(map(re.escape, sorted(set(control.values()))))) if control else None
         refusals = []
         for merged in (False, True):
             template = cls(tokenizer, text, merged, "", frozenset(control), pattern)
@@ -121,8 +119,8 @@ class ChatTemplate:
         prompt, one, other = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
         if system not in prompt or user not in prompt:
             raise SpanError("bad_span", "the chat template leaves a message out")
-        ending = os.path.commonprefix([one[::-1], other[::-1]])[::-1]
-        template = ChatTemplate(self.tokenizer, self.text, self.merged, ending, self.control, self.pattern)
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(one), reversed(other), strict=False))
+        template = replace(self, ending=one[len(one) - len(list(shared)) :])
         template.encode(Chat(system, user, "0"))
         return template
 
@@ -167,4 +165,4 @@ def _controls(sign: str) -> bool:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(f"{error or type(error).__name__}".split())[:200]
+    return " ".join(f"{error or type(error).__name__}".split())[:150]

@@ -172,7 +172,7 @@ def _blamed(folder: Path, what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        reason = " ".join(f"{error or type(error).__name__}".split())[:300]
+        reason = " ".join(f"{error or type(error).__name__}".split())[:500]
         raise LMError(f"evaluation LM {folder}: {what}: {reason}") from error
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from tasks import judgments
 from tasks.errors import SpanError
@@ -123,8 +123,3 @@ def _folded(text: str, settings: ScoringSettings) -> str:
     if not settings.ascii_fold:
         return text
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")
-
-
-def span_row(lm_id: str, place: str, span: SpanLogprob) -> dict[str, object]:
-    """*span* as a row of the table ``spans``."""
-    return {"lm_id": lm_id, "prediction": place, **asdict(span)}

@@ -60,7 +60,7 @@ _TEMPLATES = {
 
 def build_tokenizer(template: Template):
     """A fast tokenizer of a few hundred tokens with the control tokens and the chat template of a family."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.BPE())
@@ -77,6 +77,11 @@ def build_tokenizer(template: Template):
     tokenizer.train_from_iterator(_SENTENCES, trainer)
     ends = {"llama3": "<|eot_id|>", "chatml": "<|im_end|>", "mistral": "</s>"}
     starts = {"llama3": {"bos_token": "<|begin_of_text|>"}, "chatml": {}, "mistral": {"bos_token": "<s>"}}
+    if opening := starts[template].get("bos_token"):
+        # As the families' own tokenizers do unless they are told not to.
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{opening} $A", special_tokens=[(opening, tokenizer.token_to_id(opening))]
+        )
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=ends[template],

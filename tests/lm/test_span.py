@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("torch", reason="chat templates and tokenizers come with the extra `lm`")
 pytest.importorskip("transformers", reason="chat templates and tokenizers come with the extra `lm`")
 
-from hypothesis import HealthCheck, given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tasks.errors import LMError, SpanError  # noqa: E402
-from tasks.lm.span import ChatTemplate, encode  # noqa: E402
-from tasks.prompts.library import load, render  # noqa: E402
-from tasks.records import Chat, Prediction  # noqa: E402
-from tests.lm.chat_models import build_tokenizer  # noqa: E402
+from tasks.errors import LMError, SpanError
+from tasks.lm.span import ChatTemplate, encode
+from tasks.prompts.library import load, render
+from tasks.records import Chat, Prediction
+from tests.lm.chat_models import build_tokenizer
 
 TEMPLATES = ("llama3", "chatml", "mistral")
 TOKENIZERS = {name: build_tokenizer(name) for name in TEMPLATES}
@@ -190,9 +192,22 @@ def templated(body: str):
         ),
         (
             "the template asks what day it is",
-            "{{ strftime_now('%Y-%m-%d') }}\n{% for message in messages %}" + TURN + "{% endfor %}" + OPEN,
-            "2024-07-26\n<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant|"
+            "\n{{ strftime_now('%Y-%m-%d') }}\n{% for message in messages %}" + TURN + "{% endfor %}" + OPEN,
+            "\n2024-07-26\n<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant|"
             "\nR<|im_end|>",
+        ),
+        (
+            "the template says what day it was told",
+            "{{ date_string + '\n' }}{% for message in messages %}" + TURN + "{% endfor %}" + OPEN,
+            "26 Jul 2024\n<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant|"
+            "\nR<|im_end|>",
+        ),
+        (
+            "the system message reads differently once there is a reply",
+            "{% for message in messages %}{% if message.role == 'system' and not add_generation_prompt %}"
+            "{{ 'In place of what was said: a text that is longer by far.' }}{% else %}" + TURN + "{% endif %}"
+            "{% endfor %}" + OPEN,
+            "<|im_start|>user\nS\n\nU<|im_end|>\n<|im_start|>assistant|\nR<|im_end|>",
         ),
     ],
 )
@@ -203,6 +218,13 @@ def test_other_templates_are_read_by_what_they_write(case: str, body: str, text:
     assert "|".join(tokenizer.decode(list(part)) for part in parts) == text, case
 
 
+def test_the_span_of_an_empty_reply_may_be_the_end_of_turn_alone() -> None:
+    bare = "{% for message in messages %}{{ message.content }}<|im_end|>{% endfor %}"
+    conversation = encode(templated(bare), Chat("S", "U", ""))
+    assert conversation.first == conversation.last
+    assert spelled("chatml", conversation.ids) == "S<|im_end|>U<|im_end|><|im_end|>"
+
+
 def test_the_digest_tells_templates_and_the_place_of_the_system_text_apart() -> None:
     chatml = ChatTemplate.of(TOKENIZERS["chatml"])
     refusing = ChatTemplate.of(templated(REFUSES + TOKENIZERS["chatml"].chat_template))
@@ -210,6 +232,7 @@ def test_the_digest_tells_templates_and_the_place_of_the_system_text_apart() -> 
     assert refusing.merged
     assert ChatTemplate.of(TOKENIZERS["mistral"]).merged
     assert len({chatml.digest, refusing.digest, *(ChatTemplate.of(TOKENIZERS[name]).digest for name in TEMPLATES)}) == 4
+    assert replace(chatml, merged=True).digest != chatml.digest
     assert chatml.digest == ChatTemplate.of(build_tokenizer("chatml")).digest
 
 

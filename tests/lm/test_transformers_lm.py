@@ -76,6 +76,7 @@ def test_each_token_has_the_log_probability_computed_by_hand(
     folders: dict[str, Path], template: str, attention: str
 ) -> None:
     lm = TransformersLM.open(folders[template], device="cpu", attention=attention)
+    assert lm._model.config._attn_implementation == attention
     for prediction, answer in zip(PREDICTIONS, lm.logprob(PREDICTIONS), strict=True):
         ids, logprobs = by_hand(folders[template], template, prediction)
         assert list(answer.ids) == ids
@@ -234,7 +235,8 @@ def of_another_size(folder: Path) -> None:
 
 def needing_foreign_code(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
-    config |= {"model_type": "foreign", "auto_map": {"AutoModelForCausalLM": "foreign.Foreign"}}
+    foreign = {"AutoConfig": "foreign.Config", "AutoModelForCausalLM": "foreign.Model"}
+    config |= {"model_type": "foreign", "auto_map": foreign}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "foreign.py").write_text("raise SystemExit('this code ran')")
 

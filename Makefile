@@ -1,0 +1,38 @@
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
+	@$(BIN)/gre-bench refresh --settings deployments/demo.toml
+	@echo
+	@echo "Next:"
+	@echo "  $(BIN)/gre-bench leaderboard SAMPLE-2026 --json        # the same numbers for machines"
+	@echo "  $(BIN)/gre-bench import reviews --help                 # bring reviews of your own candidate"
+	@echo "  $(BIN)/gre-bench refresh --dry-run --limit 4           # what a pilot would do, and how long it takes"
+
+test: $(VENV)/.test               ## install what the tests need (with torch), run all of them
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.test
+	@$(BIN)/python -m ruff check .
+
+bench: $(VENV)/.test              ## measured ratios against the obvious alternatives
+	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
+
+clean:
+	rm -rf $(VENV) state
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GRE-bench needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/.base

@@ -1,0 +1,1 @@
+"""Training of evaluation LMs from judgments."""

@@ -1,0 +1,47 @@
+"""Topics that two reviews of one paper share: words of the one tell words of the other, through a few topics.
+
+Probabilistic latent semantic analysis (Hofmann 1999) of the counts N(v, w) = how many times w stands in a review
+of a paper another review of which holds v, v ≠ w, by expectation maximisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_ROUNDS = 80
+_SMOOTHING = 0.02
+
+
+def shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int) -> dict[str, np.ndarray]:
+    """Topics of the *chosen* word ids from *papers* of reviews of word ids.
+
+    ``topical`` (words), ``topics_of`` (words × topics: P(topic | word known)), ``words_of`` (topics × words:
+    P(word | topic)), ``topic_sizes`` (P(topic)).
+    """
+    place = np.full(int(max(chosen.max(), max(ids.max() for paper in papers for ids in paper))) + 1, -1)
+    place[chosen] = np.arange(len(chosen))
+    together = np.zeros((len(chosen), len(chosen)), dtype=np.float32)
+    for paper in papers:
+        rows = [np.bincount(found[found >= 0], minlength=len(chosen)) for found in (place[ids] for ids in paper)]
+        for one, first in enumerate(rows):
+            for other, second in enumerate(rows):
+                if one != other:
+                    here, there = np.flatnonzero(first), np.flatnonzero(second)
+                    together[np.ix_(here, there)] += second[there]
+    np.fill_diagonal(together, 0)
+    random = np.random.default_rng(seed)
+    known = random.uniform(0.5, 1.5, (len(chosen), topics)).astype(np.float32)
+    told = random.uniform(0.5, 1.5, (topics, len(chosen))).astype(np.float32)
+    known, told = known / known.sum(axis=0), told / told.sum(axis=1, keepdims=True)
+    sizes = np.full(topics, 1 / topics, dtype=np.float32)
+    for _ in range(_ROUNDS):
+        joint = known * sizes
+        share = together / np.maximum(joint @ told, 1e-12)
+        known, told = joint * (share @ told.T), told * (joint.T @ share) + _SMOOTHING
+        mass = np.maximum(known.sum(axis=0), 1e-12)
+        known, sizes, told = known / mass, mass / mass.sum(), told / told.sum(axis=1, keepdims=True)
+    joint = known * sizes + 1e-12
+    return {"topical": chosen.astype(np.int32), "topics_of": (joint / joint.sum(axis=1, keepdims=True)).astype(np.float32),
+            "words_of": told.astype(np.float32), "topic_sizes": sizes.astype(np.float32)}

@@ -1,0 +1,26 @@
+"""What all tests share: where real inputs lie if they are there, and evaluation LMs made for the tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+os.environ.setdefault("DO_NOT_TRACK", "1")
+os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture
+def iclr2023() -> Path:
+    """The real ICLR 2023 reviews with GPT-4o judgments."""
+    path = SHARED / "iclr2023" / "human_reviews.parquet"
+    if not path.is_file():
+        pytest.skip("the real ICLR 2023 reviews are not on this machine")
+    return path

@@ -1,0 +1,79 @@
+"""Shared by the flow tests: a refresh of the sample edition by a scripted evaluation LM, and tables to compare."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from flows.annual_refresh import Job, recorded, refresh
+from flows.intake import import_papers, import_reviews
+from tasks import settings, steps
+from tasks.lm import catalog
+from tasks.store import Store
+
+DEMO = settings.checkout() / "deployments" / "demo.toml"
+EDITION = "SAMPLE-2026"
+
+
+def demo(*overrides: str) -> settings.Settings:
+    """Settings of the sample edition, scored by the backend ``scripted``."""
+    return settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides))
+
+
+def use(lm: Any) -> Any:
+    """Makes *lm* the backend ``scripted``."""
+    catalog.BACKENDS["scripted"] = lambda _settings: lm
+    catalog.open_lm.cache_clear()
+    return lm
+
+
+def run(state: Path, *overrides: str, **asked: Any) -> dict[str, Any]:
+    """A refresh without the Prefect engine; the summary."""
+    return refresh(Job(demo(*overrides), state, **asked), steps.undecorated())
+
+
+def add_reviews(state: Path, rows: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
+    """Imports *rows* into the sample edition; the report."""
+    return _import(import_reviews, state, rows, options)
+
+
+def add_papers(state: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return _import(import_papers, state, rows, {})
+
+
+def _import(work: Any, state: Path, rows: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
+    file = state / "rows.jsonl"
+    state.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    store = Store(state, EDITION)
+    with store.lock("import"), recorded(store, "import", demo()) as progress:
+        report = work(store, progress.status["run_id"], file, **options)
+        progress.end("done")
+    return report
+
+
+def query(state: Path, text: str, edition: str = EDITION) -> list[tuple[Any, ...]]:
+    """Rows of a statement on the store itself."""
+    with Store(state, edition).transaction() as connection:
+        return connection.execute(text).fetchall()
+
+
+def tables(state: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """All that a run leaves, run ids and times aside, in a fixed order."""
+    return {
+        "pairs": query(state, "from pairs order by all"),
+        "sample": query(state, "from sample order by all"),
+        "spans": query(state, "from spans order by lm_id, prediction"),
+        "scores": query(state, "select * exclude (run_id) from scores order by all"),
+        "signatures": query(state, "from signatures order by all"),
+        "separation": query(state, "from separation order by all"),
+        "leaderboard": query(state, "from leaderboard order by signature_id, candidate"),
+    }
+
+
+def reviews_by(model: str, papers: range = range(1, 17), writer: str = "sample-author") -> list[dict[str, Any]]:
+    """One review of each sample paper by a made-up candidate."""
+    return [{"paper_id": f"s{n:02d}", "candidate": model, "writer": writer, "review": f"Review {n} of {model}.",
+             "judgments": f"The reviewer appreciates the experiments of paper {n}.\nThe reviewer questions the seeds."}
+            for n in papers]

@@ -1,0 +1,290 @@
+"""The refresh: every planned pair ends with a score or a reason, nothing is done twice, the board is right."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+
+import pytest
+
+from flows.annual_refresh import Job, refresh
+from flows.dry_run import estimate
+from tasks import settings, stats, steps
+from tasks.errors import SettingsError, SourceError, SpanError
+from tasks.records import Prediction
+from tasks.store import Store
+from tests.flows.refreshing import EDITION, add_papers, add_reviews, demo, query, reviews_by, run, tables, use
+from tests.scripted_lms import FaultyLM, OverlapLM
+
+
+@pytest.fixture(autouse=True)
+def lm():
+    return use(OverlapLM())
+
+
+def test_every_planned_pair_is_scored_or_excluded(tmp_path):
+    summary = run(tmp_path)
+    assert (summary["outcome"], summary["papers"]) == ("done", 16)
+    counts = {row["metric"]: tuple(row[name] for name in ("planned", "scored", "failed", "excluded", "missing"))
+              for row in summary["metrics"]}
+    assert counts == {"gem": (96, 96, 0, 0, 0), "gem_s_abstract": (96, 96, 0, 0, 0), "gem_raw": (96, 64, 0, 32, 0)}
+
+
+def test_scores_equal_those_of_the_texts_one_by_one(tmp_path):
+    run(tmp_path)
+    texts = query(tmp_path, """
+        select p.value, c.text, r.text
+        from pairs p
+        join signatures using (signature_id)
+        join sample s on s.paper_id = p.paper_id and s.role = 'candidate'
+        join judgments c on c.review_id = s.review_id
+        join judgments r on r.review_id = p.reference_id
+        where metric = 'gem' and candidate_id = 'human'""")
+    assert len(texts) == 32
+    for value, x, y in texts:
+        expected = OverlapLM.span(Prediction(x, None, y)).total - OverlapLM.span(Prediction(None, None, y)).total
+        assert value == pytest.approx(expected, rel=1e-9)
+
+
+def test_token_log_probabilities_are_stored_and_add_up(tmp_path):
+    run(tmp_path)
+    rows = query(tmp_path, """
+        select s.value, c.logprobs, m.logprobs
+        from scores s
+        join spans c on c.prediction = s.conditional
+        join spans m on m.prediction = s.marginal""")
+    assert len(rows) == 256
+    for value, conditional, marginal in rows:
+        assert value == pytest.approx(math.fsum(conditional) - math.fsum(marginal), rel=1e-5, abs=1e-4)
+
+
+def test_the_board_equals_the_statistics_computed_apart(tmp_path):
+    run(tmp_path)
+    by_row = defaultdict(list)
+    for signature_id, candidate, paper, value in query(
+            tmp_path, "select signature_id, candidate_id, paper_id, value from pairs where state = 'scored'"):
+        by_row[signature_id, candidate].append((paper, value))
+    names = "signature_id, candidate, mean, low, high, flat_low, flat_high, difference, difference_low, difference_high, difference_p"
+    checked = 0
+    for signature_id, candidate, *numbers in query(tmp_path, f"select {names} from leaderboard where scored > 0"):
+        papers, values = zip(*by_row[signature_id, candidate], strict=True)
+        clustered, flat = stats.clustered_interval(values, papers), stats.flat_interval(values)
+        assert numbers[:5] == pytest.approx([clustered.value, clustered.low, clustered.high, flat.low, flat.high])
+        if candidate == "human":
+            assert numbers[5:] == [None] * 4
+            continue
+        means = [{}, {}]
+        for place, name in enumerate((candidate, "human")):
+            grouped = defaultdict(list)
+            for paper, value in by_row[signature_id, name]:
+                grouped[paper].append(value)
+            means[place] = {paper: sum(group) / len(group) for paper, group in grouped.items()}
+        test = stats.paired_test([means[0][paper] - means[1][paper] for paper in means[0] if paper in means[1]])
+        assert numbers[5:] == pytest.approx([test.value, test.low, test.high, test.p], rel=1e-6)
+        checked += 1
+    assert checked == 5
+
+
+def test_ranks_are_for_candidates_and_controls_have_none(tmp_path):
+    add = reviews_by("model-a")
+    run(tmp_path, limit=2)
+    add_reviews(tmp_path, add)
+    run(tmp_path)
+    rows = query(tmp_path, "select candidate, rank, kind, unranked from leaderboard where metric = 'gem' order by candidate")
+    assert [(row[0], row[2], row[3]) for row in rows] == [
+        ("generic", "control", "control"), ("human", "human", None), ("model-a", "model", None),
+        ("other-paper", "control", "control")]
+    assert sorted(row[1] for row in rows if row[1]) == [1, 2]
+
+
+def test_a_second_run_does_no_work(tmp_path, lm):
+    run(tmp_path)
+    asked, before = len(lm.asked), tables(tmp_path)
+    summary = run(tmp_path)
+    assert len(lm.asked) == asked
+    assert (summary["outcome"], summary["scored_now"]) == ("done", 0)
+    assert tables(tmp_path) == before
+
+
+def test_a_candidate_added_later_costs_only_its_own_predictions(tmp_path, lm):
+    run(tmp_path)
+    before = {row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")}
+    lm.asked.clear()
+    add_reviews(tmp_path, reviews_by("model-a"))
+    summary = run(tmp_path, candidates=("model-a",))
+    assert summary["scored_now"] == 96
+    assert len(lm.asked) == 96
+    assert all(prediction.x is not None for prediction in lm.asked)
+    after = {row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")}
+    assert {key: row[:2] + row[4:] for key, row in after.items()} == {key: row[:2] + row[4:] for key, row in before.items()}
+
+
+def test_a_candidate_added_to_nothing_brings_the_human_baseline(tmp_path):
+    run(tmp_path, limit=2)
+    add_reviews(tmp_path, reviews_by("model-a"))
+    run(tmp_path, "scoring.form=strict", candidates=("model-a",))
+    found = query(tmp_path, "select distinct candidate_id from plan join signatures using (signature_id) where form = 'strict'")
+    assert {row[0] for row in found} == {"human", "model-a"}
+
+
+def test_a_pilot_is_part_of_the_full_run(tmp_path, lm):
+    summary = run(tmp_path, limit=4)
+    assert (summary["papers"], summary["sampled"]) == (4, 16)
+    pilot = dict(query(tmp_path, "select signature_id || paper_id || candidate_id || reference_id, value from scores"))
+    assert len(pilot) == 64
+    run(tmp_path)
+    full = dict(query(tmp_path, "select signature_id || paper_id || candidate_id || reference_id, value from scores"))
+    assert len(full) == 256
+    assert pilot.items() <= full.items()
+    run(tmp_path, limit=4)
+    assert query(tmp_path, "select count(*) from plan") == [(288,)]
+
+
+def test_a_transient_problem_leaves_the_pair_missing_and_the_next_run_tries_again(tmp_path):
+    hit = []
+
+    def once(span):
+        hit.append(span)
+        return SpanError("unreachable", "the server is down", final=False)
+
+    use(FaultyLM(once, lambda prediction: "sparsity" in (prediction.x or "") or not hit))
+    summary = run(tmp_path)
+    assert summary["outcome"] == "incomplete"
+    missing = sum(row["missing"] for row in summary["metrics"])
+    assert missing > 0
+    assert "unreachable" in {row["reason"] for row in summary["reasons"]}
+    assert "the server is down" in summary["message"]
+    assert query(tmp_path, "select count(*) from scores where problem is not null") == [(0,)]
+    use(OverlapLM("scripted-faulty"))
+    again = run(tmp_path)
+    assert (again["outcome"], again["scored_now"]) == ("done", missing)
+
+
+def test_a_final_problem_is_stored_and_tried_again_only_when_asked(tmp_path):
+    use(FaultyLM(lambda span: SpanError("too_long", "9 tokens where 8 fit"), lambda prediction: "seed" in (prediction.x or "")))
+    first = run(tmp_path)
+    failed = sum(row["failed"] for row in first["metrics"])
+    assert first["outcome"] == "done"
+    assert failed > 0
+    lm = use(OverlapLM("scripted-faulty"))
+    assert run(tmp_path)["scored_now"] == 0
+    assert lm.asked == []
+    healed = run(tmp_path, retry_failed=True)
+    assert healed["scored_now"] == failed
+    assert sum(row["failed"] for row in healed["metrics"]) == 0
+
+
+def test_a_nan_is_a_fault_that_names_the_pair_and_reaches_no_table(tmp_path):
+    use(FaultyLM(lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])), lambda prediction: "ablation" in (prediction.x or "")))
+    summary = run(tmp_path)
+    assert summary["outcome"] == "fault"
+    assert "paper s" in summary["message"]
+    assert "reference s" in summary["message"]
+    assert query(tmp_path, "select count(*) from scores where value is not null and not isfinite(value)") == [(0,)]
+    assert query(tmp_path, "select count(*) from leaderboard where mean is not null and not isfinite(mean)") == [(0,)]
+    assert sum(row["scored"] + row["failed"] + row["excluded"] for row in summary["metrics"]) == 288
+
+
+def test_a_candidate_with_too_few_scored_pairs_is_unranked(tmp_path):
+    run(tmp_path, limit=2)
+    add_reviews(tmp_path, reviews_by("lazy", range(1, 16)))
+    summary = run(tmp_path)
+    assert query(tmp_path, "select rank, unranked from leaderboard where metric = 'gem' and candidate = 'lazy'") == [
+        (None, "only 30 of 32 pairs scored")]
+    assert {"metric": "gem", "state": "failed", "reason": "no_review", "broken": False, "pairs": 2, "example": ""} in summary["reasons"]
+
+
+def test_judgments_of_another_writer_are_never_paired(tmp_path):
+    run(tmp_path, limit=2)
+    add_reviews(tmp_path, reviews_by("model-a", writer="someone-else"))
+    run(tmp_path)
+    assert query(tmp_path, "select scored, failed from leaderboard where metric = 'gem' and candidate = 'model-a'") == [(0, 32)]
+    assert query(tmp_path, "select scored from leaderboard where metric = 'gem_raw' and candidate = 'model-a'") == [(32,)]
+
+
+def test_scores_of_different_signatures_stand_apart(tmp_path):
+    run(tmp_path)
+    run(tmp_path, "scoring.form=strict", "scoring.metrics=['gem']")
+    assert query(tmp_path, "select count(distinct signature_id) from leaderboard where metric = 'gem'") == [(2,)]
+    shown = Store(tmp_path, EDITION).read("current_signatures")
+    assert [(row["metric"], row["form"]) for row in shown] == [("gem", "strict")]
+
+
+def test_a_drawn_sample_never_changes(tmp_path):
+    run(tmp_path, limit=2)
+    before = query(tmp_path, "from sample order by all")
+    with pytest.raises(SettingsError, match="was drawn with seed = 0, the settings ask for 1"):
+        run(tmp_path, "edition.seed=1")
+    add_papers(tmp_path, [{"paper_id": "new", "abstract": "A late one."}])
+    summary = run(tmp_path, limit=2)
+    assert summary["notes"] == ["1 papers came after the sample was drawn and are not in it"]
+    assert query(tmp_path, "from sample order by all") == before
+    other = run(tmp_path, "edition.seed=1", "edition.sample=second", limit=2)
+    assert other["edition"] == "SAMPLE-2026-second"
+
+
+def test_an_unknown_candidate_is_named_with_the_known_ones(tmp_path):
+    with pytest.raises(SettingsError, match="no candidate gpt-9 .* known: human, other-paper, generic"):
+        run(tmp_path, candidates=("gpt-9",))
+    assert Store(tmp_path, EDITION).status()["state"] == "fault"
+    assert query(tmp_path, "select outcome from runs") == [("fault",)]
+
+
+def test_an_unknown_backend_is_named_with_the_known_ones(tmp_path):
+    with pytest.raises(SettingsError, match="no evaluation LM backend 'gpt'; known: cache-ngram, transformers"):
+        run(tmp_path, "evaluation_lm.backend=gpt")
+
+
+def test_refused_rows_of_a_source_stop_the_run_before_the_sample_is_drawn(tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"paper_id": "s01", "slot": 1, "review": ""}\n')
+    with pytest.raises(SourceError, match=r"bad.jsonl: 1 rows refused, first review s01 \(row 1\): empty review"):
+        run(tmp_path, f"sources.reviews={bad}")
+    assert query(tmp_path, "select count(*) from sample") == [(0,)]
+    assert len(list(tmp_path.rglob("refused/*.jsonl"))) == 1
+
+
+def test_an_edition_without_papers_says_so(tmp_path):
+    bare = settings.load(None, ("edition.venue=EMPTY", "evaluation_lm.backend=scripted"))
+    with pytest.raises(SourceError, match="edition EMPTY-2026 has no papers; import some"):
+        refresh(Job(bare, tmp_path), steps.undecorated())
+
+
+def test_a_dry_run_tells_and_changes_nothing(tmp_path, lm):
+    fresh = estimate(demo(), tmp_path, None, None, False)
+    assert (fresh["due"], fresh["sampled"]) == (256, 16)
+    assert not (tmp_path / "editions").exists()
+    run(tmp_path, limit=4)
+    before = tables(tmp_path)
+    found = estimate(demo(), tmp_path, None, 8, False)
+    assert (found["due"], found["papers"]) == (64, 8)
+    assert found["seconds"] >= 0
+    assert tables(tmp_path) == before
+    done = estimate(demo(), tmp_path, None, 4, False)
+    assert (done["due"], done["seconds"]) == (0, 0.0)
+
+
+def test_status_tells_how_far_a_run_is(tmp_path):
+    seen = []
+
+    class Watching(OverlapLM):
+        def logprob(self, predictions):
+            seen.append(Store(tmp_path, EDITION).status())
+            return super().logprob(predictions)
+
+    use(Watching())
+    run(tmp_path, "run.chunk_papers=4")
+    first, last = seen[0], seen[-1]
+    assert (first["state"], first["stage"], first["due"], first["done"]) == ("running", "scoring", 256, 0)
+    assert last["done"] == 192
+    assert last["remaining_s"] > 0
+    ended = Store(tmp_path, EDITION).status()
+    assert (ended["state"], ended["done"], ended["remaining_s"]) == ("done", 256, None)
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 16])
+def test_the_tables_do_not_depend_on_how_the_work_is_cut(tmp_path, chunk):
+    run(tmp_path / "a", f"run.chunk_papers={chunk}")
+    run(tmp_path / "b")
+    assert tables(tmp_path / "a") == tables(tmp_path / "b")

@@ -1,0 +1,137 @@
+"""A run that is killed goes on where it was: the final tables are those of an undisturbed run."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tasks.store import Store
+from tests.conftest import ROOT
+from tests.flows import killed
+from tests.flows.refreshing import DEMO, EDITION, tables
+
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def context():
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.flows.killed"])
+    return context
+
+
+@pytest.fixture(scope="module")
+def undisturbed(context, tmp_path_factory):
+    """Tables of a run that nobody disturbed."""
+    state = tmp_path_factory.mktemp("undisturbed")
+    started(context, state).join()
+    return tables(state)
+
+
+def started(context, state):
+    process = context.Process(target=killed.refresh_slowly, args=(str(state),))
+    process.start()
+    return process
+
+
+def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undisturbed, tmp_path):
+    store, random = Store(tmp_path, EDITION), Random(20261121)
+    for _ in range(KILLS):
+        process = started(context, tmp_path)
+        wait_for(lambda: (store.status() or {}).get("pid") == process.pid and store.status()["stage"] == "scoring", process)
+        process.join(random.uniform(0.0, 0.12))
+        assert process.is_alive()
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    last = started(context, tmp_path)
+    last.join()
+    assert last.exitcode == 0
+    assert tables(tmp_path) == undisturbed
+
+
+def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, undisturbed, tmp_path):
+    random = Random(7)
+    for _ in range(KILLS):
+        process = started(context, tmp_path)
+        process.join(random.uniform(0.02, 0.6))
+        if process.is_alive():
+            os.kill(process.pid, signal.SIGKILL)
+        process.join()
+    last = started(context, tmp_path)
+    last.join()
+    assert last.exitcode == 0
+    assert tables(tmp_path) == undisturbed
+
+
+def test_a_kill_in_the_middle_of_scoring_loses_at_most_one_chunk(context, undisturbed, tmp_path):
+    store = Store(tmp_path, EDITION)
+    process = started(context, tmp_path)
+    wait_for(lambda: (store.status() or {}).get("done", 0) >= 48, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    kept = store.status()["done"]
+    again = started(context, tmp_path)
+    again.join()
+    assert again.exitcode == 0
+    status = store.status()
+    assert status["due"] <= 256 - kept
+    assert tables(tmp_path) == undisturbed
+
+
+def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_path):
+    store = Store(tmp_path, EDITION)
+    worker = started(context, tmp_path)
+    wait_for(lambda: store.read_file.exists() and (store.status() or {}).get("done", 0) > 0, worker)
+    second = command("refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted",
+                     "--state", str(tmp_path))
+    reads = 0
+    while worker.is_alive() or second.poll() is None:
+        assert all(row["mean"] is None or row["mean"] > -1e9 for row in store.read(
+            "leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")]))
+        reads += 1
+    _, message = second.communicate()
+    assert second.returncode == 3
+    assert f"edition {EDITION} is being written by process {worker.pid} on" in message
+    assert worker.exitcode == 0
+    assert reads > 3
+
+
+@pytest.mark.slow
+def test_a_kill_under_the_prefect_engine_changes_no_table(undisturbed, tmp_path):
+    store = Store(tmp_path, EDITION)
+    asked = ["refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted", "--set", "run.chunk_papers=1",
+             "--state", str(tmp_path)]
+    process = command(*asked)
+    wait_for(lambda: store.status_file.exists() and (store.status() or {}).get("done", 0) >= 16, process)
+    os.killpg(process.pid, signal.SIGKILL)  # the engine's own server with it
+    process.wait()
+    assert store.status()["state"] == "running"
+    status = command("status", "--json", "--state", str(tmp_path))
+    assert json.loads(status.communicate()[0])[0]["state"] == "cut short"
+    again = command(*asked)
+    _, message = again.communicate()
+    assert again.returncode == 0, message
+    assert tables(tmp_path) == undisturbed
+
+
+def command(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "tests.flows.killed", *arguments], cwd=ROOT, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def wait_for(condition, process) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        alive = process.is_alive() if hasattr(process, "is_alive") else process.poll() is None
+        assert alive, "the run ended before it could be disturbed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

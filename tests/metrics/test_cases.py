@@ -1,0 +1,88 @@
+"""Planning: every (paper, candidate, reference) is due, excluded or failed, never left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.controls import CONTROLS, other
+from tasks.errors import SettingsError
+from tasks.metrics.cases import GENERIC, Entry, Response, plan, the_writer
+from tasks.metrics.catalog import RECIPES
+from tasks.records import HUMAN, Candidate, Paper
+
+HUMANS = Candidate(HUMAN, "human")
+MODEL = Candidate("m", "model", "m")
+
+
+def response(name: str, text: str | None = "original", judged: str | None = "The reviewer appreciates it."):
+    return Response(name, text, {"w": judged} if judged else {})
+
+
+def entries(count: int = 4, abstract: str | None = "An abstract."):
+    return [
+        Entry(Paper(f"p{n}", abstract=abstract), response(f"h{n}", judged=f"The reviewer questions {n}."),
+              (response(f"a{n}"), response(f"b{n}")), {"m": response(f"m{n}")})
+        for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("metric", RECIPES)
+def test_every_pair_is_planned_once(metric):
+    candidates = [HUMANS, *CONTROLS.values(), MODEL]
+    planned = plan(entries(), candidates, RECIPES[metric], "w")
+    keys = {(pair.paper_id, pair.candidate_id, pair.reference_id) for pair in planned}
+    assert len(planned) == len(keys) == 4 * 4 * 2
+    assert all((pair.state == "due") == (pair.case is not None) == (pair.reason is None) for pair in planned)
+
+
+def test_other_paper_is_the_human_half_the_edition_further_on():
+    planned = plan(entries(), [CONTROLS["other-paper"]], RECIPES["gem"], "w")
+    assert [pair.case.candidate for pair in planned[::2]] == [f"The reviewer questions {n}." for n in (2, 3, 0, 1)]
+    assert [other(range(300), place) for place in (0, 149, 150, 299)] == [150, 299, 0, 149]
+    assert [other(range(2), place) for place in (0, 1)] == [1, 0]
+    assert all(other(range(size), place) != place for size in range(2, 9) for place in range(size))
+
+
+def test_generic_is_the_fixed_text_under_judgments_and_excluded_under_original_reviews():
+    planned = plan(entries(), [CONTROLS["generic"]], RECIPES["gem"], "w")
+    assert {pair.case.candidate for pair in planned} == {GENERIC.judgments["fixed"]}
+    raw = plan(entries(), [CONTROLS["generic"]], RECIPES["gem_raw"], "w")
+    assert {(pair.state, pair.reason) for pair in raw} == {("excluded", "no_original_review")}
+
+
+def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
+    assert plan(entries(), [MODEL], RECIPES["gem_s_abstract"], "w")[0].case.synopsis == "An abstract."
+    assert plan(entries(), [MODEL], RECIPES["gem"], "w")[0].case.synopsis is None
+    without = plan(entries(abstract=None), [MODEL], RECIPES["gem_s_abstract"], "w")
+    assert {(pair.state, pair.reason) for pair in without} == {("excluded", "no_abstract")}
+
+
+@pytest.mark.parametrize(("entry", "metric", "reason"), [
+    (Entry(Paper("p"), response("h"), (response("a"),), {}), "gem", "no_review"),
+    (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged=None)}), "gem", "no_judgments"),
+    (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged="No opening.")}), "gem", "no_judgments"),
+    (Entry(Paper("p"), response("h"), (response("a"),), {"m": Response("m", "t", {"v": "The reviewer suggests."})}), "gem",
+     "no_judgments"),
+    (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", text=None)}), "gem_raw", "no_original_review"),
+    (Entry(Paper("p"), response("h"), (response("a", judged=None),), {"m": response("m")}), "gem",
+     "no_reference_judgments"),
+])
+def test_a_missing_text_fails_the_pair_with_its_reason(entry, metric, reason):
+    (pair,) = plan([entry], [MODEL], RECIPES[metric], "w")
+    assert (pair.state, pair.reason) == ("failed", reason)
+
+
+def test_a_pilot_takes_the_first_papers_and_the_same_other_paper():
+    full = plan(entries(6), [CONTROLS["other-paper"]], RECIPES["gem"], "w")
+    assert plan(entries(6), [CONTROLS["other-paper"]], RECIPES["gem"], "w", limit=2) == full[:4]
+
+
+def test_the_writer_must_be_clear():
+    both = Response("h", "x", {"v": "The reviewer suggests.", "w": "The reviewer suggests."})
+    mixed = [Entry(Paper("p"), both, (both,), {})]
+    assert the_writer(mixed, "v") == "v"
+    assert the_writer(entries(), None) == "w"
+    with pytest.raises(SettingsError, match="several writers"):
+        the_writer(mixed, None)
+    with pytest.raises(SettingsError, match="no judgments by writer x; the writers are: v, w"):
+        the_writer(mixed, "x")

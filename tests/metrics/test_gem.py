@@ -1,0 +1,131 @@
+"""GEM: the difference of two summed log-probabilities, each prediction asked once, each fault kept as a problem."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.errors import SpanError
+from tasks.metrics.catalog import RECIPES
+from tasks.metrics.gem import RAW_CUT, Gem, addresses, signature, terms
+from tasks.records import Case, Prediction, SpanLogprob
+from tasks.settings import ScoringSettings
+from tests.scripted_lms import FaultyLM, OverlapLM
+
+SETTINGS = ScoringSettings()
+CASE = Case("p1", "c1", "r1", "judgments", "alpha beta", "beta gamma delta")
+
+
+def gem(lm, metric="gem", settings=SETTINGS):
+    return Gem(RECIPES[metric], lm, settings, "sig")
+
+
+def test_score_is_conditional_minus_marginal_in_nats_summed_over_the_reply():
+    (score,) = gem(OverlapLM()).score([CASE]).scores
+    # Of beta, gamma, delta and the end, beta alone is known from x: -1.004 instead of -4.
+    assert score.value == pytest.approx(4 - 1.004)
+    assert (score.signature_id, score.paper_id, score.candidate_id, score.reference_id) == ("sig", "p1", "c1", "r1")
+
+
+def test_a_synopsis_stands_in_both_terms():
+    case = replace(CASE, synopsis="beta")
+    (score,) = gem(OverlapLM(), "gem_s_abstract").score([case]).scores
+    assert score.value == pytest.approx(0.0)
+    conditional, marginal = terms(case, SETTINGS)
+    assert (conditional.synopsis, marginal.synopsis, conditional.x, marginal.x) == ("beta", "beta", "alpha beta", None)
+
+
+def test_each_marginal_is_computed_once_and_known_spans_never():
+    lm = OverlapLM()
+    cases = [replace(CASE, candidate_id=name, candidate=name) for name in ("c1", "c2", "c3")]
+    scored = gem(lm).score(cases)
+    assert len(lm.asked) == 4
+    assert len(scored.spans) == 4
+    again = gem(lm).score(cases, scored.spans)
+    assert len(lm.asked) == 4
+    assert again.scores == scored.scores
+    assert again.spans == {}
+    assert set(addresses(cases, SETTINGS)) == set(scored.spans)
+
+
+def test_scores_come_in_the_order_of_the_cases_duplicates_included():
+    cases = [replace(CASE, reference=text) for text in ("beta", "gamma", "beta")]
+    scores = gem(OverlapLM()).score(cases).scores
+    assert scores[0].value == scores[2].value != scores[1].value
+
+
+@pytest.mark.parametrize(("fault", "code", "final", "broken"), [
+    (lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])), "not_finite", True, True),
+    (lambda span: replace(span, total=math.nan), "not_finite", True, True),
+    (lambda span: replace(span, logprobs=(-math.inf, *span.logprobs[1:])), "not_finite", True, True),
+    (lambda span: replace(span, logprobs=(0.1, *span.logprobs[1:])), "positive", True, True),
+    (lambda span: replace(span, ids=span.ids[1:]), "misaligned", True, True),
+    (lambda span: SpanLogprob(0.0, (), ()), "misaligned", True, True),
+    (lambda span: SpanLogprob(0.0, (1,), (0.0,)), "all_zero", True, True),
+    (lambda span: SpanError("too_long", "9000 tokens where 8192 fit"), "too_long", True, False),
+    (lambda span: SpanError("out_of_memory", "no memory", final=False), "out_of_memory", False, False),
+])
+def test_a_fault_becomes_a_problem_that_names_the_pair_and_harms_no_other(fault, code, final, broken):
+    lm = FaultyLM(fault, lambda prediction: prediction.x == "bad")
+    bad = replace(CASE, paper_id="p2", candidate_id="c2", candidate="bad")
+    scored = gem(lm).score([CASE, bad])
+    good, failed = scored.scores
+    assert good.value == pytest.approx(4 - 1.004)
+    assert failed.value is None
+    assert (failed.problem.code, failed.problem.final, failed.problem.broken) == (code, final, broken)
+    assert failed.problem.message.startswith("paper p2, candidate c2, reference r1: ")
+    assert len(scored.spans) == 2
+
+
+def test_a_faulty_marginal_fails_every_pair_of_its_reference():
+    lm = FaultyLM(lambda span: replace(span, total=math.nan), lambda prediction: prediction.x is None)
+    scores = gem(lm).score([CASE, replace(CASE, candidate_id="c2", candidate="beta")]).scores
+    assert [score.problem.code for score in scores] == ["not_finite", "not_finite"]
+
+
+def test_original_reviews_are_cut_in_both_terms_or_as_the_authors_cut_them():
+    long = replace(CASE, source="review", candidate="x" * 20_000, reference="y" * 20_000)
+    conditional, marginal = terms(long, SETTINGS)
+    assert (len(conditional.x), len(conditional.reply), len(marginal.reply)) == (RAW_CUT, RAW_CUT, RAW_CUT)
+    conditional, marginal = terms(long, ScoringSettings(authors_compat=True))
+    assert (len(conditional.x), len(conditional.reply), len(marginal.reply)) == (RAW_CUT, RAW_CUT, 20_000)
+
+
+def test_judgments_are_scored_as_written_or_strictly():
+    text = "The reviewer appreciates a.\n\n- stray line\n  The reviewer questions b. "
+    case = replace(CASE, candidate=text, reference=text)
+    assert terms(case, SETTINGS)[0] == Prediction(text, None, text)
+    kept = "The reviewer appreciates a.\nThe reviewer questions b."
+    assert terms(case, ScoringSettings(form="strict"))[0] == Prediction(kept, None, kept)
+
+
+def test_ascii_fold_is_that_of_the_authors():
+    case = replace(CASE, candidate='na\u00efve \u201cquote\u201d "q" \ufb01ne \u4e2d', reference="caf\u00e9", synopsis="\u00fc")
+    conditional, _ = terms(case, ScoringSettings(ascii_fold=True))
+    assert conditional == Prediction("naive quote 'q' fine ", "u", "cafe")
+    assert terms(case, SETTINGS)[0].reply == "caf\u00e9"
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_a_response_equal_to_nothing_known_scores_like_absence_and_its_own_copy_not_below(x, y):
+    scores = gem(OverlapLM()).score([replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=y)]).scores
+    assert scores[1].value >= scores[0].value - 1e-9
+    assert scores[0].value >= -1e-9
+
+
+def test_signatures_differ_by_every_choice_that_moves_a_score():
+    lm = OverlapLM().identity
+    found = [
+        signature("gem", lm, SETTINGS, "w"), signature("gem_raw", lm, SETTINGS, "w"),
+        signature("gem_s_abstract", lm, SETTINGS, "w"), signature("gem", lm, SETTINGS, "v"),
+        signature("gem", lm, ScoringSettings(form="strict"), "w"),
+        signature("gem", lm, ScoringSettings(ascii_fold=True), "w"),
+        signature("gem_raw", lm, ScoringSettings(authors_compat=True), "w"),
+        signature("gem", replace(lm, digest="1"), SETTINGS, "w"),
+        signature("gem", replace(lm, dtype="bfloat16"), SETTINGS, "w"),
+    ]
+    assert len({item.signature_id for item in found}) == len(found)

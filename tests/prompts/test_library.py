@@ -1,0 +1,67 @@
+"""Prompts: verbatim, rendered in one place, absent parts spelled as the authors' code spells them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.errors import PromptError
+from tasks.prompts.library import FOLDER, address, load, render
+from tasks.records import Prediction
+from tests.conftest import SHARED
+
+
+def test_the_prediction_prompt_lays_its_parts_out_as_printed():
+    chat = render(Prediction("The reviewer suggests x.", "An abstract.", "reply"))
+    assert chat.user == ("[Abstract of the paper]\n\nAn abstract.\n\n"
+                         "[Review judgments from the first reviewer]\n\nThe reviewer suggests x.")
+    assert chat.reply == "reply"
+
+
+def test_what_is_absent_reads_not_available():
+    assert render(Prediction(None, None, "y")).user == (
+        "[Abstract of the paper]\n\nNot available\n\n[Review judgments from the first reviewer]\n\nNot available")
+
+
+def test_the_prediction_prompt_is_the_printed_one():
+    prompt = load("predict_judgments")
+    assert prompt.sha256 == "608755711153c7537c6395ecd9db4373198449b8cdbdf4e7e6ae90205686e01c"
+    assert prompt.system.startswith("You are the second reviewer for a scientific paper.")
+
+
+@pytest.mark.shared
+def test_the_system_text_stands_in_the_paper_word_for_word():
+    papers = list((SHARED.parent / "seeds").glob("004*.txt"))
+    if not papers:
+        pytest.skip("the text of Xu et al. 2025 is not on this machine")
+    text = re.sub(r"\s+", " ", papers[0].read_text())
+    assert load("predict_judgments").system in text
+
+
+@given(st.text(), st.text())
+def test_braces_and_field_names_in_a_text_are_left_alone(x, synopsis):
+    chat = render(Prediction(f"{{synopsis}} {x}", f"{{x}} {synopsis}", "y"))
+    assert chat.user.endswith(f"{{synopsis}} {x}")
+    assert f"\n\n{{x}} {synopsis}\n\n" in chat.user
+
+
+def test_every_prompt_file_loads_and_states_its_source():
+    for path in FOLDER.glob("*.toml"):
+        prompt = load(path.stem)
+        assert prompt.source
+        assert prompt.kind in ("verbatim", "derived", "own")
+
+
+def test_an_unknown_prompt_is_named_with_the_known_ones():
+    with pytest.raises(PromptError, match="no prompt 'nope'; the prompts are: .*predict_judgments"):
+        load("nope")
+
+
+def test_addresses_differ_by_every_part():
+    base = Prediction("x", "s", "y")
+    others = [Prediction(None, "s", "y"), Prediction("x", None, "y"), Prediction("x", "s", "z"), Prediction("s", "x", "y"),
+              Prediction("Not available", "s", "y")]
+    assert len({address(item) for item in (base, *others)}) == 6

@@ -1,0 +1,53 @@
+"""Evaluation LMs made for the tests, named scripted: small, and wrong on order."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from tasks.errors import SpanError
+from tasks.records import LMIdentity, Prediction, SpanLogprob
+
+
+class OverlapLM:
+    """Words of the reply that stand in x or the synopsis are likely, others not. Counts what it is asked."""
+
+    def __init__(self, name: str = "scripted-overlap", pause_s: float = 0.0):
+        self.identity = LMIdentity(name, "0" * 64, "scripted-1")
+        self.asked: list[Prediction] = []
+        self.pause_s = pause_s
+
+    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
+        self.asked += predictions
+        time.sleep(self.pause_s * len(predictions))
+        return [self.span(prediction) for prediction in predictions]
+
+    @staticmethod
+    def span(prediction: Prediction) -> SpanLogprob:
+        given = set(f"{prediction.x or ''} {prediction.synopsis or ''}".lower().split())
+        logprobs = [-1.0 - 0.001 * len(word) if word.lower() in given else -4.0 for word in prediction.reply.split()]
+        logprobs.append(-0.25)
+        return SpanLogprob(math.fsum(logprobs), tuple(range(len(logprobs))), tuple(logprobs))
+
+
+class FaultyLM(OverlapLM):
+    """Answers with *fault* where the reply and first review satisfy *where*."""
+
+    def __init__(self, fault: Callable[[SpanLogprob], SpanLogprob | SpanError], where: Callable[[Prediction], bool]):
+        super().__init__("scripted-faulty")
+        self.fault = fault
+        self.where = where
+
+    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
+        answers = super().logprob(predictions)
+        return [
+            self.fault(answer) if isinstance(answer, SpanLogprob) and self.where(prediction) else answer
+            for prediction, answer in zip(predictions, answers, strict=True)
+        ]
+
+
+def slow_lm() -> OverlapLM:
+    """An `OverlapLM` that takes as long a prediction as the environment says, so that it can be killed at work."""
+    return OverlapLM(pause_s=float(os.environ.get("SCRIPTED_LM_PAUSE_S", "0")))

@@ -1,0 +1,110 @@
+"""Statistics: published worked examples, agreement with SciPy and with brute force, coverage by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from tasks import stats
+from tasks.store import statement
+
+# Student's sleep data (Student 1908, table of extra hours; ten patients, two drugs): t = -4.0621, df = 9, p = 0.002833.
+SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+
+def test_paired_test_gives_the_published_values_of_students_sleep_data():
+    found = stats.paired_test([a - b for a, b in zip(SLEEP_1, SLEEP_2, strict=True)], level=0.95)
+    assert found.value == pytest.approx(-1.58)
+    assert (found.low, found.high) == (pytest.approx(-2.4598858, abs=1e-6), pytest.approx(-0.7001142, abs=1e-6))
+    assert found.p == pytest.approx(0.002832890, abs=1e-8)
+
+
+def test_flat_interval_is_mean_and_1645_standard_errors():
+    found = stats.flat_interval([1.0, 2.0, 3.0, 4.0])
+    half = 1.6448536269514722 * math.sqrt(5 / 3) / 2
+    assert (found.value, found.low, found.high) == (2.5, pytest.approx(2.5 - half), pytest.approx(2.5 + half))
+
+
+def test_clustered_interval_of_single_pairs_is_students_interval():
+    values = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0]
+    found = stats.clustered_interval(values, range(6))
+    low, high = scipy_stats.t.interval(0.9, 5, np.mean(values), scipy_stats.sem(values))
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_clustered_interval_does_not_take_copies_for_evidence():
+    values = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0]
+    once = stats.clustered_interval(values, range(6))
+    twice = stats.clustered_interval(values * 2, [*range(6), *range(6)])
+    assert (twice.low, twice.high) == (pytest.approx(once.low), pytest.approx(once.high))
+    assert stats.flat_interval(values * 2).high < stats.flat_interval(values).high
+
+
+@pytest.mark.parametrize("bad", [[1.0], [1.0, math.nan], [1.0, math.inf]])
+def test_an_interval_of_too_few_or_broken_values_is_an_error(bad):
+    with pytest.raises(ValueError):
+        stats.flat_interval(bad)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=12), st.lists(st.integers(-3, 3), min_size=2, max_size=12))
+def test_auc_equals_counting_all_pairs_with_ties_half(x, y):
+    counted = np.mean([(a > b) + 0.5 * (a == b) for a in x for b in y])
+    found = stats.separation(x, list(range(len(x))), y, [f"y{n}" for n in range(len(y))])
+    assert found.auc == pytest.approx(counted)
+    assert 0 <= found.low <= found.auc <= found.high <= 1
+
+
+def test_auc_of_separated_samples_is_one():
+    assert stats.separation([2.0, 3.0], "ab", [0.0, 1.0], "ab").auc == 1.0
+
+
+def paper_scores(random: np.random.Generator, papers: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """Two pairs a paper that share a paper effect: intra-paper correlation 0.33, as on real reviews."""
+    names = np.repeat(np.arange(papers), 2)
+    return shift + 0.574 * random.normal(size=papers)[names] + 0.819 * random.normal(size=2 * papers), names
+
+
+def test_simulated_coverage_of_the_clustered_interval_is_nominal_and_of_the_flat_one_is_not():
+    random = np.random.default_rng(7)
+    hits = flat_hits = 0
+    for _ in range(2000):
+        values, papers = paper_scores(random, 40, 1.0)
+        found, flat = stats.clustered_interval(values, papers), stats.flat_interval(values)
+        hits += found.low <= 1.0 <= found.high
+        flat_hits += flat.low <= 1.0 <= flat.high
+    assert 0.88 <= hits / 2000 <= 0.92
+    assert flat_hits / 2000 < 0.88
+
+
+def test_simulated_coverage_of_the_separation_is_nominal():
+    random = np.random.default_rng(11)
+    truth = scipy_stats.norm.cdf(1.0 / math.sqrt(2))
+    hits = 0
+    for _ in range(2000):
+        (same, papers), (other, _) = paper_scores(random, 60, 1.0), paper_scores(random, 60, 0.0)
+        found = stats.separation(same, papers, other, papers)
+        hits += found.low <= truth <= found.high
+    assert 0.93 <= hits / 2000 <= 0.97
+
+
+def test_sql_p_value_equals_scipy():
+    database = duckdb.connect()
+    database.execute(statement("views", "student_p"))
+    for df in (1, 2, 5, 15, 79, 299, 2999):
+        for t in (-3.5, 0.0, 0.1, 1.0, 2.0, 3.0, 3.99, 4.01, 8.0, 20.0):
+            (found,) = database.execute("select student_p($t::double, $df)", {"t": t, "df": df}).fetchone()
+            assert found == pytest.approx(2 * scipy_stats.t.sf(abs(t), df), rel=1e-6), (t, df)
+    assert database.execute("select student_p(null, 3), student_p(1.0, 0)").fetchone() == (None, None)
+
+
+def test_student_quantiles_are_those_of_the_printed_tables():
+    by_df = {row["df"]: row for row in stats.student_quantiles(120)}
+    for df, q90, q95 in [(1, 6.314, 12.706), (5, 2.015, 2.571), (30, 1.697, 2.042), (120, 1.658, 1.980)]:
+        assert (round(by_df[df]["q90"], 3), round(by_df[df]["q95"], 3)) == (q90, q95)

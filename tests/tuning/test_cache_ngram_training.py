@@ -1,0 +1,140 @@
+"""Training of the embedded evaluation LM on a small corpus of the project's own sentences."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.lm.backoff import Backoff, backoff_counts
+from tasks.lm.cache_ngram import CacheNgram
+from tasks.records import Prediction
+from tasks.tuning.cache_ngram import Recipe, held_out, save, train
+from tasks.tuning.topics import shared_topics
+
+RECIPE = Recipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5, exponents=(1.0, 2.0))
+THEMES = ("graph pooling", "policy gradient", "lattice decoding", "protein folding", "speech synthesis", "optimal transport")
+REMARKS = ("the clear writing", "the limited novelty", "the strong results on {}", "the missing baselines for {}",
+           "the choice of {} as a testbed", "a longer discussion of {}", "the experiments", "the proof about {}")
+OPENINGS = ("appreciates", "criticizes", "questions", "suggests")
+
+
+def corpus(papers: int, seed: int) -> list[list[str]]:
+    rng = random.Random(seed)
+
+    def line(theme: str) -> str:
+        return f"The reviewer {rng.choice(OPENINGS)} {rng.choice(REMARKS).format(theme)}."
+
+    return [["\n\n".join(line(THEMES[paper % 6]) for _ in range(4)) for _ in range(3)] for paper in range(papers)]
+
+
+@pytest.fixture(scope="module")
+def trained() -> tuple[CacheNgram, object]:
+    return train(corpus(24, 1), corpus(8, 2), RECIPE)
+
+
+def test_kept_n_grams_are_discounted_and_the_rest_goes_to_the_shorter_context() -> None:
+    arrays = backoff_counts([np.array([3, 4, 3, 4, 3, 3, 1])], 5, 1)
+    model = Backoff(arrays)
+    ids = np.array([3, 4, 3])
+    chances = model.chances(ids, model.contexts(ids))
+    # unigram: 4 of the 7 kinds of bigram end in 3 (24, 34 apart): P(3) = (4 - .75)/7 + .75 · 3/7 / 5 by hand below
+    kinds = {3: 3, 4: 1, 1: 1}
+    unigram = {word: (count - 0.75) / 5 + 0.75 * 3 / 5 / 5 for word, count in kinds.items()}
+    assert math.isclose(model.unigram[3], unigram[3], rel_tol=1e-6)
+    # after two newlines: 3 alone, once; after a newline: 3 alone, after one context
+    bigram = 0.2 + 0.8 * unigram[3]
+    assert math.isclose(chances[0], 0.15 + 0.85 * bigram, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("fewest", [1, 2, 99])
+def test_bent_and_unbent_the_chances_of_all_words_sum_to_one(fewest: int) -> None:
+    rng = np.random.default_rng(3)
+    model = Backoff(backoff_counts([rng.integers(1, 9, 40) for _ in range(9)], 10, fewest))
+    ids = rng.integers(0, 10, 50)
+    contexts = model.contexts(ids)
+    every = np.array([model.chances(np.full(50, word), contexts) for word in range(10)])
+    np.testing.assert_allclose(every.sum(axis=0), 1)
+    factors = rng.uniform(0.1, 9, 10)
+    np.testing.assert_allclose(factors @ every, model.norms_at(model.norms(factors), contexts))
+    weights = rng.uniform(0, 1, 50)
+    np.testing.assert_allclose(model.expected(contexts, weights), every @ weights)
+
+
+def test_topics_join_words_of_the_same_papers() -> None:
+    papers = [[np.array([0, 1]), np.array([1, 0])], [np.array([2, 3]), np.array([3, 2])]] * 5
+    topics = shared_topics(papers, np.arange(4), 2, seed=0)
+    told = topics["topics_of"] @ topics["words_of"]
+    np.testing.assert_allclose(told.sum(axis=1), 1, rtol=1e-5)
+    assert told[0, 1] > 0.9 > 0.1 > told[0, 2]
+    assert told[2, 3] > 0.9 > 0.1 > told[2, 0]
+
+
+def test_the_same_papers_give_the_same_files(trained: tuple[CacheNgram, object], tmp_path: Path) -> None:
+    save(trained[0], tmp_path / "one")
+    again, figures = train(corpus(24, 1), corpus(8, 2), RECIPE)
+    save(again, tmp_path / "two")
+    assert figures == trained[1]
+    assert CacheNgram.load(tmp_path / "one").identity == CacheNgram.load(tmp_path / "two").identity
+    assert (tmp_path / "one" / "weights.safetensors").read_bytes() == (tmp_path / "two" / "weights.safetensors").read_bytes()
+
+
+def test_the_saved_model_answers_as_the_trained_one(trained: tuple[CacheNgram, object], tmp_path: Path) -> None:
+    save(trained[0], tmp_path)
+    asked = [Prediction(paper[0], None, paper[1]) for paper in corpus(6, 5)]
+    assert CacheNgram.load(tmp_path).logprob(asked) == trained[0].logprob(asked)
+
+
+def test_reviews_of_one_paper_tell_of_each_other_on_papers_never_seen(trained: tuple[CacheNgram, object]) -> None:
+    figures = held_out(trained[0], corpus(12, 7))
+    assert figures.pairs == 72
+    assert figures.same > 0.5 > 0 > figures.other
+    assert figures.auc > 0.8
+
+
+def test_held_out_figures_are_those_of_the_log_ratios(trained: tuple[CacheNgram, object]) -> None:
+    papers = [paper[:2] for paper in corpus(2, 9)]
+    (a, b), (c, d) = papers
+
+    def logs(x: str | None, reply: str) -> float:
+        return trained[0].logprob([Prediction(x, None, reply)])[0].total
+
+    same = [logs(x, y) - logs(None, y) for x, y in ((a, b), (b, a), (c, d), (d, c))]
+    other = [logs(x, y) - logs(None, y) for x, y in ((c, b), (d, a), (a, d), (b, c))]
+    figures = held_out(trained[0], papers)
+    assert (figures.papers, figures.pairs) == (2, 4)
+    assert figures.same == pytest.approx(sum(same) / 4)
+    assert figures.other == pytest.approx(sum(other) / 4)
+    assert figures.auc == pytest.approx(sum((s > o) + (s == o) / 2 for s in same for o in other) / 16)
+
+
+def test_fitting_makes_the_papers_kept_aside_likelier(trained: tuple[CacheNgram, object]) -> None:
+    model, papers = trained[0], corpus(8, 2)
+    even = CacheNgram({**model.config, "conditional_weights": [0.25] * 4, "boosts": dict.fromkeys(model.config["boosts"], 0.0)},
+                      model.vocabulary, model.arrays, model.alphabet)
+    assert held_out(model, papers).same > held_out(even, papers).same
+
+
+def test_no_word_of_a_single_paper_is_shipped(trained: tuple[CacheNgram, object]) -> None:
+    papers = [*corpus(24, 1), ["The reviewer appreciates zyxomorphism."] * 3]
+    model, _ = train(papers, corpus(8, 2), RECIPE)
+    assert "zyxomorphism" not in model.vocabulary
+    assert "folding" in model.vocabulary
+
+
+def test_without_papers_kept_aside_some_are_taken() -> None:
+    papers = corpus(24, 1)
+    _, figures = train(papers, None, RECIPE)
+    assert figures.papers == 4
+
+
+@pytest.mark.parametrize(
+    ("papers", "validation", "reason"),
+    [([], [], "at least 2 papers"), (corpus(1, 1), corpus(8, 2), "at least 2 papers"), ([["a"], ["b"]], corpus(8, 2), "too few words")],
+)
+def test_too_little_to_train_on_is_refused(papers: list[list[str]], validation: list[list[str]], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        train(papers, validation, RECIPE)
