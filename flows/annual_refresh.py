@@ -181,7 +181,7 @@ def plan_pairs(store: Store, job: Job, run: Any, entries: list[Entry], run_id: s
     planned = [
         (signatures[metric].signature_id, pair)
         for metric in scoring.metrics
-        for pair in plan(entries, candidates, RECIPES[metric], writer, job.limit)
+        for pair in plan(entries, candidates, RECIPES[metric], writer, scoring.form, job.limit)
     ]
     chosen = [candidate.candidate_id for candidate in candidates] if job.candidates else None
     clear = [] if job.limit else [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tasks.corpus.tables import Imported, papers_from, reviews_from
-from tasks.errors import SourceError
+from tasks.errors import SettingsError, SourceError
 from tasks.judgments import count
 from tasks.records import Judgments, Paper, Review
 from tasks.settings import SourceSettings
@@ -51,11 +52,13 @@ def import_sources(store: Store, run_id: str, sources: SourceSettings) -> list[R
 
 
 def row_range(text: str | None) -> range | None:
-    """``0:300`` as a range."""
+    """``0:300`` as a range; `SettingsError` if it is not written so."""
     if text is None:
         return None
-    first, _, end = text.partition(":")
-    return range(int(first), int(end))
+    found = re.fullmatch(r"(\d+):(\d+)", text)
+    if found is None:
+        raise SettingsError(f"rows {text!r} are not written as FIRST:END, such as 0:300")
+    return range(int(found[1]), int(found[2]))
 
 
 def known_papers(store: Store) -> list[Paper]:

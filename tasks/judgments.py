@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Literal
+
+Form = Literal["as_written", "strict"]
+
 OPENINGS = ("The reviewer appreciates", "The reviewer criticizes", "The reviewer questions", "The reviewer suggests")
+_LISTED = re.compile(r"\s*(?:[-*\u2022]\s*|\d+[.)]\s*)?(?:" + "|".join(OPENINGS) + ")")
 
 
 def count(text: str) -> tuple[int, int]:
@@ -15,6 +21,16 @@ def count(text: str) -> tuple[int, int]:
 def is_judgment(line: str) -> bool:
     """Whether *line* starts with one of the four openings, blanks before it aside."""
     return line.lstrip().startswith(OPENINGS)
+
+
+def yields(text: str, form: Form) -> bool:
+    """Whether *text* judges anything in the *form* it is scored in; a review that does not is missing data.
+
+    As written, a judgment behind a list mark ("- The reviewer ...") is one, as real writers leave them.
+    """
+    if form == "strict":
+        return bool(strict(text))
+    return any(_LISTED.match(line) for line in text.splitlines())
 
 
 def strict(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tasks.errors import SettingsError
+from tasks.judgments import Form
 from tasks.records import Edition
 
 MetricName = Literal["gem", "gem_s_abstract", "gem_raw"]
@@ -70,7 +71,7 @@ class ScoringSettings(_Group):
     metrics: tuple[MetricName, ...] = Field(("gem", "gem_s_abstract", "gem_raw"), min_length=1, description="metrics")
     candidates: tuple[str, ...] | None = Field(None, description="candidates; all that are known if not given")
     writer: str | None = Field(None, description="writer of the judgments to score; needed if there are several")
-    form: Literal["as_written", "strict"] = Field("as_written", description="judgments unchanged, or stray lines dropped")
+    form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
     ascii_fold: bool = Field(False, description="fold all texts to ASCII, as the authors of GEM do")
     authors_compat: bool = Field(False, description="gem_raw: leave the marginal's text uncut, as the authors do")
 

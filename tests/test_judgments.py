@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.judgments import OPENINGS, count, strict
+from tasks.judgments import OPENINGS, count, strict, yields
 
 
 @pytest.mark.parametrize(("text", "counts", "kept"), [
@@ -22,3 +22,15 @@ def test_lines_are_counted_and_kept(text, counts, kept):
 
 def test_there_are_four_openings():
     assert [opening.split()[-1] for opening in OPENINGS] == ["appreciates", "criticizes", "questions", "suggests"]
+
+
+@pytest.mark.parametrize(("text", "as_written", "strictly"), [
+    ("The reviewer appreciates a.", True, True),
+    ("- The reviewer appreciates a.", True, False),
+    ("2) The reviewer questions a.\n* The reviewer suggests b.", True, False),
+    ("The reviewer informs the area chair that they cannot review the paper.", False, False),
+    ("Notes: The reviewer suggests a.", False, False),
+    ("", False, False),
+])
+def test_a_text_that_judges_nothing_yields_none(text, as_written, strictly):
+    assert (yields(text, "as_written"), yields(text, "strict")) == (as_written, strictly)

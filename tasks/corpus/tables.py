@@ -26,7 +26,8 @@ REVIEW_COLUMNS = {
 """Column name → whether every row needs it."""
 
 RESERVED = tuple(CONTROLS)
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}")
+NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
+"""What an id or a candidate's name may be; ids of OpenReview open with a dash or an underscore at times."""
 
 Row = dict[str, Any]
 
@@ -243,7 +244,7 @@ def _name(row: Row, key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise _RefusedError(f"{key} is missing")
     if not NAME.fullmatch(value):
-        raise _RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 100 characters)")
+        raise _RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters)")
     return value
 
 

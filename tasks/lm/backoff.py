@@ -1,4 +1,4 @@
-"""A trigram model with interpolated absolute discounting, which can be bent by one factor a word and stays a distribution.
+"""A trigram model with interpolated absolute discounting; bent by one factor a word it stays a distribution.
 
 P(w | a b) = kept(w | a b) + rest(a b) · P(w | b), and so on down to the unigram; ``rest`` is what the kept
 n-grams leave of the context, so pruning them by count keeps the total at 1 (Kneser and Ney 1995). Bent by
@@ -35,7 +35,7 @@ class _Table:
         return np.where(self.contexts[place] == context, place, -1)
 
     def rests(self, rows: np.ndarray) -> np.ndarray:
-        return np.where(rows < 0, 1.0, self.rest[rows])
+        return np.append(self.rest, 1.0)[rows]  # -1, a context never seen, leaves all
 
 
 class Contexts:
@@ -74,13 +74,13 @@ class Backoff:
         none = float(self.unigram @ factors)
         two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
         two = two + self.tables[0].rest * none
-        return none, two, three + self.tables[1].rest * np.where(self.shorter < 0, none, two[self.shorter])
+        return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
 
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
         """The norm that holds at each place."""
         none, two, three = norms
         second, third = contexts.rows
-        return np.where(third >= 0, three[third], np.where(second >= 0, two[second], none))
+        return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
 
     def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
         """Σ over places of weight · P(w | context), for every word w."""

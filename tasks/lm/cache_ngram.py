@@ -14,8 +14,6 @@ lone surrogates: the log-ratio of two such numbers is a true log-ratio.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,19 +26,22 @@ from tasks.errors import LMError, SpanError
 from tasks.lm.backoff import NEWLINE_ID, UNKNOWN, Backoff, Contexts
 from tasks.lm.copying import Copies, continued, earlier
 from tasks.lm.known_text import FEATURES, KnownText, Reading
-from tasks.lm.segmentation import Alphabet, Form, alphabet_of_python, is_word, split
+from tasks.lm.ngram_folder import read_files
+from tasks.lm.segmentation import Alphabet, Form, is_word, split
 from tasks.lm.spelling import Speller
 from tasks.records import LMIdentity, Prediction, SpanLogprob
 
 ENGINE_VERSION = "cache-ngram-1"
-FORMAT = 1
-CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safetensors"
 _KEPT_TEXTS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """All of a reply that no known text changes: chances per token, split into (whole word, unknown word to be spelled)."""
+    """All of a reply that no known text changes.
+
+    Per token: log-probability of its form and of its spelling; chance as a whole word, and of an unknown word there,
+    by the trigram alone and by all sources of the marginal.
+    """
 
     text: Reading
     contexts: Contexts
@@ -64,9 +65,12 @@ class Known:
 class CacheNgram:
     """The evaluation LM of the given *config*, *vocabulary* and *arrays*; see `load`."""
 
-    def __init__(self, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray], alphabet: Alphabet,
-                 digest: str = "unsaved"):
-        self.config, self.vocabulary, self.arrays, self.alphabet = dict(config), vocabulary, dict(arrays), alphabet
+    def __init__(
+        self, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray], alphabet: Alphabet,
+        digest: str = "unsaved",
+    ):
+        self.config, self.vocabulary = dict(config), vocabulary
+        self.arrays, self.alphabet = dict(arrays), alphabet
         self._identity = LMIdentity("cache-ngram", digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
         self._ids = {word: number for number, word in enumerate(vocabulary)}
         self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
@@ -82,28 +86,12 @@ class CacheNgram:
     @classmethod
     def load(cls, folder: Path) -> CacheNgram:
         """The model in *folder*; `LMError` if a file is missing, damaged or of another format."""
-        from safetensors.numpy import load as load_arrays
-
+        files = read_files(folder)
         try:
-            files = {name: (folder / name).read_bytes() for name in (CONFIG, VOCABULARY, WEIGHTS)}
-            config = json.loads(files[CONFIG])
-            if config.get("format") != FORMAT:
-                raise LMError(f"the evaluation LM in {folder} has format {config.get('format')!r}, this version reads {FORMAT}: "
-                              "train it again with `gre-bench tune cache-ngram`")
-            for name, sha256 in config["sha256"].items():
-                if hashlib.sha256(files[name]).hexdigest() != sha256:
-                    raise ValueError(f"{name} is not the file that was saved")
-            alphabet = Alphabet(**config["alphabet"])
-            if alphabet.unicode != unicodedata.unidata_version:
-                alphabet = alphabet_of_python()
-            digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in files.values())).hexdigest()
-            return cls(config, json.loads(files[VOCABULARY]), load_arrays(files[WEIGHTS]), alphabet, digest)
-        except FileNotFoundError as error:
-            raise LMError(f"no evaluation LM in {folder}: {Path(error.filename).name} is missing; "
-                          "restore the folder or train one with `gre-bench tune cache-ngram`") from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            reason = " ".join(str(error).split())
-            raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): restore the folder or train it again") from error
+            return cls(files.config, files.vocabulary, files.arrays, files.alphabet, files.digest)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): train it again") from error
 
     @property
     def identity(self) -> LMIdentity:
@@ -165,8 +153,9 @@ class CacheNgram:
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Per source of P(token | so far) and token: chance of the whole word, chance of an unknown one."""
-        cached = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
-        return _with_fallback(trigram, unknown, [(trigram, unknown), *((term, np.zeros(len(term))) for term in cached)])
+        nothing = np.zeros(len(trigram))
+        drawn, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
+        return _with_fallback(trigram, unknown, [(trigram, unknown), (drawn, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
         """The same per source of P(token | so far, known)."""
@@ -174,14 +163,15 @@ class CacheNgram:
         bent = reply.trigram * known.factors[reply.text.ids] / norms, reply.unknown * known.factors[UNKNOWN] / norms
         copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
         nothing = np.zeros(len(norms))
-        first = reply.marginal, reply.marginal_unknown
-        return _with_fallback(*first, [first, bent, (copied, nothing), (followed, nothing)])
+        alone = reply.marginal, reply.marginal_unknown
+        return _with_fallback(*alone, [alone, bent, (copied, nothing), (followed, nothing)])
 
     def _read(self, words: list[str]) -> Reading:
         ids = np.array([self._ids.get(word, UNKNOWN) for word in words], dtype=np.int64)
         unknown = [words[place] for place in np.flatnonzero(ids == UNKNOWN)]
         numbers = ids.copy()
-        numbers[ids == UNKNOWN] = [self._numbers.setdefault(word, len(self._ids) + len(self._numbers)) for word in unknown]
+        first = len(self._ids)
+        numbers[ids == UNKNOWN] = [self._numbers.setdefault(word, first + len(self._numbers)) for word in unknown]
         return Reading(ids, numbers, unknown)
 
     def _weights(self, text: Reading) -> np.ndarray:
@@ -192,12 +182,14 @@ class CacheNgram:
         logs = np.full(len(words), self._log_mark)
         places = [place for place, word in enumerate(words) if is_word(word)]
         if places:
-            logs[places] = np.log(self.config["word_share"]) + self._speller.logprobs([words[place] for place in places])
+            share = np.log(self.config["word_share"])
+            logs[places] = share + self._speller.logprobs([words[place] for place in places])
         return logs
 
 
-def _with_fallback(whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
-                   ) -> tuple[np.ndarray, np.ndarray]:
+def _with_fallback(
+    whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
     """The sources stacked; where one holds nothing (NaN), the given first one in its place."""
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])

@@ -17,7 +17,7 @@ from tasks.lm.segmentation import is_word
 KNOTS = np.array([0.3, 1.0, 1.75, 2.5, 3.25, 4.0, 4.75, 5.4])
 """Where the effect of the inverse document frequency (nats) bends."""
 FEATURES = (*(f"same_{knot}" for knot in KNOTS), "count", "count_idf", "length", "stem", "stem_idf", "topic_same",
-            "topic_other")
+            "topic_other", "lift")
 _TYPICAL_WORDS = 60  # different words in ordinary judgments
 _ENDINGS = ("izations", "ization", "ations", "ation", "ingly", "ments", "ment", "ness", "ities", "ity", "ively", "ive",
             "ions", "ion", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "al", "s", "e", "y")
@@ -41,6 +41,7 @@ class KnownText:
         self.unseen_idf = float(np.log(papers))
         self.idf = np.where(self.words, np.log(papers / np.maximum(arrays["papers_with"], 1)), self.unseen_idf)
         self._hats = _hats(self.idf)
+        self._lift = arrays["lift"].astype(np.float64)
         numbers: dict[str, int] = {}
         self._stems = np.array([numbers.setdefault(stem(word), len(numbers)) for word in vocabulary])
         self._stem_numbers = numbers
@@ -64,6 +65,7 @@ class KnownText:
         rest[2, ids] = np.log(max(len(ids), 1) / _TYPICAL_WORDS)
         rest[3] = self._shares_stem(ids, text.unknown) & ~same
         rest[4] = rest[3] * self.idf / 4
+        rest[7, ids] = self._lift[ids]
         places = self._place[ids]
         if (places >= 0).any():
             topics = self.idf[ids[places >= 0]] @ self._topics_of[places[places >= 0]]

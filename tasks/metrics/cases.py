@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasks import controls
 from tasks.errors import SettingsError
-from tasks.judgments import count
+from tasks.judgments import Form, yields
 from tasks.metrics.catalog import Recipe
 from tasks.records import FIXED_WRITER, HUMAN, Candidate, Case, Paper, Planned
 
@@ -35,7 +35,8 @@ GENERIC = Response(controls.GENERIC, None, {FIXED_WRITER: controls.GENERIC_JUDGM
 
 
 def plan(
-    entries: Sequence[Entry], candidates: Iterable[Candidate], recipe: Recipe, writer: str, limit: int | None = None
+    entries: Sequence[Entry], candidates: Iterable[Candidate], recipe: Recipe, writer: str,
+    form: Form = "as_written", limit: int | None = None,
 ) -> list[Planned]:
     """All pairs of the first *limit* papers, paper by paper.
 
@@ -44,7 +45,7 @@ def plan(
     """
     candidates = list(candidates)
     return [
-        _pair(entry, reference, candidate, _response(entries, place, candidate), recipe, writer)
+        _pair(entry, reference, candidate, _response(entries, place, candidate), recipe, writer, form)
         for place, entry in enumerate(entries[:limit])
         for candidate in candidates
         for reference in entry.references
@@ -74,7 +75,8 @@ def _response(entries: Sequence[Entry], place: int, candidate: Candidate) -> Res
 
 
 def _pair(
-    entry: Entry, reference: Response, candidate: Candidate, response: Response | None, recipe: Recipe, writer: str
+    entry: Entry, reference: Response, candidate: Candidate, response: Response | None, recipe: Recipe, writer: str,
+    form: Form,
 ) -> Planned:
     ids = entry.paper.paper_id, candidate.candidate_id, reference.review_id
     synopsis = entry.paper.abstract if recipe.synopsis == "abstract" else None
@@ -84,16 +86,16 @@ def _pair(
         return Planned(*ids, "excluded", "no_original_review")
     if response is None:
         return Planned(*ids, "failed", "no_review")
-    x, y = _scored(response, recipe, writer), _scored(reference, recipe, writer)
+    x, y = _scored(response, recipe, writer, form), _scored(reference, recipe, writer, form)
     if x is None or y is None:
         lacking = "judgments" if recipe.source == "judgments" else "original_review"
         return Planned(*ids, "failed", f"no_{lacking}" if x is None else f"no_reference_{lacking}")
     return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis))
 
 
-def _scored(response: Response, recipe: Recipe, writer: str) -> str | None:
+def _scored(response: Response, recipe: Recipe, writer: str, form: Form) -> str | None:
     """The text of *response* that the metric reads; None where it is missing or judges nothing."""
     if recipe.source == "review":
         return response.text
     text = response.judgments.get(writer) or response.judgments.get(FIXED_WRITER)
-    return text if text and count(text)[0] else None
+    return text if text and yields(text, form) else None

@@ -7,11 +7,9 @@ which the reviews of the papers kept aside best predict one another, both ways, 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -19,28 +17,33 @@ from typing import Any
 import numpy as np
 
 from tasks.lm.backoff import backoff_counts
-from tasks.lm.cache_ngram import CONFIG, FORMAT, VOCABULARY, WEIGHTS, CacheNgram, Known, Reply
+from tasks.lm.cache_ngram import CacheNgram
 from tasks.lm.known_text import FEATURES
+from tasks.lm.ngram_folder import write_files
 from tasks.lm.segmentation import END, NEWLINE, Alphabet, alphabet_of_python, form_counts, is_word, split
 from tasks.lm.spelling import spelling_counts
+from tasks.tuning.mixture import Papers, fit_boosts, fit_sources, mean_logprob
 from tasks.tuning.topics import shared_topics
-
-Papers = Sequence[Sequence[str]]
-"""Papers, each the judgments of its reviews."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What is set by hand. *fewest*: how often an n-gram must be seen to be kept; topics are of
-    words in *rare* papers at least and in a share of *common* at most; *penalty*: of squared feature weights, nats a pair."""
+    """What is set by hand.
 
-    topics: int = 50
+    *fewest*: how often an n-gram must be seen to be kept. Topics are of words in *rare* papers at least and in a
+    share of *common* at most. *prior*: pairs added to each side of a word's lift. *penalty*: of squared feature
+    weights, in nats a pair. *exponents*: of the inverse document frequency, tried for the copies. *rounds*: of fitting
+    the feature weights (*steps* each) and the source weights in turn.
+    """
+
+    topics: int = 100
     fewest: int = 2
     rare: int = 3
     common: float = 0.2
+    prior: float = 0.1
     penalty: float = 1e-3
     exponents: tuple[float, ...] = (1.0, 2.0, 3.0)
-    rounds: int = 3
+    rounds: int = 5
     steps: int = 15
     seed: int = 0
 
@@ -76,26 +79,18 @@ def train(papers: Papers, validation: Papers | None = None, recipe: Recipe = Rec
     config, vocabulary, arrays = _count(papers, recipe, alphabet)
     best: tuple[float, CacheNgram] | None = None
     for exponent in recipe.exponents:
-        model = _fit_sources(CacheNgram({**config, "idf_exponent": exponent}, vocabulary, arrays, alphabet), validation)
-        fitted = _mean_log(model, validation)
+        model = fit_sources(CacheNgram({**config, "idf_exponent": exponent}, vocabulary, arrays, alphabet), validation)
+        fitted = mean_logprob(model, validation)
         best = max(best or (fitted, model), (fitted, model), key=lambda pair: pair[0])
     model = best[1]
     for _ in range(recipe.rounds):
-        model = _fit_sources(_fit_boosts(model, validation, recipe), validation)
+        model = fit_sources(fit_boosts(model, validation, recipe.penalty, recipe.steps), validation)
     return model, held_out(model, validation)
 
 
 def save(model: CacheNgram, folder: Path) -> None:
     """Writes the model's files to *folder* (a card beside them is left alone); `CacheNgram.load` reads them."""
-    from safetensors.numpy import save as save_arrays
-
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {VOCABULARY: (json.dumps(model.vocabulary, ensure_ascii=False, indent=0) + "\n").encode(),
-             WEIGHTS: save_arrays({name: np.ascontiguousarray(array) for name, array in sorted(model.arrays.items())})}
-    sha256 = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    config = json.dumps({**model.config, "format": FORMAT, "sha256": sha256}, ensure_ascii=False, indent=2) + "\n"
-    for name, data in {**files, CONFIG: config.encode()}.items():
-        (folder / name).write_bytes(data)
+    write_files(folder, model.config, model.vocabulary, model.arrays)
 
 
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
@@ -110,12 +105,16 @@ def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
             logs.append(tuple(float(model.token_logprobs(replies[place][y], one).sum()) for one in given))
     marginal, same, other = np.array(logs).T
     above = (same - marginal)[:, None] - (other - marginal)
-    return HeldOut(papers=len(papers), pairs=len(logs), tokens=sum(len(reply.form) for paper in replies for reply in paper),
-                   marginal=float(marginal.mean()), same=float((same - marginal).mean()),
-                   other=float((other - marginal).mean()), auc=float((above > 0).mean() + (above == 0).mean() / 2))
+    return HeldOut(
+        papers=len(papers), pairs=len(logs), tokens=sum(len(reply.form) for paper in replies for reply in paper),
+        marginal=float(marginal.mean()), same=float((same - marginal).mean()), other=float((other - marginal).mean()),
+        auc=float((above > 0).mean() + (above == 0).mean() / 2),
+    )
 
 
-def _count(papers: Papers, recipe: Recipe, alphabet: Alphabet) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
+def _count(
+    papers: Papers, recipe: Recipe, alphabet: Alphabet
+) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
     """Config (source weights even, features off), vocabulary and arrays of a model counted on *papers*."""
     texts = [[split(text).words for text in paper] for paper in papers]
     papers_with = Counter(word for paper in texts for word in {word for words in paper for word in words})
@@ -128,110 +127,32 @@ def _count(papers: Papers, recipe: Recipe, alphabet: Alphabet) -> tuple[dict[str
     words = np.array([is_word(word) for word in vocabulary])
     topical = np.flatnonzero(words & (with_count >= recipe.rare) & (with_count < recipe.common * len(papers)))
     if len(topical) < 2:
-        raise ValueError(f"too few words are shared by {recipe.rare} or more of the training papers to train on")
+        raise ValueError(f"too few words stand in {recipe.rare} or more of the training papers to train on them")
     characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
     arrays = {
-        "papers_with": with_count, **spellings, **form_counts(text for paper in papers for text in paper),
+        "papers_with": with_count, "lift": _lift(coded, len(vocabulary), recipe.prior),
+        **spellings, **form_counts(text for paper in papers for text in paper),
         **backoff_counts([row for paper in coded for row in paper], len(vocabulary), recipe.fewest),
         **shared_topics(coded, topical, recipe.topics, recipe.seed),
     }
     config = {
-        "alphabet": {"word": alphabet.word, "space": alphabet.space, "mark": alphabet.mark, "unicode": alphabet.unicode},
-        "papers": len(papers), "characters": characters, "idf_exponent": 2.0,
+        "alphabet": asdict(alphabet), "papers": len(papers), "characters": characters, "idf_exponent": 2.0,
         "word_share": (sum(map(is_word, unknown)) + 1) / (len(unknown) + 2),
         "marginal_weights": [1 / 3] * 3, "conditional_weights": [1 / 4] * 4, "boosts": dict.fromkeys(FEATURES, 0.0),
     }
     return config, vocabulary, arrays
 
 
-def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
-    return CacheNgram({**model.config, **changes}, model.vocabulary, model.arrays, model.alphabet)
-
-
-def _pairs(papers: Papers) -> list[tuple[str, str]]:
-    """Every (known, reply) of two reviews of one paper."""
-    return [pair for paper in papers for pair in permutations(paper, 2)]
-
-
-def _fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
-    """*model* with the source weights that make *papers* likeliest: alone, then the one review given the other."""
-    replies = {text: model.read_reply(text) for paper in papers for text in paper}
-    terms = [_chances(reply, *model.marginal_terms(reply.text, reply.trigram, reply.unknown)) for reply in replies.values()]
-    model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
-    replies = {text: model.read_reply(text) for text in replies}
-    known = {text: model.read_known(text) for text in replies}
-    terms = [_chances(replies[y], *model.conditional_terms(replies[y], known[x])) for x, y in _pairs(papers) if known[x]]
-    return _with(model, conditional_weights=_maximise(np.concatenate(terms, axis=1)))
-
-
-def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """P(token) per source, up to one factor a token."""
-    with np.errstate(divide="ignore"):
-        logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
-    return np.exp(logs - logs.max(axis=0))
-
-
-def _maximise(chances: np.ndarray) -> list[float]:
-    """Mixture weights of the rows of *chances* by expectation maximisation, never quite 0."""
-    weights = np.full(len(chances), 1 / len(chances))
-    for _ in range(300):
-        shares = chances * weights[:, None]
-        moved = (shares / shares.sum(axis=0)).mean(axis=1)
-        done, weights = np.abs(moved - weights).max() < 1e-7, moved
-        if done:
-            break
-    weights = np.maximum(weights, 1e-6)
-    return (weights / weights.sum()).tolist()
-
-
-def _mean_log(model: CacheNgram, papers: Papers) -> float:
-    pairs = _pairs(papers)
-    replies = {text: model.read_reply(text) for paper in papers for text in paper}
-    known = {text: model.read_known(text) for text in replies}
-    return sum(float(model.token_logprobs(replies[y], known[x]).sum()) for x, y in pairs) / len(pairs)
-
-
-def _fit_boosts(model: CacheNgram, papers: Papers, recipe: Recipe) -> CacheNgram:
-    """*model* with the feature weights that make *papers* likeliest, the source weights staying as they are."""
-    from scipy.optimize import minimize
-
-    pairs = [(x, y) for x, y in _pairs(papers)]
-    replies = {text: model.read_reply(text) for paper in papers for text in paper}
-    known = {text: model.read_known(text) for text in replies}
-    features = {text: model.known_text.features(model.read(text)).astype(np.float32) for text in replies}
-    copies = {(x, y): _rest(model, replies[y], known[x]) for x, y in set(pairs) if known[x]}
-    share = model.conditional_weights[1]
-
-    def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = recipe.penalty * boosts @ boosts, 2 * recipe.penalty * boosts
-        bent: dict[str, tuple[np.ndarray, Any]] = {}
-        for x, y in pairs:
-            if (x, y) not in copies:
-                continue
-            if x not in bent:
-                factors = np.exp(features[x] @ boosts)
-                bent[x] = factors, model.backoff.norms(factors)
-            factors, norms = bent[x]
-            reply, (others, spelled) = replies[y], copies[x, y]
-            norm = model.backoff.norms_at(norms, reply.contexts)
-            whole = share * reply.trigram * factors[reply.text.ids] / norm
-            escape = share * spelled * factors[0] / norm
-            total = others + whole + escape
-            value -= float(np.log(total).sum()) / len(pairs)
-            seen = np.bincount(reply.text.ids, whole / total, model.backoff.size)
-            seen[0] += (escape / total).sum()
-            expected = factors * model.backoff.expected(reply.contexts, (whole + escape) / total / norm)
-            slope -= features[x].T @ (seen - expected) / len(pairs)
-        return value, slope
-
-    start = np.array([model.config["boosts"][feature] for feature in FEATURES])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": recipe.steps}).x
-    return _with(model, boosts=dict(zip(FEATURES, found.tolist(), strict=True)))
-
-
-def _rest(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-    """Per token: chance by all sources but the bent trigram, and chance of its spelling by the unbent trigram."""
-    spelling = np.exp(reply.spelling)
-    whole, escapes = model.conditional_terms(reply, known)
-    weights = model.conditional_weights * [1, 0, 1, 1]
-    return np.maximum(weights @ whole + weights @ escapes * spelling, 1e-300), reply.unknown * spelling
+def _lift(papers: Sequence[Sequence[np.ndarray]], size: int, prior: float) -> np.ndarray:
+    """log((pairs of reviews of one paper that share the word + prior) / (pairs that would by chance + prior))."""
+    shared, reviews_with, pairs = np.zeros(size), np.zeros(size), 0
+    for paper in papers:
+        has = np.zeros((len(paper), size))
+        for row, ids in zip(has, paper, strict=True):
+            row[ids] = 1
+        both = has.sum(axis=0)
+        shared += both * (both - 1)
+        reviews_with += both
+        pairs += len(paper) * (len(paper) - 1)
+    chance = pairs * (reviews_with / sum(map(len, papers))) ** 2
+    return np.log((shared + prior) / (chance + prior)).astype(np.float32)

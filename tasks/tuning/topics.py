@@ -14,7 +14,9 @@ _ROUNDS = 80
 _SMOOTHING = 0.02
 
 
-def shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int) -> dict[str, np.ndarray]:
+def shared_topics(
+    papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int
+) -> dict[str, np.ndarray]:
     """Topics of the *chosen* word ids from *papers* of reviews of word ids.
 
     ``topical`` (words), ``topics_of`` (words × topics: P(topic | word known)), ``words_of`` (topics × words:
@@ -43,5 +45,9 @@ def shared_topics(papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, to
         mass = np.maximum(known.sum(axis=0), 1e-12)
         known, sizes, told = known / mass, mass / mass.sum(), told / told.sum(axis=1, keepdims=True)
     joint = known * sizes + 1e-12
-    return {"topical": chosen.astype(np.int32), "topics_of": (joint / joint.sum(axis=1, keepdims=True)).astype(np.float32),
-            "words_of": told.astype(np.float32), "topic_sizes": sizes.astype(np.float32)}
+    return {
+        "topical": chosen.astype(np.int32),
+        "topics_of": (joint / joint.sum(axis=1, keepdims=True)).astype(np.float32),
+        "words_of": told.astype(np.float32),
+        "topic_sizes": sizes.astype(np.float32),
+    }

@@ -40,9 +40,10 @@ def test_a_review_with_judgments_is_taken(tmp_path):
     ({"paper_id": "p1", "slot": 3, "review": "x"}, "p1:3"),
     ({"paper_id": "p1", "candidate": "gpt", "review": "x"}, "p1:gpt"),
     ({"paper_id": 17, "slot": 1, "review": "x"}, "17:1"),
+    ({"paper_id": "-_E9ibRUQ1iq", "slot": 1, "review": "x"}, "-_E9ibRUQ1iq:1"),
 ])
 def test_a_review_without_an_id_is_named_by_its_place(tmp_path, row, review_id):
-    assert [review.review_id for review in imported(tmp_path, row, papers=("p1", "17")).reviews] == [review_id]
+    assert [review.review_id for review in imported(tmp_path, row, papers=("p1", "17", "-_E9ibRUQ1iq")).reviews] == [review_id]
 
 
 def test_judgments_may_be_a_list_of_lines_and_their_writer_an_option(tmp_path):
@@ -63,7 +64,7 @@ def test_judgments_may_be_a_list_of_lines_and_their_writer_an_option(tmp_path):
     ({"review_id": None}, "needs a review_id or a slot"),
     ({"writer": None}, "no writer"),
     ({"candidate": "other-paper"}, "belongs to a built-in control"),
-    ({"candidate": "x" * 200}, "candidate may hold"),
+    ({"candidate": "x" * 201}, "candidate may hold"),
     ({"slot": 1.5}, "not a whole number"),
     ({"rating": "good"}, "rating is not a number"),
     ({"judgments": [1, 2]}, "judgments is not text"),

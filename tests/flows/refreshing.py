@@ -67,9 +67,14 @@ def tables(state: Path) -> dict[str, list[tuple[Any, ...]]]:
         "spans": query(state, "from spans order by lm_id, prediction"),
         "scores": query(state, "select * exclude (run_id) from scores order by all"),
         "signatures": query(state, "from signatures order by all"),
-        "separation": query(state, "from separation order by all"),
-        "leaderboard": query(state, "from leaderboard order by signature_id, candidate"),
+        "separation": _rounded(query(state, "from separation order by all")),
+        "leaderboard": _rounded(query(state, "from leaderboard order by signature_id, candidate")),
     }
+
+
+def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Floats to seven digits: the database adds in whatever order its threads come."""
+    return [tuple(f"{value:.7g}" if isinstance(value, float) else value for value in row) for row in rows]
 
 
 def reviews_by(model: str, papers: range = range(1, 17), writer: str = "sample-author") -> list[dict[str, Any]]:

@@ -27,18 +27,29 @@ from tasks.tuning.cache_ngram import HeldOut, Recipe, held_out, save, train
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram"
 REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "iclr2023" / "human_reviews.parquet"
 
-THEMES = ("graph pooling", "policy gradient", "lattice decoding", "protein folding", "speech synthesis", "optimal transport")
+THEMES = (
+    "graph pooling",
+    "policy gradient",
+    "lattice decoding",
+    "protein folding",
+    "speech synthesis",
+    "optimal transport",
+)
 PAPERS = [
-    [f"The reviewer appreciates the clear {theme} idea.\n\nThe reviewer criticizes the missing {theme} baselines.",
-     f"The reviewer suggests a study of {theme} with more data.\nThe reviewer questions the cost.",
-     f"The reviewer criticizes the writing.\nThe reviewer appreciates {theme}s in Figure {number}."]
+    [
+        f"The reviewer appreciates the clear {theme} idea.\n\nThe reviewer criticizes the missing {theme} baselines.",
+        f"The reviewer suggests a study of {theme} with more data.\nThe reviewer questions the cost.",
+        f"The reviewer criticizes the writing.\nThe reviewer appreciates {theme}s in Figure {number}.",
+    ]
     for number, theme in enumerate(THEMES * 3)
 ]
 SMALL = Recipe(topics=3, fewest=1, rare=2, common=1.1, rounds=1, steps=3, exponents=(2.0,))
 TINY_ALPHABET = Alphabet(word=1, space=1, mark=1, unicode="tiny")
 TINY_PAPERS = [["", "a", "A."], ["a", "", ""], ["", ".", "a\n"], [".", "", "aa"], ["", "a a", "aa"], ["a.", "", ""]]
 
-texts = st.text(alphabet=st.one_of(st.characters(exclude_categories=("Cs",)), st.sampled_from(" \n\t.aB_é1")), max_size=60)
+texts = st.text(
+    alphabet=st.one_of(st.characters(exclude_categories=("Cs",)), st.sampled_from(" \n\t.aB_é1")), max_size=60
+)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +88,9 @@ def test_a_text_splits_into_words_and_gaps(text: str, words: list[str], gaps: li
     assert (spelled.words, spelled.gaps) == (words, gaps)
 
 
-@pytest.mark.parametrize(("word", "root"), [("policies", "polic"), ("optimization", "optim"), ("news", "news"), ("as", "as")])
+@pytest.mark.parametrize(
+    ("word", "root"), [("policies", "polic"), ("optimization", "optim"), ("news", "news"), ("as", "as")]
+)
 def test_a_stem_loses_one_ending_and_keeps_four_letters(word: str, root: str) -> None:
     assert stem(word) == root
 
@@ -112,8 +125,12 @@ def test_characters_are_counted_as_the_tokeniser_sorts_them() -> None:
 def test_spellings_of_all_words_sum_to_one() -> None:
     characters, counts = spelling_counts(["ab", "a", "aab", "b"])
     speller = Speller(characters, counts, Alphabet(word=3, space=1, mark=1))
-    sums = np.cumsum([np.exp(speller.logprobs(["".join(word) for word in itertools.product("abc", repeat=length)])).sum()
-                      for length in range(1, 9)])
+    sums = np.cumsum(
+        [
+            np.exp(speller.logprobs(["".join(word) for word in itertools.product("abc", repeat=length)])).sum()
+            for length in range(1, 9)
+        ]
+    )
     assert 0.9998 < sums[-1] < 1
     assert sums[3] < 0.995
 
@@ -127,13 +144,17 @@ def test_gaps_and_capitals_of_a_token_sum_to_one(before: str, after: str) -> Non
     place = len(split(before).words) - 1
     chances = [
         math.exp(form.logprobs(split(before + gap + one))[place])
-        for gap in gaps if gap or not (before == "a" and after[:1] == "a") for one in written
+        for gap in gaps
+        if gap or not (before == "a" and after[:1] == "a")
+        for one in written
     ]
     assert sum(chances) == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize(("x", "synopsis"), [(None, None), ("aa a", None), ("A\n.", "aaa"), (None, "a")])
-def test_all_short_texts_together_approach_one_from_below(tiny: CacheNgram, x: str | None, synopsis: str | None) -> None:
+def test_all_short_texts_together_approach_one_from_below(
+    tiny: CacheNgram, x: str | None, synopsis: str | None
+) -> None:
     sums = []
     for length in range(6):
         replies = ["".join(text) for text in itertools.product("aA .\n", repeat=length)]
@@ -146,7 +167,9 @@ def test_all_short_texts_together_approach_one_from_below(tiny: CacheNgram, x: s
 @pytest.mark.parametrize("x", [None, "The reviewer wants Zyx pooling.", "zyx zyx", "...", ""])
 @pytest.mark.parametrize("synopsis", [None, "On qwe and graph policies."])
 @pytest.mark.parametrize("start", ["", "The reviewer", "the qwe zyx the", "The reviewer appreciates the clear", "a,\n"])
-def test_after_any_start_the_next_tokens_sum_to_one(model: CacheNgram, start: str, x: str | None, synopsis: str | None) -> None:
+def test_after_any_start_the_next_tokens_sum_to_one(
+    model: CacheNgram, start: str, x: str | None, synopsis: str | None
+) -> None:
     source = "\n".join(text for text in (synopsis, x) if text is not None)
     known = model.read_known(source)
     place = len(split(start).words) - 1
@@ -165,7 +188,9 @@ def test_after_any_start_the_next_tokens_sum_to_one(model: CacheNgram, start: st
 
 @given(x=st.none() | texts, synopsis=st.none() | texts, reply=texts)
 @settings(max_examples=60, deadline=None)
-def test_any_text_has_a_sound_log_probability(model: CacheNgram, x: str | None, synopsis: str | None, reply: str) -> None:
+def test_any_text_has_a_sound_log_probability(
+    model: CacheNgram, x: str | None, synopsis: str | None, reply: str
+) -> None:
     answer = model.logprob([Prediction(x, synopsis, reply)])[0]
     assert checked(answer) is answer
     assert isinstance(answer, SpanLogprob)
@@ -192,7 +217,9 @@ def test_rare_words_of_the_reply_raise_it_and_capitals_cancel(shipped: CacheNgra
     assert total(shipped, reply, same) - alone > 3
     assert total(shipped, reply, other) - alone < 0
     assert total(shipped, reply, same.upper()) == total(shipped, reply, same)
-    assert total(shipped, reply.upper(), same) - total(shipped, reply.upper()) == pytest.approx(total(shipped, reply, same) - alone)
+    assert total(shipped, reply.upper(), same) - total(shipped, reply.upper()) == pytest.approx(
+        total(shipped, reply, same) - alone
+    )
 
 
 def test_words_outside_the_vocabulary_are_copied_too(shipped: CacheNgram) -> None:
@@ -203,15 +230,21 @@ def test_words_outside_the_vocabulary_are_copied_too(shipped: CacheNgram) -> Non
 
 
 def test_company_order_and_repetition_change_no_bit(shipped: CacheNgram) -> None:
-    predictions = [Prediction(x, synopsis, reply) for x in (None, "zyx", PAPERS[0][0]) for synopsis in (None, "qwe zyx")
-                   for reply in ("", "zyx qwe", PAPERS[0][1])]
+    predictions = [
+        Prediction(x, synopsis, reply)
+        for x in (None, "zyx", PAPERS[0][0])
+        for synopsis in (None, "qwe zyx")
+        for reply in ("", "zyx qwe", PAPERS[0][1])
+    ]
     together = shipped.logprob(predictions)
     assert shipped.logprob(predictions[::-1] + predictions) == together[::-1] + together
     assert [shipped.logprob([prediction])[0] for prediction in predictions] == together
     assert CacheNgram.load(SHIPPED).logprob(predictions) == together
 
 
-@pytest.mark.parametrize("prediction", [Prediction("\ud800", None, "a"), Prediction(None, "\udfff", "a"), Prediction("a", "a", "b\ud800")])
+@pytest.mark.parametrize(
+    "prediction", [Prediction("\ud800", None, "a"), Prediction(None, "\udfff", "a"), Prediction("a", "a", "b\ud800")]
+)
 def test_a_lone_surrogate_is_refused_for_good(model: CacheNgram, prediction: Prediction) -> None:
     answer, neighbour = model.logprob([prediction, Prediction(None, None, "a")])
     assert isinstance(answer, SpanError)
@@ -265,7 +298,9 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
 
 def test_another_weight_is_another_digest(model: CacheNgram, tmp_path: Path) -> None:
     save(model, tmp_path / "one")
-    other = CacheNgram({**model.config, "marginal_weights": [0.8, 0.1, 0.1]}, model.vocabulary, model.arrays, model.alphabet)
+    other = CacheNgram(
+        {**model.config, "marginal_weights": [0.8, 0.1, 0.1]}, model.vocabulary, model.arrays, model.alphabet
+    )
     save(other, tmp_path / "other")
     one, two = CacheNgram.load(tmp_path / "one"), CacheNgram.load(tmp_path / "other")
     assert one.identity.digest != two.identity.digest
@@ -278,7 +313,9 @@ def test_another_weight_is_another_digest(model: CacheNgram, tmp_path: Path) -> 
 def test_real_reviews_of_one_paper_tell_of_each_other(shipped: CacheNgram) -> None:
     import pyarrow.parquet as parquet
 
-    rows = parquet.read_table(REAL, columns=["row", "slot", "judgments"], filters=[("row", ">=", 900), ("row", "<", 950)]).to_pylist()
+    rows = parquet.read_table(
+        REAL, columns=["row", "slot", "judgments"], filters=[("row", ">=", 900), ("row", "<", 950)]
+    ).to_pylist()
     papers = [[row["judgments"] for row in rows if row["row"] == number] for number in range(900, 950)]
     figures: HeldOut = held_out(shipped, papers)
     assert figures.pairs == 300

@@ -1,0 +1,64 @@
+"""The flow under the real Prefect engine, and with its decorators taken off."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.testing.utilities import prefect_test_harness
+
+from flows.annual_refresh import annual_refresh
+from tests.conftest import ROOT
+from tests.flows.refreshing import demo, run, tables, use
+from tests.scripted_lms import OverlapLM
+
+
+@pytest.fixture(scope="session")
+def engine():
+    with prefect_test_harness(server_startup_timeout=120):
+        yield
+
+
+@pytest.mark.slow
+def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_path):
+    use(OverlapLM())
+    summary = annual_refresh(demo(), tmp_path / "engine")
+    assert (summary["outcome"], summary["scored_now"]) == ("done", 256)
+    with get_client(sync_client=True) as client:
+        (artifact,) = client.read_artifacts(
+            artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=["leaderboard-sample-2026"])))
+        assert artifact.type == "table"
+        assert '"candidate": "human"' in artifact.data
+        flow_run = client.read_flow_runs()[0]
+        assert flow_run.name == "SAMPLE-2026"
+        names = {task.name for task in client.read_task_runs()}
+    assert any(name.startswith("score s") for name in names)
+    run(tmp_path / "plain")
+    assert tables(tmp_path / "engine") == tables(tmp_path / "plain")
+
+
+def test_the_flow_works_with_the_decorators_taken_off(tmp_path):
+    program = f"""
+import sys, types
+prefect = types.ModuleType("prefect")
+bare = lambda *args, **options: args[0] if args else (lambda function: function)
+prefect.flow = prefect.task = bare
+policies = types.ModuleType("prefect.cache_policies")
+policies.NO_CACHE = None
+artifacts = types.ModuleType("prefect.artifacts")
+artifacts.create_table_artifact = lambda **options: print("artifact", options["key"], len(options["table"]))
+sys.modules |= {{"prefect": prefect, "prefect.cache_policies": policies, "prefect.artifacts": artifacts}}
+from pathlib import Path
+from tests.flows.refreshing import demo, use
+from tests.scripted_lms import OverlapLM
+from flows.annual_refresh import annual_refresh
+use(OverlapLM())
+summary = annual_refresh(demo(), Path({str(tmp_path)!r}))
+print(summary["outcome"], summary["scored_now"])
+"""
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines() == ["artifact leaderboard-sample-2026 9", "done 256"]
