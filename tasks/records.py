@@ -179,11 +179,43 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A prediction rendered as messages: system, user, and the forced reply."""
+    """A prompt rendered as messages: system, user, and the forced reply of a prediction (empty where an LM writes)."""
 
     system: str
     user: str
-    reply: str
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an LM writes. None leaves a value out of the request, for models that refuse it."""
+
+    temperature: float | None = 0.0
+    max_tokens: int = 4000
+    top_p: float | None = None
+    seed: int | None = None
+
+
+Outcome = Literal["ok", "refused", "empty", "cut", "rate_limited", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an LM wrote, thinking stripped, or why it wrote nothing usable.
+
+    *text* is there for outcome ok, and for cut (what came before the limit). *final*: trying again cannot help.
+    *thinking* counts the characters stripped; tokens are those the endpoint states (None: not stated).
+    """
+
+    outcome: Outcome
+    text: str | None
+    detail: str = ""
+    final: bool = True
+    model: str = ""
+    thinking: int = 0
+    prompt_tokens: int | None = None
+    reply_tokens: int | None = None
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ class CacheNgram:
                      self.marginal_weights @ terms, self.marginal_weights @ escapes)
 
     def read_known(self, text: str) -> Known | None:
-        """What *text* gives to replies; None if it holds no word at all."""
+        """What *text* gives to replies read before the next call of `logprob`; None if it holds no word to copy."""
         reading = self.read(text)
         if not (self._weights(reading) > 0).any():
             return None

@@ -66,9 +66,9 @@ class KnownText:
         rest[3] = self._shares_stem(ids, text.unknown) & ~same
         rest[4] = rest[3] * self.idf / 4
         rest[7, ids] = self._lift[ids]
-        places = self._place[ids]
-        if (places >= 0).any():
-            topics = self.idf[ids[places >= 0]] @ self._topics_of[places[places >= 0]]
+        topical = ids[(self._place[ids] >= 0) & (self.idf[ids] > 0)]
+        if len(topical):
+            topics = self.idf[topical] @ self._topics_of[self._place[topical]]
             ratio = np.log(topics / topics.sum() @ self._words_of)
             rest[5, self._topical] = np.where(same[self._topical], ratio, 0)
             rest[6, self._topical] = np.where(same[self._topical], 0, ratio)

@@ -45,7 +45,7 @@ def load(name: str) -> Prompt:
     used = set(_FIELD.findall(table["user"]))
     if used != set(fields):
         raise PromptError(f"prompt {name!r} declares {sorted(fields)} but its text uses {sorted(used)}")
-    return Prompt(name, table["source"], table["kind"], table["system"], table["user"], fields, table["absent"])
+    return Prompt(name, table["source"], table["kind"], table["system"], table["user"], fields, table.get("absent", ""))
 
 
 def render(prediction: Prediction) -> Chat:
@@ -54,6 +54,14 @@ def render(prediction: Prediction) -> Chat:
     values = {"synopsis": prediction.synopsis, "x": prediction.x}
     user = _FIELD.sub(lambda field: _value(prompt, values, field[1]), prompt.user)
     return Chat(prompt.system, user, prediction.reply)
+
+
+def fill(name: str, **values: str) -> Chat:
+    """The prompt *name* with *values* in its fields, for an LM to answer; `PromptError` if a field has no value."""
+    prompt = load(name)
+    if set(values) != set(prompt.fields):
+        raise PromptError(f"prompt {name!r} takes {sorted(prompt.fields)}, got {sorted(values)}")
+    return Chat(prompt.system, _FIELD.sub(lambda field: values[field[1]], prompt.user))
 
 
 def address(prediction: Prediction) -> str:

@@ -65,8 +65,9 @@ class HeldOut:
     auc: float
 
 
-def train(papers: Papers, validation: Papers | None = None, recipe: Recipe = Recipe(),
-          alphabet: Alphabet | None = None) -> tuple[CacheNgram, HeldOut]:
+def train(
+    papers: Papers, validation: Papers | None = None, recipe: Recipe = Recipe(), alphabet: Alphabet | None = None
+) -> tuple[CacheNgram, HeldOut]:
     """The model and its held-out figures; without *validation* every sixth paper is kept aside for it.
 
     The same papers and *recipe* give the same model. `ValueError` when there are too few papers or words.
@@ -77,12 +78,9 @@ def train(papers: Papers, validation: Papers | None = None, recipe: Recipe = Rec
         raise ValueError(f"training needs at least 2 papers and 2 kept aside, got {len(papers)} and {len(validation)}")
     alphabet = alphabet or alphabet_of_python()
     config, vocabulary, arrays = _count(papers, recipe, alphabet)
-    best: tuple[float, CacheNgram] | None = None
-    for exponent in recipe.exponents:
-        model = fit_sources(CacheNgram({**config, "idf_exponent": exponent}, vocabulary, arrays, alphabet), validation)
-        fitted = mean_logprob(model, validation)
-        best = max(best or (fitted, model), (fitted, model), key=lambda pair: pair[0])
-    model = best[1]
+    configs = [{**config, "idf_exponent": exponent} for exponent in recipe.exponents]
+    models = [fit_sources(CacheNgram(one, vocabulary, arrays, alphabet), validation) for one in configs]
+    model = max(models, key=lambda one: mean_logprob(one, validation))
     for _ in range(recipe.rounds):
         model = fit_sources(fit_boosts(model, validation, recipe.penalty, recipe.steps), validation)
     return model, held_out(model, validation)

@@ -136,8 +136,8 @@ def main() -> None:
     walked = PLAIN_PAIRS / (time.perf_counter() - start)
     worst = max(abs(one.total - other) for one, other in zip(answers, totals, strict=False))
     print(
-        f"opened in {opened:.3f} s; {shipped:.0f} pairs/s, plain Python {walked:.2f} pairs/s, ratio {shipped / walked:.0f}; "
-        f"largest difference {worst:.1e} nats"
+        f"opened in {opened:.3f} s; {shipped:.0f} pairs/s, plain Python {walked:.2f} pairs/s, "
+        f"ratio {shipped / walked:.0f}; largest difference {worst:.1e} nats"
     )
 
 
