@@ -65,8 +65,13 @@ class Work:
         return [signature.signature_id for signature in self.signatures.values()]
 
 
-@flow(name="annual-refresh", flow_run_name="{settings.edition.venue}-{settings.edition.year}", timeout_seconds=None,
-      validate_parameters=True, persist_result=False)
+@flow(
+    name="annual-refresh",
+    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
+    timeout_seconds=None,
+    validate_parameters=True,
+    persist_result=False,
+)
 def annual_refresh(
     settings: Settings = Settings(),
     state: Path = Path("state"),
@@ -93,10 +98,18 @@ def refresh(job: Job, run: Any) -> dict[str, Any]:
 def recorded(store: Store, command: str, settings: Settings) -> Iterator[Progress]:
     """A row of ``runs`` and a status around the work; a failure is recorded before it goes on its way."""
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
-    store.write(("start_run", {
-        "run_id": run_id, "command": command, "started_at": now(), "settings": settings.model_dump_json(),
-        "code_version": code_version(),
-    }))
+    store.write(
+        (
+            "start_run",
+            {
+                "run_id": run_id,
+                "command": command,
+                "started_at": now(),
+                "settings": settings.model_dump_json(),
+                "code_version": code_version(),
+            },
+        )
+    )
     progress = Progress(store, run_id, command)
     try:
         yield progress
@@ -126,7 +139,9 @@ def sample(store: Store, settings: EditionSettings) -> tuple[list[Entry], list[s
     papers, reviews = known_papers(store), known_reviews(store)
     if not store.rows("draw"):
         if not papers:
-            raise SourceError(f"edition {store.key} has no papers; import some, or name files in the settings (sources)")
+            raise SourceError(
+                f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
+            )
         drawn = draw(papers, reviews, settings)
         asked = {name: getattr(settings, name) for name in DRAW_FIELDS}
         asked["reference_slots"] = list(settings.reference_slots)
@@ -147,8 +162,10 @@ def _same_draw(key: str, settings: EditionSettings, found: Row) -> None:
         asked = getattr(settings, name)
         asked = list(asked) if isinstance(asked, tuple) else asked
         if asked != found[name]:
-            raise SettingsError(f"edition {key} was drawn with {name} = {found[name]}, the settings ask for {asked}; "
-                                "a drawn sample never changes: set edition.sample to a new name for another one")
+            raise SettingsError(
+                f"edition {key} was drawn with {name} = {found[name]}, the settings ask for {asked}; "
+                "a drawn sample never changes: set edition.sample to a new name for another one"
+            )
 
 
 def _entries(store: Store, papers: Sequence[Any], reviews: Sequence[Any]) -> list[Entry]:
@@ -156,7 +173,8 @@ def _entries(store: Store, papers: Sequence[Any], reviews: Sequence[Any]) -> lis
     for row in store.rows("judgments"):
         judged[row["review_id"]][row["writer"]] = row["text"]
     responses = {
-        review.review_id: Response(review.review_id, review.text, judged.get(review.review_id, {})) for review in reviews
+        review.review_id: Response(review.review_id, review.text, judged.get(review.review_id, {}))
+        for review in reviews
     }
     by_candidate: dict[str, dict[str, Response]] = defaultdict(dict)
     for review in reviews:
@@ -184,17 +202,32 @@ def plan_pairs(store: Store, job: Job, run: Any, entries: list[Entry], run_id: s
         for pair in plan(entries, candidates, RECIPES[metric], writer, scoring.form, job.limit)
     ]
     chosen = [candidate.candidate_id for candidate in candidates] if job.candidates else None
-    clear = [] if job.limit else [
-        ("clear_plan", {"signature_id": signature_id, "run_id": run_id, "candidates": chosen}) for signature_id in ids
-    ]
+    clear = (
+        []
+        if job.limit
+        else [
+            ("clear_plan", {"signature_id": signature_id, "run_id": run_id, "candidates": chosen})
+            for signature_id in ids
+        ]
+    )
     store.write(
         ("add_candidates", candidates),
         *(("add_signature", asdict(item) | {"signature_id": item.signature_id}) for item in signatures.values()),
-        ("add_plan", [
-            {"signature_id": signature_id, "paper_id": pair.paper_id, "candidate_id": pair.candidate_id,
-             "reference_id": pair.reference_id, "state": pair.state, "reason": pair.reason, "run_id": run_id}
-            for signature_id, pair in planned
-        ]),
+        (
+            "add_plan",
+            [
+                {
+                    "signature_id": signature_id,
+                    "paper_id": pair.paper_id,
+                    "candidate_id": pair.candidate_id,
+                    "reference_id": pair.reference_id,
+                    "state": pair.state,
+                    "reason": pair.reason,
+                    "run_id": run_id,
+                }
+                for signature_id, pair in planned
+            ],
+        ),
         *clear,
         *([("forget_failed", {"signature_ids": ids})] if job.retry_failed else []),
     )
@@ -207,8 +240,10 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
     asked = job.candidates or job.settings.scoring.candidates or tuple(known)
     unknown = [name for name in asked if name not in known]
     if unknown:
-        raise SettingsError(f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
-                            f"known: {', '.join(known)}")
+        raise SettingsError(
+            f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
+            f"known: {', '.join(known)}"
+        )
     there = {row["candidate_id"] for row in store.rows("planned_candidates", signature_ids=signature_ids)}
     if job.candidates and HUMAN not in there:
         asked = (HUMAN, *asked)
@@ -266,26 +301,56 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]
     passing = [item for item in scored.scores if item.problem is not None and not item.problem.final]
     store.write(
-        ("add_spans", [
-            {"lm_id": work.lm_id, "prediction": place, "total": span.total, "ids": span.ids, "logprobs": span.logprobs,
-             "escaped": span.escaped}
-            for place, span in scored.spans.items()
-        ]),
-        ("add_scores", [
-            {"signature_id": item.signature_id, "paper_id": item.paper_id, "candidate_id": item.candidate_id,
-             "reference_id": item.reference_id, "value": item.value,
-             "problem": item.problem.code if item.problem else None,
-             "problem_message": item.problem.message if item.problem else None,
-             "broken": bool(item.problem and item.problem.broken), "conditional": item.conditional,
-             "marginal": item.marginal, "run_id": run_id}
-            for item in finished
-        ]),
-        ("add_problems", [
-            {"run_id": run_id, "signature_id": item.signature_id, "paper_id": item.paper_id,
-             "candidate_id": item.candidate_id, "reference_id": item.reference_id, "problem": item.problem.code,
-             "message": item.problem.message, "happened_at": at}
-            for item in passing if item.problem
-        ]),
+        (
+            "add_spans",
+            [
+                {
+                    "lm_id": work.lm_id,
+                    "prediction": place,
+                    "total": span.total,
+                    "ids": span.ids,
+                    "logprobs": span.logprobs,
+                    "escaped": span.escaped,
+                }
+                for place, span in scored.spans.items()
+            ],
+        ),
+        (
+            "add_scores",
+            [
+                {
+                    "signature_id": item.signature_id,
+                    "paper_id": item.paper_id,
+                    "candidate_id": item.candidate_id,
+                    "reference_id": item.reference_id,
+                    "value": item.value,
+                    "problem": item.problem.code if item.problem else None,
+                    "problem_message": item.problem.message if item.problem else None,
+                    "broken": bool(item.problem and item.problem.broken),
+                    "conditional": item.conditional,
+                    "marginal": item.marginal,
+                    "run_id": run_id,
+                }
+                for item in finished
+            ],
+        ),
+        (
+            "add_problems",
+            [
+                {
+                    "run_id": run_id,
+                    "signature_id": item.signature_id,
+                    "paper_id": item.paper_id,
+                    "candidate_id": item.candidate_id,
+                    "reference_id": item.reference_id,
+                    "problem": item.problem.code,
+                    "message": item.problem.message,
+                    "happened_at": at,
+                }
+                for item in passing
+                if item.problem
+            ],
+        ),
     )
 
 
@@ -300,9 +365,17 @@ def publish(store: Store, run: Any, work: Work, progress: Progress) -> dict[str,
     reasons = store.rows("reasons", signature_ids=work.signature_ids)
     outcome, message = outcome_of(metrics, reasons)
     summary = {
-        "edition": store.key, "run_id": progress.status["run_id"], "outcome": outcome, "message": message,
-        "papers": work.papers, "sampled": work.sampled, "writer": work.writer, "scored_now": progress.status["done"],
-        "metrics": metrics, "reasons": reasons, "notes": work.notes,
+        "edition": store.key,
+        "run_id": progress.status["run_id"],
+        "outcome": outcome,
+        "message": message,
+        "papers": work.papers,
+        "sampled": work.sampled,
+        "writer": work.writer,
+        "scored_now": progress.status["done"],
+        "metrics": metrics,
+        "reasons": reasons,
+        "notes": work.notes,
     }
     progress.end(outcome, message, metrics)
     return summary
@@ -316,8 +389,10 @@ def separate(store: Store, signature_id: str) -> None:
     if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
         return
     found = stats.separation(
-        [row["value"] for row in same], [row["paper_id"] for row in same],
-        [row["value"] for row in other], [row["paper_id"] for row in other],
+        [row["value"] for row in same],
+        [row["paper_id"] for row in same],
+        [row["value"] for row in other],
+        [row["paper_id"] for row in other],
     )
     store.write(("put_separation", asdict(found) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER}))
 

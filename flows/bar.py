@@ -17,8 +17,14 @@ from tasks.store import Store
 @contextmanager
 def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
     """Draws the status of the run of this process until the block ends."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-               TextColumn("remaining"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("remaining"),
+        TimeRemainingColumn(),
+    )
     stop = threading.Event()
     with Progress(*columns, console=err, transient=True) as progress:
         bar = progress.add_task("starting", total=None)
@@ -30,8 +36,12 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
                 except StoreError:
                     continue
                 if status and status["pid"] == os.getpid():
-                    progress.update(bar, description=f"{status['edition']}: {status['stage']}",
-                                    total=status["due"] or None, completed=status["done"])
+                    progress.update(
+                        bar,
+                        description=f"{status['edition']}: {status['stage']}",
+                        total=status["due"] or None,
+                        completed=status["done"],
+                    )
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()

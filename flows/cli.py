@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from flows import screen
+from flows import options, screen
 from tasks import settings as configuration
 from tasks.errors import GreBenchError, LMError, LockedError, PromptError, SettingsError, SourceError
 from tasks.store import Store, find_editions
@@ -27,31 +27,31 @@ DEMO = configuration.checkout() / "deployments" / "demo.toml"
 
 app = typer.Typer(
     help="GRE-bench: how well do language models review research papers? Candidates' reviews are scored by the "
-         "information they give about human reviews (GEM, in nats); no gold standard is needed.",
-    epilog=EXIT_CODES, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False,
+    "information they give about human reviews (GEM, in nats); no gold standard is needed.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
 )
 imports = typer.Typer(help="Bring in papers, reviews or judgments that you already have.", no_args_is_help=True)
 app.add_typer(imports, name="import")
-
-StateOption = Annotated[Path, typer.Option("--state", envvar="GRE_BENCH_STATE", help="Folder that keeps everything a run makes.")]
-EditionOption = Annotated[str | None, typer.Option("--edition", "-e", help="Edition, such as ICLR-2025 (or ICLR-2025-pilot for a second sample).")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait while another process writes the edition.")]
+tunes = typer.Typer(help="Train an evaluation LM on judgments of your own.", no_args_is_help=True)
+app.add_typer(tunes, name="tune")
 
 
 @app.command(epilog=EXIT_CODES)
 def refresh(
-    settings: Annotated[Path | None, typer.Option("--settings", "-s", help="TOML file of settings; see deployments/.")] = None,
-    edition: EditionOption = None,
-    override: Annotated[list[str] | None, typer.Option("--set", help="One setting, group.key=value; repeatable.")] = None,
-    candidate: Annotated[list[str] | None, typer.Option("--candidate", "-c", help="Add just this candidate; repeatable.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N papers (a pilot).")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and how long it takes; change nothing.")] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try finally failed pairs again.")] = False,
-    engine: Annotated[bool, typer.Option("--prefect/--no-prefect", help="Run under the Prefect engine, or as plain functions.")] = True,
-    wait: WaitOption = 0.0,
-    state: StateOption = Path("state"),
-    as_json: JsonOption = False,
+    settings: options.SettingsFile = None,
+    edition: options.Edition = None,
+    override: options.Set = None,
+    candidate: options.Candidate = None,
+    limit: options.Limit = None,
+    dry_run: options.DryRun = False,
+    retry_failed: options.RetryFailed = False,
+    engine: options.Engine = True,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
 ) -> None:
     """Bring an edition up to date: import, sample, plan, score what is missing, publish the board.
 
@@ -64,23 +64,23 @@ def refresh(
         from flows.dry_run import estimate
 
         found = estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
-        return _print_json(found) if as_json else _show_estimate(found)
+        return _print_json(found) if as_json else screen.estimate(found)
     summary = _run(chosen, state, candidate, limit, retry_failed, wait, engine, as_json)
     if as_json:
         _print_json(summary)
     else:
-        _show_summary(summary, state)
+        screen.summary(summary, Store(state, summary["edition"]))
     raise typer.Exit({"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}[summary["outcome"]])
 
 
 @imports.command("papers", epilog=EXIT_CODES)
 def import_papers(
-    file: Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper_id and optional title, abstract, text, row.")],
-    edition: Annotated[str, typer.Option("--edition", "-e", help="Edition to add them to, such as ICLR-2025.")],
-    rows: Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")] = None,
-    wait: WaitOption = 0.0,
-    state: StateOption = Path("state"),
-    as_json: JsonOption = False,
+    file: options.PapersFile,
+    edition: options.IntoEdition,
+    rows: options.Rows = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
 ) -> None:
     """Add papers to an edition. Rows are checked one by one; a report says which were refused and why."""
     _import("papers", file, edition, state, wait, as_json, rows=rows)
@@ -88,14 +88,14 @@ def import_papers(
 
 @imports.command("reviews", epilog=EXIT_CODES)
 def import_reviews(
-    file: Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper_id, and review and/or judgments.")],
-    edition: Annotated[str, typer.Option("--edition", "-e", help="Edition to add them to, such as ICLR-2025.")],
-    writer: Annotated[str | None, typer.Option("--writer", help="Who wrote the judgments, where the file does not say.")] = None,
-    rows: Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")] = None,
-    make_papers: Annotated[bool, typer.Option("--make-papers", help="Make a bare paper for each paper id not yet known.")] = False,
-    wait: WaitOption = 0.0,
-    state: StateOption = Path("state"),
-    as_json: JsonOption = False,
+    file: options.ReviewsFile,
+    edition: options.IntoEdition,
+    writer: options.JudgmentsBy = None,
+    rows: options.Rows = None,
+    make_papers: options.MakePapers = False,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
 ) -> None:
     """Add reviews, by humans (candidate "human") or by any candidate, with or without judgments.
 
@@ -107,18 +107,20 @@ def import_reviews(
 
 @app.command(epilog=EXIT_CODES)
 def leaderboard(
-    edition: Annotated[str | None, typer.Argument(help="Edition, such as ICLR-2025; the only one there is, if not given.")] = None,
-    metric: Annotated[list[str] | None, typer.Option("--metric", "-m", help="Only this metric; repeatable.")] = None,
-    state: StateOption = Path("state"),
-    as_json: JsonOption = False,
+    edition: options.OneEdition = None,
+    metric: options.Metric = None,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
 ) -> None:
     """Show an edition's board: mean scores with intervals, differences to the human baseline. Never waits for a run."""
     store = Store(state, _edition(edition, state))
     signatures = [row for row in store.read("current_signatures") if not metric or row["metric"] in metric]
     ids = [row["signature_id"] for row in signatures]
     if not ids:
-        raise SettingsError(f"edition {store.key} has no scores{' of ' + ', '.join(metric) if metric else ''} yet; "
-                            f"run: gre-bench refresh --edition {store.key}")
+        raise SettingsError(
+            f"edition {store.key} has no scores{' of ' + ', '.join(metric) if metric else ''} yet; "
+            f"run: gre-bench refresh --edition {store.key}"
+        )
     rows, separations = store.read("leaderboard", signature_ids=ids), store.read("separation", signature_ids=ids)
     if as_json:
         return _print_json({"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations})
@@ -127,9 +129,9 @@ def leaderboard(
 
 @app.command(epilog=EXIT_CODES)
 def status(
-    edition: Annotated[str | None, typer.Argument(help="Edition, such as ICLR-2025; all of them, if not given.")] = None,
-    state: StateOption = Path("state"),
-    as_json: JsonOption = False,
+    edition: options.AnyEdition = None,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
 ) -> None:
     """Say what is done, running and missing in each edition. Never waits for a run."""
     found = []
@@ -146,7 +148,35 @@ def status(
     if not found:
         screen.out.print(f"no editions in {state}; try: gre-bench refresh")
     for current in found:
-        _show_status(current)
+        screen.status(current)
+
+
+@tunes.command("cache-ngram", epilog=EXIT_CODES)
+def tune_cache_ngram(
+    judgments: options.JudgmentsFile,
+    train: options.TrainRows,
+    out: options.Out,
+    choose: options.ChooseRows = None,
+    writer: options.OnlyWriter = None,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Train the embedded evaluation LM and write it to a folder; prints the figures on the papers kept aside."""
+    _prefect_environment(state)
+    from flows.tune_evaluation_lm import tune, tune_cache_ngram
+    from tasks import steps
+
+    asked = (judgments, train, choose, out, writer)
+    found = tune_cache_ngram(*asked) if engine else tune(*asked, steps.undecorated())
+    if as_json:
+        return _print_json(found)
+    screen.out.print(
+        f"trained on {found['trained_on']} papers, written to {found['folder']}; on the papers kept aside:",
+        markup=False,
+    )
+    screen.out.print("  " + ", ".join(f"{name} {value:.4g}" for name, value in found["held_out"].items()), markup=False)
+    screen.out.print("use it with: --set evaluation_lm.folder=" + found["folder"], markup=False)
 
 
 def main() -> None:
@@ -184,8 +214,14 @@ def _settings(
 
 
 def _run(
-    chosen: configuration.Settings, state: Path, candidate: list[str] | None, limit: int | None, retry_failed: bool,
-    wait: float, engine: bool, quiet: bool,
+    chosen: configuration.Settings,
+    state: Path,
+    candidate: list[str] | None,
+    limit: int | None,
+    retry_failed: bool,
+    wait: float,
+    engine: bool,
+    quiet: bool,
 ) -> dict[str, Any]:
     _prefect_environment(state)
     store = Store(state, chosen.edition.edition)
@@ -203,8 +239,11 @@ def _prefect_environment(state: Path) -> None:
     """Prefect keeps its files under *state* and stays quiet, unless the environment says otherwise."""
     (state.resolve() / "prefect").mkdir(parents=True, exist_ok=True)
     for name, value in {
-        "PREFECT_HOME": str(state.resolve() / "prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": "CRITICAL", "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_HOME": str(state.resolve() / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
     }.items():
         os.environ.setdefault(name, value)
@@ -227,8 +266,9 @@ def _import(kind: str, file: Path, edition: str, state: Path, wait: float, as_js
     from flows import intake
     from flows.annual_refresh import recorded
 
-    chosen = configuration.load_over({}, tuple(
-        f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()))
+    chosen = configuration.load_over(
+        {}, tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
+    )
     rows = intake.row_range(options.pop("rows"))
     store = Store(state, edition)
     with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen) as progress:
@@ -238,7 +278,7 @@ def _import(kind: str, file: Path, edition: str, state: Path, wait: float, as_js
     if as_json:
         _print_json(report)
     else:
-        _show_import(report, edition)
+        screen.imported(report, edition)
     raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
 
 
@@ -247,8 +287,9 @@ def _edition(edition: str | None, state: Path) -> str:
         return edition
     known = find_editions(state)
     if len(known) != 1:
-        raise SettingsError(f"name an edition: {', '.join(known)}" if known
-                            else f"no editions in {state}; try: gre-bench refresh")
+        raise SettingsError(
+            f"name an edition: {', '.join(known)}" if known else f"no editions in {state}; try: gre-bench refresh"
+        )
     return known[0]
 
 
@@ -258,54 +299,6 @@ def _unknown(edition: str, state: Path) -> SettingsError:
 
 def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str, allow_nan=False))
-
-
-def _show_import(report: dict[str, Any], edition: str) -> None:
-    kinds = ("papers", "reviews", "judgments")
-    screen.out.print(f"{Path(report['file']).name} → {edition}: "
-                     + ", ".join(f"{report[kind]} {kind}" for kind in kinds if report[kind] or kind == report["kind"])
-                     + f" added, {report['unchanged']} known already, {report['refused']} refused")
-    if report["ignored_columns"]:
-        screen.out.print(f"columns not read: {', '.join(report['ignored_columns'])}", markup=False)
-    for refusal in report["refusals"][:10]:
-        screen.err.print(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", markup=False, soft_wrap=True)
-    if report["refused"]:
-        screen.err.print(f"all refused rows: {report['refusals_file']}", markup=False, soft_wrap=True)
-
-
-def _show_summary(summary: dict[str, Any], state: Path) -> None:
-    key = summary["edition"]
-    board = Store(state, key)
-    ids = [row["signature_id"] for row in summary["metrics"]]
-    signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
-    screen.show_leaderboard(key, board.read("leaderboard", signature_ids=ids), signatures,
-                            board.read("separation", signature_ids=ids))
-    screen.show_reasons(summary["reasons"])
-    for note in summary["notes"]:
-        screen.out.print(f"note: {note}", markup=False)
-    screen.out.print(f"{summary['outcome']}: {summary['scored_now']} pairs scored now, {summary['papers']} of "
-                     f"{summary['sampled']} papers. {summary['message']}", markup=False, soft_wrap=True)
-    screen.out.print(f"results: {board.read_file} (DuckDB), {board.status_file}", markup=False, soft_wrap=True)
-
-
-def _show_estimate(found: dict[str, Any]) -> None:
-    screen.out.print(f"{found['edition']}: a dry run, nothing was changed. {found['papers']} of {found['sampled']} papers")
-    screen.show_counts(found["metrics"])
-    screen.show_reasons([row for row in found["reasons"] if row["state"] != "missing"])
-    screen.out.print(f"{found['due']} pairs to score, about {screen.duration(found['seconds'])} "
-                     f"({found['basis']})", markup=False)
-
-
-def _show_status(current: dict[str, Any]) -> None:
-    line = f"[bold]{screen.escape(current['edition'])}[/bold]: {current['state']}"
-    if current["state"] == "running":
-        line += (f", {current['stage']}, {current['done']} of {current['due']} pairs, "
-                 f"{screen.duration(current['remaining_s'])} remaining (process {current['pid']})")
-    if current["message"]:
-        line += f". {screen.escape(current['message'])}"
-    screen.out.print(line, soft_wrap=True)
-    if current["metrics"]:
-        screen.show_counts(current["metrics"])
 
 
 if __name__ == "__main__":

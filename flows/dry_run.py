@@ -39,8 +39,13 @@ def estimate(
                 run.score_papers("trial", settings.evaluation_lm, settings.scoring, works_of(chunk, work), {})
             seconds = (time.monotonic() - began) * pairs / tried if tried else 0.0
             return {
-                "edition": copy.key, "papers": work.papers, "sampled": work.sampled, "due": pairs,
-                "seconds": round(seconds, 1), "basis": f"at the pace of {tried} pairs tried now",
+                "edition": copy.key,
+                "papers": work.papers,
+                "sampled": work.sampled,
+                "due": pairs,
+                "seconds": round(seconds, 1),
+                "basis": f"at the pace of {tried} pairs tried now",
                 "metrics": copy.rows("progress", signature_ids=work.signature_ids),
-                "reasons": copy.rows("reasons", signature_ids=work.signature_ids), "notes": work.notes,
+                "reasons": copy.rows("reasons", signature_ids=work.signature_ids),
+                "notes": work.notes,
             }

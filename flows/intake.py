@@ -24,7 +24,11 @@ def import_papers(store: Store, run_id: str, path: Path, rows: range | None = No
 
 
 def import_reviews(
-    store: Store, run_id: str, path: Path, writer: str | None = None, rows: range | None = None,
+    store: Store,
+    run_id: str,
+    path: Path,
+    writer: str | None = None,
+    rows: range | None = None,
     make_papers: bool = False,
 ) -> Row:
     """Adds the reviews and judgments of *path*; the report."""
@@ -42,12 +46,16 @@ def import_sources(store: Store, run_id: str, sources: SourceSettings) -> list[R
     if sources.papers:
         reports.append(import_papers(store, run_id, sources.papers))
     if sources.reviews:
-        reports.append(import_reviews(store, run_id, sources.reviews, sources.writer, rows, sources.papers_from_reviews))
+        reports.append(
+            import_reviews(store, run_id, sources.reviews, sources.writer, rows, sources.papers_from_reviews)
+        )
     for report in reports:
         if report["refused"]:
             first = report["refusals"][0]
-            raise SourceError(f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
-                              f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}")
+            raise SourceError(
+                f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
+                f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
+            )
     return reports
 
 
@@ -73,19 +81,32 @@ def known_reviews(store: Store) -> list[Review]:
 
 def _keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> Row:
     report: dict[str, Any] = {
-        "file": str(path.resolve()), "kind": kind, "papers": len(taken.papers), "reviews": len(taken.reviews),
-        "judgments": len(taken.judgments), "unchanged": taken.unchanged, "refused": len(taken.refusals),
-        "refusals": [asdict(refusal) for refusal in taken.refusals], "ignored_columns": list(taken.ignored_columns),
+        "file": str(path.resolve()),
+        "kind": kind,
+        "papers": len(taken.papers),
+        "reviews": len(taken.reviews),
+        "judgments": len(taken.judgments),
+        "unchanged": taken.unchanged,
+        "refused": len(taken.refusals),
+        "refusals": [asdict(refusal) for refusal in taken.refusals],
+        "ignored_columns": list(taken.ignored_columns),
         "refusals_file": _write_refusals(store, run_id, path, taken),
     }
     entry = {
-        "run_id": run_id, "file": report["file"], "sha256": _sha256(path), "kind": kind,
-        "added": taken.added, "unchanged": taken.unchanged,
-        "refused": len(taken.refusals), "happened_at": now(),
+        "run_id": run_id,
+        "file": report["file"],
+        "sha256": _sha256(path),
+        "kind": kind,
+        "added": taken.added,
+        "unchanged": taken.unchanged,
+        "refused": len(taken.refusals),
+        "happened_at": now(),
     }
     store.write(
-        ("add_papers", taken.papers), ("add_reviews", taken.reviews),
-        ("add_judgments", [_judged(item) for item in taken.judgments]), ("add_import", entry),
+        ("add_papers", taken.papers),
+        ("add_reviews", taken.reviews),
+        ("add_judgments", [_judged(item) for item in taken.judgments]),
+        ("add_import", entry),
     )
     return report
 

@@ -19,9 +19,20 @@ class Progress:
     def __init__(self, store: Store, run_id: str, command: str):
         self.store = store
         self.status: Row = {
-            "edition": store.key, "run_id": run_id, "command": command, "state": "running", "stage": "starting",
-            "pid": os.getpid(), "host": socket.gethostname(), "started_at": now().isoformat(), "metrics": [],
-            "due": 0, "done": 0, "pairs_per_s": None, "remaining_s": None, "message": "",
+            "edition": store.key,
+            "run_id": run_id,
+            "command": command,
+            "state": "running",
+            "stage": "starting",
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started_at": now().isoformat(),
+            "metrics": [],
+            "due": 0,
+            "done": 0,
+            "pairs_per_s": None,
+            "remaining_s": None,
+            "message": "",
         }
         self._began = time.monotonic()
         self._save()

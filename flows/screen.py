@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-Row = dict[str, Any]
+from tasks.store import Row, Store
 
 PIPED_WIDTH = 110
 out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
@@ -30,17 +30,28 @@ def show_leaderboard(edition: str, rows: Sequence[Row], signatures: Sequence[Row
     auc = {row["signature_id"]: row for row in separations}
     for signature_id, group in groupby(rows, key=lambda row: row["signature_id"]):
         _metric_table(edition, list(group), by_id[signature_id], auc.get(signature_id))
-    out.print("nats: mean over pairs; ±: half of the 90% interval, clustered by paper or flat; − human: difference to the "
-              "human baseline, paired by paper, with the p of its t test", style="dim")
+    out.print(
+        "nats: mean over pairs; ±: half of the 90% interval, clustered by paper or flat; − human: difference to the "
+        "human baseline, paired by paper, with the p of its t test",
+        style="dim",
+    )
     if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
         out.print(NGRAM_LIMITS, style="dim")
 
 
 def _metric_table(edition: str, rows: list[Row], signature: Row, auc: Row | None) -> None:
-    pilot = "" if rows[0]["sampled"] <= rows[0]["plan_papers"] else (
-        f" · pilot: {rows[0]['plan_papers']} of {rows[0]['sampled']} papers")
-    table = Table(title=f"{escape(edition)} · {signature['metric']}{pilot}", title_justify="left", title_style="bold",
-                  box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    pilot = (
+        ""
+        if rows[0]["sampled"] <= rows[0]["plan_papers"]
+        else (f" · pilot: {rows[0]['plan_papers']} of {rows[0]['sampled']} papers")
+    )
+    table = Table(
+        title=f"{escape(edition)} · {signature['metric']}{pilot}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for name in ("rank", "candidate", "nats", "±paper", "±flat", "− human", "p", "pairs"):
         table.add_column(name, justify="left" if name == "candidate" else "right", no_wrap=True)
     notes = [_note(row) for row in rows]
@@ -49,18 +60,31 @@ def _metric_table(edition: str, rows: list[Row], signature: Row, auc: Row | None
     for row, note in zip(rows, notes, strict=True):
         name = escape(row["candidate"]) + (" (baseline)" if row["kind"] == "human" else "")
         table.add_row(
-            _rank(row), name, _number(row["mean"]), _half(row["mean"], row["high"]), _half(row["mean"], row["flat_high"]),
-            _difference(row), _p(row["difference_p"]), f"{row['scored']}/{row['planned'] - row['excluded']}",
+            _rank(row),
+            name,
+            _number(row["mean"]),
+            _half(row["mean"], row["high"]),
+            _half(row["mean"], row["flat_high"]),
+            _difference(row),
+            _p(row["difference_p"]),
+            f"{row['scored']}/{row['planned'] - row['excluded']}",
             *([escape(note)] if any(notes) else []),
             style="bold" if row["kind"] == "human" else "dim" if row["kind"] == "control" else "",
         )
     out.print(table)
     if auc:
-        out.print(f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
-                  f"{auc['high']:.3f}; {auc['same_pairs']} and {auc['other_pairs']} pairs)", highlight=False)
-    out.print(f"[dim]signature {signature['signature_id']}: {escape(signature['evaluation_lm'])} "
-              f"{signature['lm_digest'][:8]} {signature['dtype']}, judgments by {escape(signature['writer'])}, "
-              f"{signature['form']}[/dim]\n", soft_wrap=True, highlight=False)
+        out.print(
+            f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
+            f"{auc['high']:.3f}; {auc['same_pairs']} and {auc['other_pairs']} pairs)",
+            highlight=False,
+        )
+    out.print(
+        f"[dim]signature {signature['signature_id']}: {escape(signature['evaluation_lm'])} "
+        f"{signature['lm_digest'][:8]} {signature['dtype']}, judgments by {escape(signature['writer'])}, "
+        f"{signature['form']}[/dim]\n",
+        soft_wrap=True,
+        highlight=False,
+    )
 
 
 def _rank(row: Row) -> str:
@@ -71,8 +95,11 @@ def _rank(row: Row) -> str:
 
 def _note(row: Row) -> str:
     unranked = row["unranked"] if row["kind"] != "control" else None
-    return ", ".join(filter(None, [unranked, *(f"{row[state]} {state}" for state in ("failed", "missing", "excluded")
-                                               if row[state])]))
+    return ", ".join(
+        filter(
+            None, [unranked, *(f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])]
+        )
+    )
 
 
 def _number(value: float | None) -> str:
@@ -96,7 +123,9 @@ def show_counts(metrics: Iterable[Row]) -> None:
     """Planned pairs by metric and state."""
     table = Table("metric", "planned", "scored", "failed", "excluded", "missing")
     for row in metrics:
-        table.add_row(row["metric"], *(str(row[name]) for name in ("planned", "scored", "failed", "excluded", "missing")))
+        table.add_row(
+            row["metric"], *(str(row[name]) for name in ("planned", "scored", "failed", "excluded", "missing"))
+        )
     out.print(table)
 
 
@@ -114,3 +143,62 @@ def duration(seconds: float | None) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def imported(report: Row, edition: str) -> None:
+    """What an import took and refused; the first refusals in full."""
+    kinds = ("papers", "reviews", "judgments")
+    out.print(
+        f"{Path(report['file']).name} → {edition}: "
+        + ", ".join(f"{report[kind]} {kind}" for kind in kinds if report[kind] or kind == report["kind"])
+        + f" added, {report['unchanged']} known already, {report['refused']} refused"
+    )
+    if report["ignored_columns"]:
+        out.print(f"columns not read: {', '.join(report['ignored_columns'])}", markup=False)
+    for refusal in report["refusals"][:10]:
+        err.print(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", markup=False, soft_wrap=True)
+    if report["refused"]:
+        err.print(f"all refused rows: {report['refusals_file']}", markup=False, soft_wrap=True)
+
+
+def summary(summary: Row, board: Store) -> None:
+    """The board after a refresh, what has no score and why, and where the results are."""
+    key = summary["edition"]
+    ids = [row["signature_id"] for row in summary["metrics"]]
+    signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
+    show_leaderboard(
+        key, board.read("leaderboard", signature_ids=ids), signatures, board.read("separation", signature_ids=ids)
+    )
+    show_reasons(summary["reasons"])
+    for note in summary["notes"]:
+        out.print(f"note: {note}", markup=False)
+    out.print(
+        f"{summary['outcome']}: {summary['scored_now']} pairs scored now, {summary['papers']} of "
+        f"{summary['sampled']} papers. {summary['message']}",
+        markup=False,
+        soft_wrap=True,
+    )
+    out.print(f"results: {board.read_file} (DuckDB), {board.status_file}", markup=False, soft_wrap=True)
+
+
+def estimate(found: Row) -> None:
+    """What a refresh would do."""
+    out.print(f"{found['edition']}: a dry run, nothing was changed. {found['papers']} of {found['sampled']} papers")
+    show_counts(found["metrics"])
+    show_reasons([row for row in found["reasons"] if row["state"] != "missing"])
+    out.print(f"{found['due']} pairs to score, about {duration(found['seconds'])} ({found['basis']})", markup=False)
+
+
+def status(current: Row) -> None:
+    """Where one edition stands."""
+    line = f"[bold]{escape(current['edition'])}[/bold]: {current['state']}"
+    if current["state"] == "running":
+        line += (
+            f", {current['stage']}, {current['done']} of {current['due']} pairs, "
+            f"{duration(current['remaining_s'])} remaining (process {current['pid']})"
+        )
+    if current["message"]:
+        line += f". {escape(current['message'])}"
+    out.print(line, soft_wrap=True)
+    if current["metrics"]:
+        show_counts(current["metrics"])

@@ -18,16 +18,18 @@ CONTROLS = {
     GENERIC: Candidate(GENERIC, "control", change="one fixed list of judgments for every paper"),
 }
 
-GENERIC_JUDGMENTS = "\n".join((
-    "The reviewer appreciates the clear writing.",
-    "The reviewer appreciates the importance of the problem.",
-    "The reviewer appreciates the extensive experiments.",
-    "The reviewer criticizes the limited novelty.",
-    "The reviewer criticizes the lack of comparison with recent baselines.",
-    "The reviewer questions the choice of hyperparameters.",
-    "The reviewer suggests adding an ablation study.",
-    "The reviewer suggests discussing limitations.",
-))
+GENERIC_JUDGMENTS = "\n".join(
+    (
+        "The reviewer appreciates the clear writing.",
+        "The reviewer appreciates the importance of the problem.",
+        "The reviewer appreciates the extensive experiments.",
+        "The reviewer criticizes the limited novelty.",
+        "The reviewer criticizes the lack of comparison with recent baselines.",
+        "The reviewer questions the choice of hyperparameters.",
+        "The reviewer suggests adding an ablation study.",
+        "The reviewer suggests discussing limitations.",
+    )
+)
 
 T = TypeVar("T")
 

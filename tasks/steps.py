@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -19,6 +20,9 @@ from tasks.metrics.catalog import RECIPES
 from tasks.metrics.gem import Gem, Scored, signature
 from tasks.records import Case, LMIdentity, Signature, SpanLogprob
 from tasks.settings import EvaluationLMSettings, ScoringSettings
+
+if TYPE_CHECKING:
+    from tasks.tuning.cache_ngram import HeldOut
 
 HOUR = 3600.0
 
@@ -47,11 +51,21 @@ def sign_metrics(
 
 
 @task(
-    name="score papers", task_run_name="score {name}", tags=["evaluation-lm"], retries=2, retry_delay_seconds=[2, 20],
-    retry_condition_fn=_worth_retrying, timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False,
+    name="score papers",
+    task_run_name="score {name}",
+    tags=["evaluation-lm"],
+    retries=2,
+    retry_delay_seconds=[2, 20],
+    retry_condition_fn=_worth_retrying,
+    timeout_seconds=6 * HOUR,
+    cache_policy=NO_CACHE,
+    persist_result=False,
 )
 def score_papers(
-    name: str, lm: EvaluationLMSettings, scoring: ScoringSettings, works: Sequence[MetricWork],
+    name: str,
+    lm: EvaluationLMSettings,
+    scoring: ScoringSettings,
+    works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
     """Scores of all *works* of some papers; *known* spans (by address) are not computed again."""
@@ -65,8 +79,14 @@ def score_papers(
     return Scored(scores, {place: span for place, span in spans.items() if place not in known})
 
 
-@task(name="show leaderboard", tags=["report"], retries=1, timeout_seconds=300, cache_policy=NO_CACHE,
-      persist_result=False)
+@task(
+    name="show leaderboard",
+    tags=["report"],
+    retries=1,
+    timeout_seconds=300,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
 def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """The leaderboard as a Prefect table artifact, ``leaderboard-<edition>``."""
     from prefect.artifacts import create_table_artifact
@@ -76,8 +96,23 @@ def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
     create_table_artifact(key=key, table=table, description=f"GRE-bench {edition}: mean scores in nats")
 
 
+@task(
+    name="train cache-ngram", tags=["training"], timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False
+)
+def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path) -> HeldOut:
+    """Trains the evaluation LM on the judgments of *papers*, writes it to *folder*, gives its held-out figures."""
+    from tasks.tuning.cache_ngram import save, train
+
+    model, figures = train(papers, kept)
+    save(model, folder)
+    return figures
+
+
 def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
     return SimpleNamespace(
-        sign_metrics=sign_metrics.fn, score_papers=score_papers.fn, show_leaderboard=lambda edition, rows: None
+        sign_metrics=sign_metrics.fn,
+        score_papers=score_papers.fn,
+        show_leaderboard=lambda edition, rows: None,
+        train_cache_ngram=train_cache_ngram.fn,
     )

@@ -32,8 +32,22 @@ STORAGE_VERSION = "v1.4.0"
 """DuckDB file format written: the oldest that a reader of these files is likely to have."""
 
 TABLES = (
-    "meta", "runs", "imports", "papers", "reviews", "judgments", "draws", "sample", "candidates", "signatures",
-    "plan", "spans", "scores", "problems", "separation", "student_t",
+    "meta",
+    "runs",
+    "imports",
+    "papers",
+    "reviews",
+    "judgments",
+    "draws",
+    "sample",
+    "candidates",
+    "signatures",
+    "plan",
+    "spans",
+    "scores",
+    "problems",
+    "separation",
+    "student_t",
 )
 VIEWS = ("student_p", "pairs", "progress", "leaderboard")
 DUCKDB_WAIT_S = 30.0
@@ -106,14 +120,17 @@ class Store:
                 return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise LockedError(f"edition {self.key} is being written by {self._holder()}; "
-                                      "wait for it to end, or stop it") from None
+                    raise LockedError(
+                        f"edition {self.key} is being written by {self._holder()}; wait for it to end, or stop it"
+                    ) from None
                 time.sleep(0.2)
 
     def _holder(self) -> str:
         try:
             holder = json.loads(self.lock_file.read_text())
-            return f"process {holder['pid']} on {holder['host']} ({holder['command']}, since {holder['since'][:19]} UTC)"
+            return (
+                f"process {holder['pid']} on {holder['host']} ({holder['command']}, since {holder['since'][:19]} UTC)"
+            )
         except (OSError, ValueError, KeyError):
             return "another process"
 
@@ -123,8 +140,10 @@ class Store:
         with self.transaction() as run:
             version = _version_of(run, self.key)
             if version != SCHEMA_VERSION:
-                raise StoreError(f"edition {self.key} has schema version {version}, this program writes "
-                                 f"{SCHEMA_VERSION}; use the program version that made it")
+                raise StoreError(
+                    f"edition {self.key} has schema version {version}, this program writes "
+                    f"{SCHEMA_VERSION}; use the program version that made it"
+                )
             for name in VIEWS:
                 run.execute(statement("views", name))
 
@@ -204,8 +223,10 @@ class Store:
         try:
             return duckdb.connect(str(self.read_file), read_only=True)
         except duckdb.Error as error:
-            raise StoreError(f"edition {self.key}: {self.read_file} cannot be read ({str(error).splitlines()[0]}); "
-                             f"gre-bench refresh --edition {self.key} makes it anew") from None
+            raise StoreError(
+                f"edition {self.key}: {self.read_file} cannot be read ({str(error).splitlines()[0]}); "
+                f"gre-bench refresh --edition {self.key} makes it anew"
+            ) from None
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
         """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object."""
@@ -234,7 +255,9 @@ class Store:
         except FileNotFoundError:
             return None
         except ValueError:
-            raise StoreError(f"edition {self.key}: {self.status_file} is damaged; the next refresh makes it anew") from None
+            raise StoreError(
+                f"edition {self.key}: {self.status_file} is damaged; the next refresh makes it anew"
+            ) from None
 
 
 def now() -> datetime:

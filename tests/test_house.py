@@ -11,20 +11,38 @@ import pytest
 from tests.conftest import ROOT
 
 GROUND = {"tasks.records", "tasks.errors"}
-FIRST = GROUND | {"tasks.settings", "tasks.stats", "tasks.judgments", "tasks.controls", "tasks.prompts", "tasks.review_text",
-                  "tasks.replies"}
+FIRST = GROUND | {
+    "tasks.settings",
+    "tasks.stats",
+    "tasks.judgments",
+    "tasks.controls",
+    "tasks.prompts",
+    "tasks.review_text",
+    "tasks.replies",
+}
 MAY_IMPORT = {
-    "tasks.records": set(), "tasks.errors": set(), "tasks.settings": GROUND | {"tasks.judgments"}, "tasks.stats": GROUND,
-    "tasks.judgments": GROUND, "tasks.controls": GROUND, "tasks.prompts": FIRST, "tasks.lm": FIRST,
-    "tasks.corpus": FIRST | {"tasks.lm"}, "tasks.metrics": FIRST | {"tasks.lm"}, "tasks.tuning": FIRST | {"tasks.lm"},
+    "tasks.records": set(),
+    "tasks.errors": set(),
+    "tasks.settings": GROUND | {"tasks.judgments"},
+    "tasks.stats": GROUND,
+    "tasks.judgments": GROUND,
+    "tasks.controls": GROUND,
+    "tasks.prompts": FIRST,
+    "tasks.lm": FIRST,
+    "tasks.corpus": FIRST | {"tasks.lm"},
+    "tasks.metrics": FIRST | {"tasks.lm"},
+    "tasks.tuning": FIRST | {"tasks.lm"},
     "tasks.store": FIRST,
     "tasks.steps": FIRST | {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning"},
-    "flows": FIRST | {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning", "tasks.store", "tasks.steps", "tasks",
-                      "flows"},
+    "flows": FIRST
+    | {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning", "tasks.store", "tasks.steps", "tasks", "flows"},
 }
 ONLY_IN = {
-    "prefect": {"tasks.steps", "flows"}, "duckdb": {"tasks.store"}, "torch": {"tasks.lm", "tasks.tuning"},
-    "transformers": {"tasks.lm", "tasks.tuning"}, "pandas": {"tasks.corpus"},
+    "prefect": {"tasks.steps", "flows"},
+    "duckdb": {"tasks.store"},
+    "torch": {"tasks.lm", "tasks.tuning"},
+    "transformers": {"tasks.lm", "tasks.tuning"},
+    "pandas": {"tasks.corpus"},
 }
 
 
@@ -45,8 +63,10 @@ def imported(path: Path) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            names |= {f"{node.module}.{alias.name}" if node.module in ("tasks", "flows") else node.module
-                      for alias in node.names}
+            names |= {
+                f"{node.module}.{alias.name}" if node.module in ("tasks", "flows") else node.module
+                for alias in node.names
+            }
     return names
 
 

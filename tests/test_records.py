@@ -8,7 +8,9 @@ import pytest
 
 from tasks.records import Edition, LMIdentity, Problem, Score, Signature
 
-SIGNATURE = Signature("gem", "p", "lm", "d", "float32", "none", "sdpa", "t", "writer", "none", "as_written", "none", False, "1")
+SIGNATURE = Signature(
+    "gem", "p", "lm", "d", "float32", "none", "sdpa", "t", "writer", "none", "as_written", "none", False, "1"
+)
 
 
 def test_a_score_has_exactly_one_of_value_and_problem():

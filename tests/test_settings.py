@@ -31,9 +31,13 @@ def test_paths_in_a_file_are_taken_from_its_folder_and_in_an_override_from_here(
     assert loaded.sources.reviews == Path("/r.jsonl")
 
 
-@pytest.mark.parametrize(("override", "read"), [
-    ("edition.papers=20", 20), ("edition.papers = 20", 20),
-])
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [
+        ("edition.papers=20", 20),
+        ("edition.papers = 20", 20),
+    ],
+)
 def test_an_override_is_read_as_toml(override, read):
     assert settings.load(None, (override,)).edition.papers == read
 
@@ -42,17 +46,20 @@ def test_an_override_that_is_not_toml_is_text():
     assert settings.load(None, ("scoring.writer=gpt-4o-2024-05-13",)).scoring.writer == "gpt-4o-2024-05-13"
 
 
-@pytest.mark.parametrize(("text", "part"), [
-    ("[scoring]\nfomr = 'strict'", "unknown setting scoring.fomr; did you mean form?"),
-    ("[scorings]\nform = 'strict'", "unknown setting scorings; did you mean scoring?"),
-    ("[scoring]\nform = 'loose'", "setting scoring.form"),
-    ("[scoring]\nmetrics = ['gem', 'gem']", "twice"),
-    ("[scoring]\nmetrics = []", "scoring.metrics"),
-    ("[edition]\npapers = 1", "setting edition.papers"),
-    ("[edition]\nvenue = '../../x'", "setting edition.venue"),
-    ("[edition", "cannot be read"),
-    ("edition = 3", "edition"),
-])
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[scoring]\nfomr = 'strict'", "unknown setting scoring.fomr; did you mean form?"),
+        ("[scorings]\nform = 'strict'", "unknown setting scorings; did you mean scoring?"),
+        ("[scoring]\nform = 'loose'", "setting scoring.form"),
+        ("[scoring]\nmetrics = ['gem', 'gem']", "twice"),
+        ("[scoring]\nmetrics = []", "scoring.metrics"),
+        ("[edition]\npapers = 1", "setting edition.papers"),
+        ("[edition]\nvenue = '../../x'", "setting edition.venue"),
+        ("[edition", "cannot be read"),
+        ("edition = 3", "edition"),
+    ],
+)
 def test_a_mistake_in_a_file_is_one_line_that_names_it(tmp_path, text, part):
     with pytest.raises(SettingsError) as caught:
         settings.load(written(tmp_path, text))

@@ -14,14 +14,26 @@ import pytest
 
 from tasks.errors import LockedError, SettingsError, StoreError
 from tasks.records import Edition
-from tasks.store import STORAGE_VERSION, TABLES, VIEWS, Store, find_editions, now, statement
 from tasks.settings import checkout
+from tasks.store import STORAGE_VERSION, TABLES, VIEWS, Store, find_editions, now, statement
 
 EDITION = Edition("TEST", 2026)
 SIGNATURE = {
-    "signature_id": "s1", "metric": "gem", "prompt_sha256": "p", "evaluation_lm": "lm", "lm_digest": "d",
-    "dtype": "float32", "quantisation": "none", "attention": "none", "template_digest": "none", "writer": "w",
-    "synopsis_writer": "none", "form": "as_written", "text_cut": "none", "ascii_fold": False, "engine_version": "1",
+    "signature_id": "s1",
+    "metric": "gem",
+    "prompt_sha256": "p",
+    "evaluation_lm": "lm",
+    "lm_digest": "d",
+    "dtype": "float32",
+    "quantisation": "none",
+    "attention": "none",
+    "template_digest": "none",
+    "writer": "w",
+    "synopsis_writer": "none",
+    "form": "as_written",
+    "text_cut": "none",
+    "ascii_fold": False,
+    "engine_version": "1",
 }
 
 
@@ -35,8 +47,17 @@ def store(tmp_path):
 
 def score(**changes):
     return {
-        "signature_id": "s1", "paper_id": "p", "candidate_id": "c", "reference_id": "r", "value": 1.0, "problem": None,
-        "problem_message": None, "broken": False, "conditional": "a", "marginal": "b", "run_id": "run",
+        "signature_id": "s1",
+        "paper_id": "p",
+        "candidate_id": "c",
+        "reference_id": "r",
+        "value": 1.0,
+        "problem": None,
+        "problem_message": None,
+        "broken": False,
+        "conditional": "a",
+        "marginal": "b",
+        "run_id": "run",
     } | changes
 
 
@@ -48,10 +69,18 @@ def test_every_sql_file_is_listed_and_states_its_grain():
         assert path.read_text().startswith("-- "), path
 
 
-@pytest.mark.parametrize("changes", [
-    {"value": float("nan")}, {"value": float("inf")}, {"value": None}, {"problem": "too_long"},
-    {"signature_id": "unknown"}, {"signature_id": None}, {"conditional": None},
-])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"value": float("nan")},
+        {"value": float("inf")},
+        {"value": None},
+        {"problem": "too_long"},
+        {"signature_id": "unknown"},
+        {"signature_id": None},
+        {"conditional": None},
+    ],
+)
 def test_the_database_refuses_a_score_that_is_none(store, changes):
     with pytest.raises(duckdb.Error):
         store.write(("add_scores", [score(**changes)]))
@@ -71,7 +100,8 @@ def test_the_database_refuses_a_span_that_cannot_be(store, changes):
         store.write(("add_spans", [span | changes]))
     store.write(("add_spans", [span]))
     assert store.rows("spans_of", lm_id="l", predictions=["a", "z"]) == [
-        {"prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}]
+        {"prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}
+    ]
 
 
 def test_a_transaction_that_fails_leaves_nothing(store):

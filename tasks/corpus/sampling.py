@@ -52,10 +52,14 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
     eligible = [paper for paper in papers if chosen[paper.paper_id]]
     if len(eligible) < 2:
-        needs = (f"at least {settings.min_reviews} human reviews" if settings.roles == "seeded"
-                 else f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}")
-        raise SourceError(f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; "
-                          f"a paper needs {needs}")
+        needs = (
+            f"at least {settings.min_reviews} human reviews"
+            if settings.roles == "seeded"
+            else f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
+        )
+        raise SourceError(
+            f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs {needs}"
+        )
     eligible.sort(key=lambda paper: _rank(settings.seed, paper.paper_id))
     sampled = eligible[: settings.papers]
     if all(paper.source_row is not None for paper in sampled):

@@ -20,8 +20,15 @@ from tasks.records import HUMAN, Judgments, Paper, Review
 
 PAPER_COLUMNS = {"paper_id": True, "title": False, "abstract": False, "text": False, "row": False}
 REVIEW_COLUMNS = {
-    "paper_id": True, "review_id": False, "candidate": False, "review": False, "judgments": False, "writer": False,
-    "slot": False, "rating": False, "row": False,
+    "paper_id": True,
+    "review_id": False,
+    "candidate": False,
+    "review": False,
+    "judgments": False,
+    "writer": False,
+    "slot": False,
+    "rating": False,
+    "row": False,
 }
 """Column name → whether every row needs it."""
 
@@ -123,8 +130,10 @@ class _Shelf:
             raise _RefusedError(f"review id {review.review_id} is already there with other content")
         holder = self.places.get(_place(review), review.review_id)
         if _place(review) and holder != review.review_id:
-            raise _RefusedError(f"{' '.join(str(part) for part in _place(review)[1:])} already has review {holder} "
-                                f"of paper {review.paper_id}")
+            raise _RefusedError(
+                f"{' '.join(str(part) for part in _place(review)[1:])} already has review {holder} "
+                f"of paper {review.paper_id}"
+            )
 
     def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> None:
         changed = False
@@ -157,7 +166,10 @@ def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
 
 def _paper(row: Row) -> Paper:
     return Paper(
-        _name(row, "paper_id"), _text(row, "title") or "", _text(row, "abstract"), _text(row, "text"),
+        _name(row, "paper_id"),
+        _text(row, "title") or "",
+        _text(row, "abstract"),
+        _text(row, "text"),
         _integer(row, "row"),
     )
 
@@ -202,8 +214,10 @@ def _rows(path: Path, columns: Mapping[str, bool], keep: range | None, taken: Im
     found = set().union(*(row.keys() for _, row in table)) if table else set()
     lacking = [name for name, needed in columns.items() if needed and name not in found]
     if lacking and (table or not taken.refusals):
-        raise SourceError(f"{path.name}: column {', '.join(lacking)} is missing; columns read: {', '.join(columns)}; "
-                          f"columns there: {', '.join(sorted(found)) or 'none'}")
+        raise SourceError(
+            f"{path.name}: column {', '.join(lacking)} is missing; columns read: {', '.join(columns)}; "
+            f"columns there: {', '.join(sorted(found)) or 'none'}"
+        )
     if keep is not None and "row" not in found:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were asked for, but there is no column row")
     taken.ignored_columns = tuple(sorted(found - columns.keys()))

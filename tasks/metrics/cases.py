@@ -35,8 +35,12 @@ GENERIC = Response(controls.GENERIC, None, {FIXED_WRITER: controls.GENERIC_JUDGM
 
 
 def plan(
-    entries: Sequence[Entry], candidates: Iterable[Candidate], recipe: Recipe, writer: str,
-    form: Form = "as_written", limit: int | None = None,
+    entries: Sequence[Entry],
+    candidates: Iterable[Candidate],
+    recipe: Recipe,
+    writer: str,
+    form: Form = "as_written",
+    limit: int | None = None,
 ) -> list[Planned]:
     """All pairs of the first *limit* papers, paper by paper.
 
@@ -54,13 +58,15 @@ def plan(
 
 def the_writer(entries: Iterable[Entry], asked: str | None) -> str:
     """The writer whose judgments are scored: *asked*, or the only one there is; `SettingsError` if that is unclear."""
-    writers = sorted({
-        writer for entry in entries for response in (entry.human, *entry.references) for writer in response.judgments
-    })
+    writers = sorted(
+        {writer for entry in entries for response in (entry.human, *entry.references) for writer in response.judgments}
+    )
     if asked is not None and asked not in writers:
         raise SettingsError(f"no judgments by writer {asked}; the writers are: {', '.join(writers) or 'none'}")
     if asked is None and len(writers) > 1:
-        raise SettingsError(f"judgments by several writers ({', '.join(writers)}); choose one: --set scoring.writer=NAME")
+        raise SettingsError(
+            f"judgments by several writers ({', '.join(writers)}); choose one: --set scoring.writer=NAME"
+        )
     return asked or (writers[0] if writers else "none")
 
 
@@ -75,7 +81,12 @@ def _response(entries: Sequence[Entry], place: int, candidate: Candidate) -> Res
 
 
 def _pair(
-    entry: Entry, reference: Response, candidate: Candidate, response: Response | None, recipe: Recipe, writer: str,
+    entry: Entry,
+    reference: Response,
+    candidate: Candidate,
+    response: Response | None,
+    recipe: Recipe,
+    writer: str,
     form: Form,
 ) -> Planned:
     ids = entry.paper.paper_id, candidate.candidate_id, reference.review_id

@@ -101,7 +101,11 @@ class Gem:
         return Scored(scores, {places[term]: span for term, span in fresh.items() if isinstance(span, SpanLogprob)})
 
     def _score(
-        self, case: Case, conditional_at: str, marginal_at: str, conditional: SpanLogprob | SpanError,
+        self,
+        case: Case,
+        conditional_at: str,
+        marginal_at: str,
+        conditional: SpanLogprob | SpanError,
         marginal: SpanLogprob | SpanError,
     ) -> Score:
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id

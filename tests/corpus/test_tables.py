@@ -13,8 +13,14 @@ from tasks.corpus.tables import papers_from, reviews_from
 from tasks.errors import SourceError
 from tasks.records import Judgments, Paper, Review
 
-REVIEW = {"paper_id": "p1", "review_id": "r1", "candidate": "human", "review": "Good paper.",
-          "judgments": "The reviewer appreciates it.", "writer": "w"}
+REVIEW = {
+    "paper_id": "p1",
+    "review_id": "r1",
+    "candidate": "human",
+    "review": "Good paper.",
+    "judgments": "The reviewer appreciates it.",
+    "writer": "w",
+}
 
 
 def jsonl(tmp_path, *rows):
@@ -24,8 +30,13 @@ def jsonl(tmp_path, *rows):
 
 
 def imported(tmp_path, *rows, known=(), judged=(), papers=("p1",), **options):
-    return reviews_from(jsonl(tmp_path, *rows), {review.review_id: review for review in known},
-                        {(item.review_id, item.writer): item.text for item in judged}, papers, **options)
+    return reviews_from(
+        jsonl(tmp_path, *rows),
+        {review.review_id: review for review in known},
+        {(item.review_id, item.writer): item.text for item in judged},
+        papers,
+        **options,
+    )
 
 
 def test_a_review_with_judgments_is_taken(tmp_path):
@@ -36,14 +47,19 @@ def test_a_review_with_judgments_is_taken(tmp_path):
     assert not taken.refusals
 
 
-@pytest.mark.parametrize(("row", "review_id"), [
-    ({"paper_id": "p1", "slot": 3, "review": "x"}, "p1:3"),
-    ({"paper_id": "p1", "candidate": "gpt", "review": "x"}, "p1:gpt"),
-    ({"paper_id": 17, "slot": 1, "review": "x"}, "17:1"),
-    ({"paper_id": "-_E9ibRUQ1iq", "slot": 1, "review": "x"}, "-_E9ibRUQ1iq:1"),
-])
+@pytest.mark.parametrize(
+    ("row", "review_id"),
+    [
+        ({"paper_id": "p1", "slot": 3, "review": "x"}, "p1:3"),
+        ({"paper_id": "p1", "candidate": "gpt", "review": "x"}, "p1:gpt"),
+        ({"paper_id": 17, "slot": 1, "review": "x"}, "17:1"),
+        ({"paper_id": "-_E9ibRUQ1iq", "slot": 1, "review": "x"}, "-_E9ibRUQ1iq:1"),
+    ],
+)
 def test_a_review_without_an_id_is_named_by_its_place(tmp_path, row, review_id):
-    assert [review.review_id for review in imported(tmp_path, row, papers=("p1", "17", "-_E9ibRUQ1iq")).reviews] == [review_id]
+    assert [review.review_id for review in imported(tmp_path, row, papers=("p1", "17", "-_E9ibRUQ1iq")).reviews] == [
+        review_id
+    ]
 
 
 def test_judgments_may_be_a_list_of_lines_and_their_writer_an_option(tmp_path):
@@ -53,22 +69,25 @@ def test_judgments_may_be_a_list_of_lines_and_their_writer_an_option(tmp_path):
     assert taken.reviews[0].text is None
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"paper_id": None}, "paper_id is missing"),
-    ({"paper_id": "  "}, "paper_id is missing"),
-    ({"paper_id": "a\nb"}, "paper_id may hold"),
-    ({"paper_id": "unknown"}, "paper unknown is not known; import it first"),
-    ({"review": " ", "judgments": ""}, "empty review"),
-    ({"review": None, "judgments": None}, "empty review"),
-    ({"review": 5}, "review is not text"),
-    ({"review_id": None}, "needs a review_id or a slot"),
-    ({"writer": None}, "no writer"),
-    ({"candidate": "other-paper"}, "belongs to a built-in control"),
-    ({"candidate": "x" * 201}, "candidate may hold"),
-    ({"slot": 1.5}, "not a whole number"),
-    ({"rating": "good"}, "rating is not a number"),
-    ({"judgments": [1, 2]}, "judgments is not text"),
-])
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"paper_id": None}, "paper_id is missing"),
+        ({"paper_id": "  "}, "paper_id is missing"),
+        ({"paper_id": "a\nb"}, "paper_id may hold"),
+        ({"paper_id": "unknown"}, "paper unknown is not known; import it first"),
+        ({"review": " ", "judgments": ""}, "empty review"),
+        ({"review": None, "judgments": None}, "empty review"),
+        ({"review": 5}, "review is not text"),
+        ({"review_id": None}, "needs a review_id or a slot"),
+        ({"writer": None}, "no writer"),
+        ({"candidate": "other-paper"}, "belongs to a built-in control"),
+        ({"candidate": "x" * 201}, "candidate may hold"),
+        ({"slot": 1.5}, "not a whole number"),
+        ({"rating": "good"}, "rating is not a number"),
+        ({"judgments": [1, 2]}, "judgments is not text"),
+    ],
+)
 def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes, reason):
     taken = imported(tmp_path, REVIEW | changes, REVIEW | {"review_id": "good"})
     assert [review.review_id for review in taken.reviews] == ["good"]
@@ -95,10 +114,16 @@ def test_the_same_row_again_changes_nothing(tmp_path):
     assert (again.reviews, again.judgments, again.unchanged, again.refusals) == ([], [], 1, [])
 
 
-@pytest.mark.parametrize(("second", "reason"), [
-    (REVIEW | {"review": "Other text."}, "review id r1 is already there with other content"),
-    (REVIEW | {"judgments": "The reviewer questions it."}, "judgments of w for this review are already there, and differ"),
-])
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (REVIEW | {"review": "Other text."}, "review id r1 is already there with other content"),
+        (
+            REVIEW | {"judgments": "The reviewer questions it."},
+            "judgments of w for this review are already there, and differ",
+        ),
+    ],
+)
 def test_a_duplicate_id_with_other_content_is_refused(tmp_path, second, reason):
     taken = imported(tmp_path, REVIEW, second)
     assert [refusal.reason for refusal in taken.refusals] == [reason]
@@ -108,10 +133,17 @@ def test_a_duplicate_id_with_other_content_is_refused(tmp_path, second, reason):
 def test_a_candidate_has_one_review_a_paper_and_a_slot_one_review(tmp_path):
     model = {"paper_id": "p1", "candidate": "m", "review": "x"}
     slot = {"paper_id": "p1", "slot": 1, "review": "x"}
-    taken = imported(tmp_path, model | {"review_id": "a"}, model | {"review_id": "b"},
-                     slot | {"review_id": "c"}, slot | {"review_id": "d"})
+    taken = imported(
+        tmp_path,
+        model | {"review_id": "a"},
+        model | {"review_id": "b"},
+        slot | {"review_id": "c"},
+        slot | {"review_id": "d"},
+    )
     assert [refusal.reason for refusal in taken.refusals] == [
-        "candidate m already has review a of paper p1", "slot 1 already has review c of paper p1"]
+        "candidate m already has review a of paper p1",
+        "slot 1 already has review c of paper p1",
+    ]
 
 
 def test_judgments_of_a_second_writer_join_the_review(tmp_path):
@@ -128,8 +160,9 @@ def test_unknown_papers_are_made_when_asked_and_rows_are_chosen(tmp_path):
 
 def test_parquet_is_read_with_its_nulls(tmp_path):
     path = tmp_path / "rows.parquet"
-    pd.DataFrame([REVIEW | {"slot": 1}, REVIEW | {"review_id": "r2", "slot": None, "judgments": None, "writer": None}]
-                 ).to_parquet(path)
+    pd.DataFrame(
+        [REVIEW | {"slot": 1}, REVIEW | {"review_id": "r2", "slot": None, "judgments": None, "writer": None}]
+    ).to_parquet(path)
     taken = reviews_from(path, {}, {}, ["p1"])
     assert [(review.review_id, review.slot) for review in taken.reviews] == [("r1", 1), ("r2", None)]
     assert len(taken.judgments) == 1
@@ -141,15 +174,18 @@ def test_parquet_lists_of_judgments_are_joined(tmp_path):
     assert reviews_from(path, {}, {}, ["p1"]).judgments[0].text.count("\n") == 1
 
 
-@pytest.mark.parametrize(("name", "content", "part"), [
-    ("none.jsonl", None, "no file"),
-    ("rows.csv", b"a,b", "expected a .jsonl or .parquet file"),
-    ("rows.parquet", b"PAR1 but not really", "cannot be read as parquet"),
-    ("rows.parquet", b"", "cannot be read as parquet"),
-    ("rows.jsonl", b'{"review": "x"}\n', "column paper_id is missing; columns read: paper_id, review_id"),
-    ("rows.jsonl", b"", "column paper_id is missing"),
-    ("rows.jsonl", b'{"paper_id": "p1"}\n', "there is no column row"),
-])
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("none.jsonl", None, "no file"),
+        ("rows.csv", b"a,b", "expected a .jsonl or .parquet file"),
+        ("rows.parquet", b"PAR1 but not really", "cannot be read as parquet"),
+        ("rows.parquet", b"", "cannot be read as parquet"),
+        ("rows.jsonl", b'{"review": "x"}\n', "column paper_id is missing; columns read: paper_id, review_id"),
+        ("rows.jsonl", b"", "column paper_id is missing"),
+        ("rows.jsonl", b'{"paper_id": "p1"}\n', "there is no column row"),
+    ],
+)
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
     path = tmp_path / name
     if content is not None:
@@ -161,21 +197,37 @@ def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
 
 
 def test_papers_are_taken_known_or_refused(tmp_path):
-    path = jsonl(tmp_path, {"paper_id": "p1", "title": "T", "abstract": "A", "row": 3}, {"paper_id": "p2", "title": "New"},
-                 {"paper_id": "p2", "title": "Other"}, {"title": "none"})
+    path = jsonl(
+        tmp_path,
+        {"paper_id": "p1", "title": "T", "abstract": "A", "row": 3},
+        {"paper_id": "p2", "title": "New"},
+        {"paper_id": "p2", "title": "Other"},
+        {"title": "none"},
+    )
     known = Paper("p1", "T", "A", None, 3)
     taken = papers_from(path, {"p1": known})
     assert taken.papers == [Paper("p2", "New")]
     assert taken.unchanged == 1
     assert [(refusal.item, refusal.reason) for refusal in taken.refusals] == [
-        ("paper p2", "this paper id is already there with other content"), ("paper ?", "paper_id is missing")]
+        ("paper p2", "this paper id is already there with other content"),
+        ("paper ?", "paper_id is missing"),
+    ]
 
 
-rows = st.lists(st.fixed_dictionaries({}, optional={
-    "paper_id": st.sampled_from(["p1", "p2", "zz", "", None, 3]), "slot": st.one_of(st.integers(0, 3), st.text(max_size=2)),
-    "review": st.one_of(st.none(), st.text(max_size=5)), "judgments": st.one_of(st.none(), st.text(max_size=5)),
-    "candidate": st.sampled_from(["human", "m", None]), "writer": st.sampled_from(["w", None]),
-}), max_size=12)
+rows = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "paper_id": st.sampled_from(["p1", "p2", "zz", "", None, 3]),
+            "slot": st.one_of(st.integers(0, 3), st.text(max_size=2)),
+            "review": st.one_of(st.none(), st.text(max_size=5)),
+            "judgments": st.one_of(st.none(), st.text(max_size=5)),
+            "candidate": st.sampled_from(["human", "m", None]),
+            "writer": st.sampled_from(["w", None]),
+        },
+    ),
+    max_size=12,
+)
 
 
 @given(rows)

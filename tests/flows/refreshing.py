@@ -79,6 +79,13 @@ def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def reviews_by(model: str, papers: range = range(1, 17), writer: str = "sample-author") -> list[dict[str, Any]]:
     """One review of each sample paper by a made-up candidate."""
-    return [{"paper_id": f"s{n:02d}", "candidate": model, "writer": writer, "review": f"Review {n} of {model}.",
-             "judgments": f"The reviewer appreciates the experiments of paper {n}.\nThe reviewer questions the seeds."}
-            for n in papers]
+    return [
+        {
+            "paper_id": f"s{n:02d}",
+            "candidate": model,
+            "writer": writer,
+            "review": f"Review {n} of {model}.",
+            "judgments": f"The reviewer appreciates the experiments of paper {n}.\nThe reviewer questions the seeds.",
+        }
+        for n in papers
+    ]

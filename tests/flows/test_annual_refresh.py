@@ -26,21 +26,26 @@ def lm():
 def test_every_planned_pair_is_scored_or_excluded(tmp_path):
     summary = run(tmp_path)
     assert (summary["outcome"], summary["papers"]) == ("done", 16)
-    counts = {row["metric"]: tuple(row[name] for name in ("planned", "scored", "failed", "excluded", "missing"))
-              for row in summary["metrics"]}
+    counts = {
+        row["metric"]: tuple(row[name] for name in ("planned", "scored", "failed", "excluded", "missing"))
+        for row in summary["metrics"]
+    }
     assert counts == {"gem": (96, 96, 0, 0, 0), "gem_s_abstract": (96, 96, 0, 0, 0), "gem_raw": (96, 64, 0, 32, 0)}
 
 
 def test_scores_equal_those_of_the_texts_one_by_one(tmp_path):
     run(tmp_path)
-    texts = query(tmp_path, """
+    texts = query(
+        tmp_path,
+        """
         select p.value, c.text, r.text
         from pairs p
         join signatures using (signature_id)
         join sample s on s.paper_id = p.paper_id and s.role = 'candidate'
         join judgments c on c.review_id = s.review_id
         join judgments r on r.review_id = p.reference_id
-        where metric = 'gem' and candidate_id = 'human'""")
+        where metric = 'gem' and candidate_id = 'human'""",
+    )
     assert len(texts) == 32
     for value, x, y in texts:
         expected = OverlapLM.span(Prediction(x, None, y)).total - OverlapLM.span(Prediction(None, None, y)).total
@@ -49,11 +54,14 @@ def test_scores_equal_those_of_the_texts_one_by_one(tmp_path):
 
 def test_token_log_probabilities_are_stored_and_add_up(tmp_path):
     run(tmp_path)
-    rows = query(tmp_path, """
+    rows = query(
+        tmp_path,
+        """
         select s.value, c.logprobs, m.logprobs
         from scores s
         join spans c on c.prediction = s.conditional
-        join spans m on m.prediction = s.marginal""")
+        join spans m on m.prediction = s.marginal""",
+    )
     assert len(rows) == 256
     for value, conditional, marginal in rows:
         assert value == pytest.approx(math.fsum(conditional) - math.fsum(marginal), rel=1e-5, abs=1e-4)
@@ -63,7 +71,8 @@ def test_the_board_equals_the_statistics_computed_apart(tmp_path):
     run(tmp_path)
     by_row = defaultdict(list)
     for signature_id, candidate, paper, value in query(
-            tmp_path, "select signature_id, candidate_id, paper_id, value from pairs where state = 'scored'"):
+        tmp_path, "select signature_id, candidate_id, paper_id, value from pairs where state = 'scored'"
+    ):
         by_row[signature_id, candidate].append((paper, value))
     names = "signature_id, candidate, mean, low, high, flat_low, flat_high, difference, difference_low, difference_high, difference_p"
     checked = 0
@@ -91,10 +100,15 @@ def test_ranks_are_for_candidates_and_controls_have_none(tmp_path):
     run(tmp_path, limit=2)
     add_reviews(tmp_path, add)
     run(tmp_path)
-    rows = query(tmp_path, "select candidate, rank, kind, unranked from leaderboard where metric = 'gem' order by candidate")
+    rows = query(
+        tmp_path, "select candidate, rank, kind, unranked from leaderboard where metric = 'gem' order by candidate"
+    )
     assert [(row[0], row[2], row[3]) for row in rows] == [
-        ("generic", "control", "control"), ("human", "human", None), ("model-a", "model", None),
-        ("other-paper", "control", "control")]
+        ("generic", "control", "control"),
+        ("human", "human", None),
+        ("model-a", "model", None),
+        ("other-paper", "control", "control"),
+    ]
     assert sorted(row[1] for row in rows if row[1]) == [1, 2]
 
 
@@ -109,22 +123,30 @@ def test_a_second_run_does_no_work(tmp_path, lm):
 
 def test_a_candidate_added_later_costs_only_its_own_predictions(tmp_path, lm):
     run(tmp_path)
-    before = {row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")}
+    before = {
+        row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")
+    }
     lm.asked.clear()
     add_reviews(tmp_path, reviews_by("model-a"))
     summary = run(tmp_path, candidates=("model-a",))
     assert summary["scored_now"] == 96
     assert len(lm.asked) == 96
     assert all(prediction.x is not None for prediction in lm.asked)
-    after = {row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")}
-    assert {key: row[:2] + row[4:] for key, row in after.items()} == {key: row[:2] + row[4:] for key, row in before.items()}
+    after = {
+        row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")
+    }
+    assert {key: row[:2] + row[4:] for key, row in after.items()} == {
+        key: row[:2] + row[4:] for key, row in before.items()
+    }
 
 
 def test_a_candidate_added_to_nothing_brings_the_human_baseline(tmp_path):
     run(tmp_path, limit=2)
     add_reviews(tmp_path, reviews_by("model-a"))
     run(tmp_path, "scoring.form=strict", candidates=("model-a",))
-    found = query(tmp_path, "select distinct candidate_id from plan join signatures using (signature_id) where form = 'strict'")
+    found = query(
+        tmp_path, "select distinct candidate_id from plan join signatures using (signature_id) where form = 'strict'"
+    )
     assert {row[0] for row in found} == {"human", "model-a"}
 
 
@@ -162,7 +184,12 @@ def test_a_transient_problem_leaves_the_pair_missing_and_the_next_run_tries_agai
 
 
 def test_a_final_problem_is_stored_and_tried_again_only_when_asked(tmp_path):
-    use(FaultyLM(lambda span: SpanError("too_long", "9 tokens where 8 fit"), lambda prediction: "seed" in (prediction.x or "")))
+    use(
+        FaultyLM(
+            lambda span: SpanError("too_long", "9 tokens where 8 fit"),
+            lambda prediction: "seed" in (prediction.x or ""),
+        )
+    )
     first = run(tmp_path)
     failed = sum(row["failed"] for row in first["metrics"])
     assert first["outcome"] == "done"
@@ -176,7 +203,12 @@ def test_a_final_problem_is_stored_and_tried_again_only_when_asked(tmp_path):
 
 
 def test_a_nan_is_a_fault_that_names_the_pair_and_reaches_no_table(tmp_path):
-    use(FaultyLM(lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])), lambda prediction: "ablation" in (prediction.x or "")))
+    use(
+        FaultyLM(
+            lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])),
+            lambda prediction: "ablation" in (prediction.x or ""),
+        )
+    )
     summary = run(tmp_path)
     assert summary["outcome"] == "fault"
     assert "paper s" in summary["message"]
@@ -191,16 +223,28 @@ def test_a_candidate_with_too_few_scored_pairs_is_unranked(tmp_path):
     add_reviews(tmp_path, reviews_by("lazy", range(1, 16)))
     summary = run(tmp_path)
     assert query(tmp_path, "select rank, unranked from leaderboard where metric = 'gem' and candidate = 'lazy'") == [
-        (None, "only 30 of 32 pairs scored")]
-    assert {"metric": "gem", "state": "failed", "reason": "no_review", "broken": False, "pairs": 2, "example": ""} in summary["reasons"]
+        (None, "only 30 of 32 pairs scored")
+    ]
+    assert {
+        "metric": "gem",
+        "state": "failed",
+        "reason": "no_review",
+        "broken": False,
+        "pairs": 2,
+        "example": "",
+    } in summary["reasons"]
 
 
 def test_judgments_of_another_writer_are_never_paired(tmp_path):
     run(tmp_path, limit=2)
     add_reviews(tmp_path, reviews_by("model-a", writer="someone-else"))
     run(tmp_path)
-    assert query(tmp_path, "select scored, failed from leaderboard where metric = 'gem' and candidate = 'model-a'") == [(0, 32)]
-    assert query(tmp_path, "select scored from leaderboard where metric = 'gem_raw' and candidate = 'model-a'") == [(32,)]
+    assert query(tmp_path, "select scored, failed from leaderboard where metric = 'gem' and candidate = 'model-a'") == [
+        (0, 32)
+    ]
+    assert query(tmp_path, "select scored from leaderboard where metric = 'gem_raw' and candidate = 'model-a'") == [
+        (32,)
+    ]
 
 
 def test_scores_of_different_signatures_stand_apart(tmp_path):

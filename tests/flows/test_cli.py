@@ -50,8 +50,15 @@ def call(tmp_path, monkeypatch, capsys):
 def test_a_refresh_prints_the_board_and_where_the_results_are(call):
     code, out, _ = call("refresh", *SCRIPTED)
     assert code == DONE
-    for part in (f"{EDITION} · gem", "human (baseline)", "other-paper", "AUC, human against other-paper", "signature",
-                 "done: 256 pairs scored now, 16 of 16 papers", "read.duckdb"):
+    for part in (
+        f"{EDITION} · gem",
+        "human (baseline)",
+        "other-paper",
+        "AUC, human against other-paper",
+        "signature",
+        "done: 256 pairs scored now, 16 of 16 papers",
+        "read.duckdb",
+    ):
         assert part in out
 
 
@@ -108,8 +115,9 @@ def test_a_candidate_is_imported_and_added_with_the_settings_of_the_last_run(cal
 
 def test_papers_are_imported_into_a_new_edition(call, tmp_path):
     file = tmp_path / "papers.parquet"
-    pd.DataFrame([{"paper_id": "a", "title": "A", "abstract": "x"}, {"paper_id": None, "title": "B", "abstract": "y"}]
-                 ).to_parquet(file)
+    pd.DataFrame(
+        [{"paper_id": "a", "title": "A", "abstract": "x"}, {"paper_id": None, "title": "B", "abstract": "y"}]
+    ).to_parquet(file)
     code, out, err = call("import", "papers", str(file), "--edition", "ICLR-2031")
     assert code == BAD_INPUT
     assert "1 papers added, 0 known already, 1 refused" in out
@@ -130,24 +138,27 @@ def bad_inputs(tmp_path):
         (tmp_path / name).write_text(content)
 
 
-@pytest.mark.parametrize(("arguments", "part"), [
-    (("refresh", "--settings", "none.toml"), "no settings file none.toml"),
-    (("refresh", *SCRIPTED, "--set", "scoring.fomr=strict"), "unknown setting scoring.fomr; did you mean form?"),
-    (("refresh", *SCRIPTED, "--set", "sources.reviews=none.parquet"), "no file"),
-    (("refresh", *SCRIPTED, "--candidate", "gpt-9"), "no candidate gpt-9"),
-    (("refresh", "--edition", "ICLR"), "not written as VENUE-YEAR"),
-    (("refresh", *SCRIPTED, "--set", "evaluation_lm.backend=transformers"), "needs a model folder"),
-    (("import", "reviews", "none.jsonl", "-e", EDITION), "no file none.jsonl"),
-    (("import", "reviews", "columns.jsonl", "-e", EDITION), "column paper_id is missing"),
-    (("import", "reviews", "corrupt.parquet", "-e", EDITION), "corrupt.parquet cannot be read as parquet"),
-    (("import", "reviews", "unknown.jsonl", "-e", EDITION), "paper zz is not known; import it first"),
-    (("import", "reviews", "twice.jsonl", "-e", EDITION), "review id s01-r1 is already there with other content"),
-    (("import", "reviews", "empty.jsonl", "-e", EDITION), "empty review"),
-    (("import", "reviews", "empty.jsonl", "-e", EDITION, "--rows", "x"), "FIRST:END"),
-    (("leaderboard", "NONE-2020"), "no edition NONE-2020"),
-    (("leaderboard", "-m", "bleu"), "has no scores of bleu"),
-    (("status", "NONE-2020"), "no edition NONE-2020"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("refresh", "--settings", "none.toml"), "no settings file none.toml"),
+        (("refresh", *SCRIPTED, "--set", "scoring.fomr=strict"), "unknown setting scoring.fomr; did you mean form?"),
+        (("refresh", *SCRIPTED, "--set", "sources.reviews=none.parquet"), "no file"),
+        (("refresh", *SCRIPTED, "--candidate", "gpt-9"), "no candidate gpt-9"),
+        (("refresh", "--edition", "ICLR"), "not written as VENUE-YEAR"),
+        (("refresh", *SCRIPTED, "--set", "evaluation_lm.backend=transformers"), "needs a model folder"),
+        (("import", "reviews", "none.jsonl", "-e", EDITION), "no file none.jsonl"),
+        (("import", "reviews", "columns.jsonl", "-e", EDITION), "column paper_id is missing"),
+        (("import", "reviews", "corrupt.parquet", "-e", EDITION), "corrupt.parquet cannot be read as parquet"),
+        (("import", "reviews", "unknown.jsonl", "-e", EDITION), "paper zz is not known; import it first"),
+        (("import", "reviews", "twice.jsonl", "-e", EDITION), "review id s01-r1 is already there with other content"),
+        (("import", "reviews", "empty.jsonl", "-e", EDITION), "empty review"),
+        (("import", "reviews", "empty.jsonl", "-e", EDITION, "--rows", "x"), "FIRST:END"),
+        (("leaderboard", "NONE-2020"), "no edition NONE-2020"),
+        (("leaderboard", "-m", "bleu"), "has no scores of bleu"),
+        (("status", "NONE-2020"), "no edition NONE-2020"),
+    ],
+)
 def test_bad_input_is_one_line_and_exit_code_2(call, tmp_path, arguments, part):
     call("refresh", *SCRIPTED, "--limit", "2")
     bad_inputs(tmp_path)
@@ -192,11 +203,13 @@ def test_help_names_every_command_and_the_exit_codes():
 def test_leaderboard_and_status_load_no_heavy_library(call, tmp_path):
     call("refresh", *SCRIPTED, "--limit", "2")
     for command in ("leaderboard", "status"):
-        probe = (f"import sys; sys.argv = ['gre-bench', '{command}', '--state', {str(tmp_path / 'state')!r}]\n"
-                 "from flows.cli import main\n"
-                 "try: main()\n"
-                 "except SystemExit as stop: assert not stop.code, stop.code\n"
-                 "heavy = {'prefect', 'torch', 'pandas', 'transformers', 'scipy'} & set(sys.modules)\n"
-                 "assert not heavy, heavy")
+        probe = (
+            f"import sys; sys.argv = ['gre-bench', '{command}', '--state', {str(tmp_path / 'state')!r}]\n"
+            "from flows.cli import main\n"
+            "try: main()\n"
+            "except SystemExit as stop: assert not stop.code, stop.code\n"
+            "heavy = {'prefect', 'torch', 'pandas', 'transformers', 'scipy'} & set(sys.modules)\n"
+            "assert not heavy, heavy"
+        )
         found = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, text=True, capture_output=True)
         assert found.returncode == 0, found.stderr

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from functools import partial
 from random import Random
 
 import pytest
@@ -47,7 +47,7 @@ def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undistu
     store, random = Store(tmp_path, EDITION), Random(20261121)
     for _ in range(KILLS):
         process = started(context, tmp_path)
-        wait_for(lambda: (store.status() or {}).get("pid") == process.pid and store.status()["stage"] == "scoring", process)
+        wait_for(partial(is_scoring, store, process.pid), process)
         process.join(random.uniform(0.0, 0.12))
         assert process.is_alive()
         os.kill(process.pid, signal.SIGKILL)
@@ -91,12 +91,24 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_pat
     store = Store(tmp_path, EDITION)
     worker = started(context, tmp_path)
     wait_for(lambda: store.read_file.exists() and (store.status() or {}).get("done", 0) > 0, worker)
-    second = command("refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted",
-                     "--state", str(tmp_path))
+    second = command(
+        "refresh",
+        "--no-prefect",
+        "--settings",
+        str(DEMO),
+        "--set",
+        "evaluation_lm.backend=scripted",
+        "--state",
+        str(tmp_path),
+    )
     reads = 0
     while worker.is_alive() or second.poll() is None:
-        assert all(row["mean"] is None or row["mean"] > -1e9 for row in store.read(
-            "leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")]))
+        assert all(
+            row["mean"] is None or row["mean"] > -1e9
+            for row in store.read(
+                "leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")]
+            )
+        )
         reads += 1
     _, message = second.communicate()
     assert second.returncode == 3
@@ -108,8 +120,17 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_pat
 @pytest.mark.slow
 def test_a_kill_under_the_prefect_engine_changes_no_table(undisturbed, tmp_path):
     store = Store(tmp_path, EDITION)
-    asked = ["refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted", "--set", "run.chunk_papers=1",
-             "--state", str(tmp_path)]
+    asked = [
+        "refresh",
+        "--settings",
+        str(DEMO),
+        "--set",
+        "evaluation_lm.backend=scripted",
+        "--set",
+        "run.chunk_papers=1",
+        "--state",
+        str(tmp_path),
+    ]
     process = command(*asked)
     wait_for(lambda: store.status_file.exists() and (store.status() or {}).get("done", 0) >= 16, process)
     os.killpg(process.pid, signal.SIGKILL)  # the engine's own server with it
@@ -124,8 +145,14 @@ def test_a_kill_under_the_prefect_engine_changes_no_table(undisturbed, tmp_path)
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "tests.flows.killed", *arguments], cwd=ROOT, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.flows.killed", *arguments],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def wait_for(condition, process) -> None:
@@ -135,3 +162,8 @@ def wait_for(condition, process) -> None:
         assert alive, "the run ended before it could be disturbed"
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def is_scoring(store: Store, pid: int) -> bool:
+    status = store.status() or {}
+    return status.get("pid") == pid and status["stage"] == "scoring"

@@ -29,7 +29,8 @@ def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_
     assert (summary["outcome"], summary["scored_now"]) == ("done", 256)
     with get_client(sync_client=True) as client:
         (artifact,) = client.read_artifacts(
-            artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=["leaderboard-sample-2026"])))
+            artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=["leaderboard-sample-2026"]))
+        )
         assert artifact.type == "table"
         assert '"candidate": "human"' in artifact.data
         flow_run = client.read_flow_runs()[0]

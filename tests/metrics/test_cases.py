@@ -20,8 +20,12 @@ def response(name: str, text: str | None = "original", judged: str | None = "The
 
 def entries(count: int = 4, abstract: str | None = "An abstract."):
     return [
-        Entry(Paper(f"p{n}", abstract=abstract), response(f"h{n}", judged=f"The reviewer questions {n}."),
-              (response(f"a{n}"), response(f"b{n}")), {"m": response(f"m{n}")})
+        Entry(
+            Paper(f"p{n}", abstract=abstract),
+            response(f"h{n}", judged=f"The reviewer questions {n}."),
+            (response(f"a{n}"), response(f"b{n}")),
+            {"m": response(f"m{n}")},
+        )
         for n in range(count)
     ]
 
@@ -57,16 +61,35 @@ def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
     assert {(pair.state, pair.reason) for pair in without} == {("excluded", "no_abstract")}
 
 
-@pytest.mark.parametrize(("entry", "metric", "reason"), [
-    (Entry(Paper("p"), response("h"), (response("a"),), {}), "gem", "no_review"),
-    (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged=None)}), "gem", "no_judgments"),
-    (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged="No opening.")}), "gem", "no_judgments"),
-    (Entry(Paper("p"), response("h"), (response("a"),), {"m": Response("m", "t", {"v": "The reviewer suggests."})}), "gem",
-     "no_judgments"),
-    (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", text=None)}), "gem_raw", "no_original_review"),
-    (Entry(Paper("p"), response("h"), (response("a", judged=None),), {"m": response("m")}), "gem",
-     "no_reference_judgments"),
-])
+@pytest.mark.parametrize(
+    ("entry", "metric", "reason"),
+    [
+        (Entry(Paper("p"), response("h"), (response("a"),), {}), "gem", "no_review"),
+        (Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged=None)}), "gem", "no_judgments"),
+        (
+            Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", judged="No opening.")}),
+            "gem",
+            "no_judgments",
+        ),
+        (
+            Entry(
+                Paper("p"), response("h"), (response("a"),), {"m": Response("m", "t", {"v": "The reviewer suggests."})}
+            ),
+            "gem",
+            "no_judgments",
+        ),
+        (
+            Entry(Paper("p"), response("h"), (response("a"),), {"m": response("m", text=None)}),
+            "gem_raw",
+            "no_original_review",
+        ),
+        (
+            Entry(Paper("p"), response("h"), (response("a", judged=None),), {"m": response("m")}),
+            "gem",
+            "no_reference_judgments",
+        ),
+    ],
+)
 def test_a_missing_text_fails_the_pair_with_its_reason(entry, metric, reason):
     (pair,) = plan([entry], [MODEL], RECIPES[metric], "w")
     assert (pair.state, pair.reason) == ("failed", reason)

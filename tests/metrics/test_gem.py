@@ -58,17 +58,20 @@ def test_scores_come_in_the_order_of_the_cases_duplicates_included():
     assert scores[0].value == scores[2].value != scores[1].value
 
 
-@pytest.mark.parametrize(("fault", "code", "final", "broken"), [
-    (lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])), "not_finite", True, True),
-    (lambda span: replace(span, total=math.nan), "not_finite", True, True),
-    (lambda span: replace(span, logprobs=(-math.inf, *span.logprobs[1:])), "not_finite", True, True),
-    (lambda span: replace(span, logprobs=(0.1, *span.logprobs[1:])), "positive", True, True),
-    (lambda span: replace(span, ids=span.ids[1:]), "misaligned", True, True),
-    (lambda span: SpanLogprob(0.0, (), ()), "misaligned", True, True),
-    (lambda span: SpanLogprob(0.0, (1,), (0.0,)), "all_zero", True, True),
-    (lambda span: SpanError("too_long", "9000 tokens where 8192 fit"), "too_long", True, False),
-    (lambda span: SpanError("out_of_memory", "no memory", final=False), "out_of_memory", False, False),
-])
+@pytest.mark.parametrize(
+    ("fault", "code", "final", "broken"),
+    [
+        (lambda span: replace(span, logprobs=(math.nan, *span.logprobs[1:])), "not_finite", True, True),
+        (lambda span: replace(span, total=math.nan), "not_finite", True, True),
+        (lambda span: replace(span, logprobs=(-math.inf, *span.logprobs[1:])), "not_finite", True, True),
+        (lambda span: replace(span, logprobs=(0.1, *span.logprobs[1:])), "positive", True, True),
+        (lambda span: replace(span, ids=span.ids[1:]), "misaligned", True, True),
+        (lambda span: SpanLogprob(0.0, (), ()), "misaligned", True, True),
+        (lambda span: SpanLogprob(0.0, (1,), (0.0,)), "all_zero", True, True),
+        (lambda span: SpanError("too_long", "9000 tokens where 8192 fit"), "too_long", True, False),
+        (lambda span: SpanError("out_of_memory", "no memory", final=False), "out_of_memory", False, False),
+    ],
+)
 def test_a_fault_becomes_a_problem_that_names_the_pair_and_harms_no_other(fault, code, final, broken):
     lm = FaultyLM(fault, lambda prediction: prediction.x == "bad")
     bad = replace(CASE, paper_id="p2", candidate_id="c2", candidate="bad")
@@ -104,7 +107,9 @@ def test_judgments_are_scored_as_written_or_strictly():
 
 
 def test_ascii_fold_is_that_of_the_authors():
-    case = replace(CASE, candidate='na\u00efve \u201cquote\u201d "q" \ufb01ne \u4e2d', reference="caf\u00e9", synopsis="\u00fc")
+    case = replace(
+        CASE, candidate='na\u00efve \u201cquote\u201d "q" \ufb01ne \u4e2d', reference="caf\u00e9", synopsis="\u00fc"
+    )
     conditional, _ = terms(case, ScoringSettings(ascii_fold=True))
     assert conditional == Prediction("naive quote 'q' fine ", "u", "cafe")
     assert terms(case, SETTINGS)[0].reply == "caf\u00e9"
@@ -112,7 +117,11 @@ def test_ascii_fold_is_that_of_the_authors():
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_a_response_equal_to_nothing_known_scores_like_absence_and_its_own_copy_not_below(x, y):
-    scores = gem(OverlapLM()).score([replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=y)]).scores
+    scores = (
+        gem(OverlapLM())
+        .score([replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=y)])
+        .scores
+    )
     assert scores[1].value >= scores[0].value - 1e-9
     assert scores[0].value >= -1e-9
 
@@ -120,8 +129,10 @@ def test_a_response_equal_to_nothing_known_scores_like_absence_and_its_own_copy_
 def test_signatures_differ_by_every_choice_that_moves_a_score():
     lm = OverlapLM().identity
     found = [
-        signature("gem", lm, SETTINGS, "w"), signature("gem_raw", lm, SETTINGS, "w"),
-        signature("gem_s_abstract", lm, SETTINGS, "w"), signature("gem", lm, SETTINGS, "v"),
+        signature("gem", lm, SETTINGS, "w"),
+        signature("gem_raw", lm, SETTINGS, "w"),
+        signature("gem_s_abstract", lm, SETTINGS, "w"),
+        signature("gem", lm, SETTINGS, "v"),
         signature("gem", lm, ScoringSettings(form="strict"), "w"),
         signature("gem", lm, ScoringSettings(ascii_fold=True), "w"),
         signature("gem_raw", lm, ScoringSettings(authors_compat=True), "w"),

@@ -16,14 +16,17 @@ from tests.conftest import SHARED
 
 def test_the_prediction_prompt_lays_its_parts_out_as_printed():
     chat = render(Prediction("The reviewer suggests x.", "An abstract.", "reply"))
-    assert chat.user == ("[Abstract of the paper]\n\nAn abstract.\n\n"
-                         "[Review judgments from the first reviewer]\n\nThe reviewer suggests x.")
+    assert chat.user == (
+        "[Abstract of the paper]\n\nAn abstract.\n\n"
+        "[Review judgments from the first reviewer]\n\nThe reviewer suggests x."
+    )
     assert chat.reply == "reply"
 
 
 def test_what_is_absent_reads_not_available():
     assert render(Prediction(None, None, "y")).user == (
-        "[Abstract of the paper]\n\nNot available\n\n[Review judgments from the first reviewer]\n\nNot available")
+        "[Abstract of the paper]\n\nNot available\n\n[Review judgments from the first reviewer]\n\nNot available"
+    )
 
 
 def test_the_prediction_prompt_is_the_printed_one():
@@ -62,6 +65,11 @@ def test_an_unknown_prompt_is_named_with_the_known_ones():
 
 def test_addresses_differ_by_every_part():
     base = Prediction("x", "s", "y")
-    others = [Prediction(None, "s", "y"), Prediction("x", None, "y"), Prediction("x", "s", "z"), Prediction("s", "x", "y"),
-              Prediction("Not available", "s", "y")]
+    others = [
+        Prediction(None, "s", "y"),
+        Prediction("x", None, "y"),
+        Prediction("x", "s", "z"),
+        Prediction("s", "x", "y"),
+        Prediction("Not available", "s", "y"),
+    ]
     assert len({address(item) for item in (base, *others)}) == 6

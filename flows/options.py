@@ -1,0 +1,53 @@
+"""The options of ``gre-bench``, each described once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+State = Annotated[
+    Path, typer.Option("--state", envvar="GRE_BENCH_STATE", help="Folder that keeps everything a run makes.")
+]
+Edition = Annotated[str | None, typer.Option("--edition", "-e", help="Edition: VENUE-YEAR or VENUE-YEAR-SAMPLE.")]
+IntoEdition = Annotated[str, typer.Option("--edition", "-e", help="Edition to add them to, such as ICLR-2025.")]
+OneEdition = Annotated[
+    str | None, typer.Argument(help="Edition, such as ICLR-2025; the only one there is, if not given.")
+]
+AnyEdition = Annotated[str | None, typer.Argument(help="Edition, such as ICLR-2025; all of them, if not given.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait while another process writes the edition.")]
+Engine = Annotated[
+    bool, typer.Option("--prefect/--no-prefect", help="Run under the Prefect engine, or as plain functions.")
+]
+SettingsFile = Annotated[
+    Path | None, typer.Option("--settings", "-s", help="TOML file of settings; see deployments/ for examples.")
+]
+Set = Annotated[list[str] | None, typer.Option("--set", help="One setting, group.key=value; repeatable.")]
+Candidate = Annotated[list[str] | None, typer.Option("--candidate", "-c", help="Add just this candidate; repeatable.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N papers of the sample (a pilot).")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be done and how long it takes; change nothing.")
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try finally failed pairs again.")]
+Metric = Annotated[list[str] | None, typer.Option("--metric", "-m", help="Only this metric; repeatable.")]
+PapersFile = Annotated[
+    Path, typer.Argument(help=".jsonl or .parquet with paper_id and optional title, abstract, text, row.")
+]
+ReviewsFile = Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper_id, and review and/or judgments.")]
+Rows = Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")]
+JudgmentsBy = Annotated[
+    str | None, typer.Option("--writer", help="Who wrote the judgments, where the file does not say.")
+]
+MakePapers = Annotated[bool, typer.Option("--make-papers", help="Make a bare paper for each paper id not yet known.")]
+JudgmentsFile = Annotated[
+    Path, typer.Option("--judgments", help="Reviews with judgments, in the format of import reviews.")
+]
+TrainRows = Annotated[str, typer.Option("--train", help="FIRST:END, rows to train on.")]
+ChooseRows = Annotated[
+    str | None,
+    typer.Option("--choose", help="FIRST:END, rows to choose the weights on; else a sixth of the training papers."),
+]
+Out = Annotated[Path, typer.Option("--out", help="Folder for the model.")]
+OnlyWriter = Annotated[str | None, typer.Option("--writer", help="Only judgments by this writer.")]
