@@ -226,7 +226,8 @@ def _run(
     _prefect_environment(state)
     store = Store(state, chosen.edition.edition)
     with _progress_bar(store, quiet):
-        from flows.annual_refresh import Job, annual_refresh, refresh
+        from flows.annual_refresh import annual_refresh, refresh
+        from flows.runs import Job
         from tasks import steps
 
         if engine:
@@ -264,7 +265,7 @@ def _progress_bar(store: Store, quiet: bool) -> Iterator[None]:
 def _import(kind: str, file: Path, edition: str, state: Path, wait: float, as_json: bool, **options: Any) -> None:
     _prefect_environment(state)
     from flows import intake
-    from flows.annual_refresh import recorded
+    from flows.runs import recorded
 
     chosen = configuration.load_over(
         {}, tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())

@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from flows.annual_refresh import Job, due_cases, prepare, recorded, works_of
+from flows.annual_refresh import prepare
+from flows.runs import Job, recorded
+from flows.scoring import due_cases, works_of
 from tasks import steps
 from tasks.settings import Settings
 from tasks.store import Store

@@ -248,11 +248,14 @@ class LMIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planned pair: the case that is due, or why it is excluded (by rule) or failed (its text is missing)."""
+    """A planned pair: the case that is due, or the reason why it is none.
+
+    *waiting*: a text is still to be written; *excluded*: outside the metric by rule; *failed*: a text is missing.
+    """
 
     paper_id: str
     candidate_id: str
     reference_id: str
-    state: Literal["due", "excluded", "failed"]
+    state: Literal["due", "waiting", "excluded", "failed"]
     reason: str | None = None
     case: Case | None = None

@@ -17,8 +17,12 @@ from tasks.errors import SettingsError
 from tasks.judgments import Form
 from tasks.records import Edition
 
-MetricName = Literal["gem", "gem_s_abstract", "gem_raw"]
-_PATHS = (("sources", "papers"), ("sources", "reviews"), ("evaluation_lm", "folder"))
+MetricName = Literal["gem", "gem_s_abstract", "gem_s_assw", "gem_raw"]
+_PATHS = (
+    *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts")),
+    ("writing", "models"),
+    ("evaluation_lm", "folder"),
+)
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
 
 
@@ -52,6 +56,19 @@ class SourceSettings(_Group):
     writer: str | None = Field(None, description="writer of the judgments where the file has no writer column")
     rows: str | None = Field(None, pattern=r"^\d+:\d+$", description="FIRST:END, only rows with FIRST <= row < END")
     papers_from_reviews: bool = Field(False, description="make a bare paper for each unknown paper id in the reviews")
+    notes: Path | None = Field(None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)")
+    pdfs: Path | None = Field(None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes")
+    texts: Path | None = Field(None, description="papers' texts (.parquet or .jsonl: paper_id, text) where PDFs lack")
+
+
+class WritingSettings(_Group):
+    """Who writes what the scores need: ``rule`` (embedded, no LM) or the name of a model in the models file."""
+
+    judgments: str | None = Field(None, description="writer of the judgments of all reviews; none: only given ones")
+    assw: str = Field("rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
+    candidates: tuple[str, ...] = Field((), description="reviewers: extractive-full, extractive-abstract, or models")
+    models: Path | None = Field(None, description="models file; data/models.toml if not given")
+    chunk: int = Field(32, ge=1, description="texts asked for and committed together")
 
 
 class EvaluationLMSettings(_Group):
@@ -88,6 +105,7 @@ class Settings(_Group):
 
     edition: EditionSettings = EditionSettings()
     sources: SourceSettings = SourceSettings()
+    writing: WritingSettings = WritingSettings()
     evaluation_lm: EvaluationLMSettings = EvaluationLMSettings()
     scoring: ScoringSettings = ScoringSettings()
     run: RunSettings = RunSettings()

@@ -12,6 +12,7 @@ select
     p.candidate_id,
     p.reference_id,
     case
+        when p.state = 'waiting' then 'missing'
         when p.state <> 'due' then p.state
         when s.value is not null then 'scored'
         when s.problem is not null then 'failed'

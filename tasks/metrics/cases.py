@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tasks import controls
 from tasks.errors import SettingsError
 from tasks.judgments import Form, yields
 from tasks.metrics.catalog import Recipe
-from tasks.records import FIXED_WRITER, HUMAN, Candidate, Case, Paper, Planned
+from tasks.records import FIXED_WRITER, HUMAN, Candidate, Case, Paper, Planned, Source, SynopsisKind
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Why a text is missing; *waiting*: the next run tries again."""
+
+    reason: str
+    waiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A review as it is scored: its original text, if there is one, and its judgments by writer."""
+    """A review as it is scored: its original text, its judgments by writer, and why what is missing is missing."""
 
     review_id: str
     text: str | None
     judgments: Mapping[str, str]
+    lacks: Mapping[Source, Lack] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sampled paper: the human candidate's response, the references, and the other candidates' responses."""
+    """A sampled paper: the human response, the references, the other candidates' responses, the synopses."""
 
     paper: Paper
     human: Response
     references: tuple[Response, ...]
     responses: Mapping[str, Response]
+    synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
 
 
 GENERIC = Response(controls.GENERIC, None, {FIXED_WRITER: controls.GENERIC_JUDGMENTS})
@@ -64,9 +74,8 @@ def the_writer(entries: Iterable[Entry], asked: str | None) -> str:
     if asked is not None and asked not in writers:
         raise SettingsError(f"no judgments by writer {asked}; the writers are: {', '.join(writers) or 'none'}")
     if asked is None and len(writers) > 1:
-        raise SettingsError(
-            f"judgments by several writers ({', '.join(writers)}); choose one: --set scoring.writer=NAME"
-        )
+        names = ", ".join(writers)
+        raise SettingsError(f"judgments by several writers ({names}); choose one: --set scoring.writer=NAME")
     return asked or (writers[0] if writers else "none")
 
 
@@ -90,23 +99,33 @@ def _pair(
     form: Form,
 ) -> Planned:
     ids = entry.paper.paper_id, candidate.candidate_id, reference.review_id
-    synopsis = entry.paper.abstract if recipe.synopsis == "abstract" else None
-    if recipe.synopsis != "none" and synopsis is None:
-        return Planned(*ids, "excluded", "no_abstract")
+    synopsis = _synopsis(entry, recipe.synopsis)
+    if isinstance(synopsis, Lack):
+        return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason)
     if recipe.source == "review" and candidate.candidate_id == controls.GENERIC:
         return Planned(*ids, "excluded", "no_original_review")
     if response is None:
         return Planned(*ids, "failed", "no_review")
-    x, y = _scored(response, recipe, writer, form), _scored(reference, recipe, writer, form)
-    if x is None or y is None:
-        lacking = "judgments" if recipe.source == "judgments" else "original_review"
-        return Planned(*ids, "failed", f"no_{lacking}" if x is None else f"no_reference_{lacking}")
+    x, y = _scored(response, recipe.source, writer, form), _scored(reference, recipe.source, writer, form)
+    for text, prefix in ((x, ""), (y, "reference: ")):
+        if isinstance(text, Lack):
+            return Planned(*ids, "waiting" if text.waiting else "failed", prefix + text.reason)
     return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis))
 
 
-def _scored(response: Response, recipe: Recipe, writer: str, form: Form) -> str | None:
-    """The text of *response* that the metric reads; None where it is missing or judges nothing."""
-    if recipe.source == "review":
-        return response.text
+def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
+    if kind == "none":
+        return None
+    if kind == "abstract":
+        return entry.paper.abstract or Lack("no_abstract")
+    return entry.synopses.get(kind, Lack(f"no_{kind}"))
+
+
+def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
+    """The text of *response* that the metric reads, or why it is missing or judges nothing."""
+    if source == "review":
+        return response.text or response.lacks.get(source, Lack("no_original_review"))
     text = response.judgments.get(writer) or response.judgments.get(FIXED_WRITER)
-    return text if text and yields(text, form) else None
+    if text is None:
+        return response.lacks.get("review") or response.lacks.get(source, Lack("no_judgments"))
+    return text if yields(text, form) else Lack("no_judgments")

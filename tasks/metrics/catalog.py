@@ -19,5 +19,6 @@ class Recipe:
 RECIPES = {
     "gem": Recipe("gem", "judgments", "none"),
     "gem_s_abstract": Recipe("gem_s_abstract", "judgments", "abstract"),
+    "gem_s_assw": Recipe("gem_s_assw", "judgments", "assw"),
     "gem_raw": Recipe("gem_raw", "review", "none"),
 }

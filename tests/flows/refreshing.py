@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
-from flows.annual_refresh import Job, recorded, refresh
+from flows.annual_refresh import refresh
 from flows.intake import import_papers, import_reviews
+from flows.runs import Job, recorded
 from tasks import settings, steps
 from tasks.lm import catalog
 from tasks.store import Store
@@ -67,14 +69,20 @@ def tables(state: Path) -> dict[str, list[tuple[Any, ...]]]:
         "spans": query(state, "from spans order by lm_id, prediction"),
         "scores": query(state, "select * exclude (run_id) from scores order by all"),
         "signatures": query(state, "from signatures order by all"),
-        "separation": _rounded(query(state, "from separation order by all")),
-        "leaderboard": _rounded(query(state, "from leaderboard order by signature_id, candidate")),
+        "separation": query(state, "from separation order by all"),
+        "leaderboard": query(state, "from leaderboard order by signature_id, candidate"),
     }
 
 
-def _rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Floats to seven digits: the database adds in whatever order its threads come."""
-    return [tuple(f"{value:.7g}" if isinstance(value, float) else value for value in row) for row in rows]
+def assert_same(found: dict[str, list[tuple[Any, ...]]], expected: dict[str, list[tuple[Any, ...]]]) -> None:
+    """Same rows, states and reasons; numbers within 1e-6 relative (the database adds in its threads' order)."""
+    for name, rows in expected.items():
+        assert len(found[name]) == len(rows), name
+        for row, wanted in zip(found[name], rows, strict=True):
+            assert [type(value) for value in row] == [type(value) for value in wanted], name
+            for value, other in zip(row, wanted, strict=True):
+                close = isinstance(value, float) and math.isclose(value, other, rel_tol=1e-6, abs_tol=1e-12)
+                assert close or value == other, (name, row, wanted)
 
 
 def reviews_by(model: str, papers: range = range(1, 17), writer: str = "sample-author") -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flows.annual_refresh import Job, refresh
+from flows.annual_refresh import refresh
+from flows.runs import Job
 from tasks import settings, steps
 from tasks.prompts.library import render
 from tasks.records import Prediction

@@ -17,7 +17,7 @@ import pytest
 from tasks.store import Store
 from tests.conftest import ROOT
 from tests.flows import killed
-from tests.flows.refreshing import DEMO, EDITION, tables
+from tests.flows.refreshing import DEMO, EDITION, assert_same, tables
 
 KILLS = 10
 
@@ -55,7 +55,7 @@ def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undistu
     last = started(context, tmp_path)
     last.join()
     assert last.exitcode == 0
-    assert tables(tmp_path) == undisturbed
+    assert_same(tables(tmp_path), undisturbed)
 
 
 def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, undisturbed, tmp_path):
@@ -69,7 +69,7 @@ def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, un
     last = started(context, tmp_path)
     last.join()
     assert last.exitcode == 0
-    assert tables(tmp_path) == undisturbed
+    assert_same(tables(tmp_path), undisturbed)
 
 
 def test_a_kill_in_the_middle_of_scoring_loses_at_most_one_chunk(context, undisturbed, tmp_path):
@@ -84,7 +84,7 @@ def test_a_kill_in_the_middle_of_scoring_loses_at_most_one_chunk(context, undist
     assert again.exitcode == 0
     status = store.status()
     assert status["due"] <= 256 - kept
-    assert tables(tmp_path) == undisturbed
+    assert_same(tables(tmp_path), undisturbed)
 
 
 def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_path):
@@ -141,7 +141,7 @@ def test_a_kill_under_the_prefect_engine_changes_no_table(undisturbed, tmp_path)
     again = command(*asked)
     _, message = again.communicate()
     assert again.returncode == 0, message
-    assert tables(tmp_path) == undisturbed
+    assert_same(tables(tmp_path), undisturbed)
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:

@@ -12,7 +12,7 @@ from prefect.testing.utilities import prefect_test_harness
 
 from flows.annual_refresh import annual_refresh
 from tests.conftest import ROOT
-from tests.flows.refreshing import demo, run, tables, use
+from tests.flows.refreshing import assert_same, demo, run, tables, use
 from tests.scripted_lms import OverlapLM
 
 
@@ -38,7 +38,7 @@ def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_
         names = {task.name for task in client.read_task_runs()}
     assert any(name.startswith("score s") for name in names)
     run(tmp_path / "plain")
-    assert tables(tmp_path / "engine") == tables(tmp_path / "plain")
+    assert_same(tables(tmp_path / "engine"), tables(tmp_path / "plain"))
 
 
 def test_the_flow_works_with_the_decorators_taken_off(tmp_path):

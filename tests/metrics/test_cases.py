@@ -86,7 +86,7 @@ def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
         (
             Entry(Paper("p"), response("h"), (response("a", judged=None),), {"m": response("m")}),
             "gem",
-            "no_reference_judgments",
+            "reference: no_judgments",
         ),
     ],
 )

@@ -1,0 +1,61 @@
+"""A run: what it is asked to do, and the record it leaves."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from flows.progress import Progress
+from tasks.settings import Settings
+from tasks.store import Store, now
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a refresh is asked to do. *candidates* adds just these; *limit* takes the first papers only (a pilot)."""
+
+    settings: Settings
+    state: Path
+    candidates: tuple[str, ...] | None = None
+    limit: int | None = None
+    retry_failed: bool = False
+    wait_s: float = 0.0
+
+
+@contextmanager
+def recorded(store: Store, command: str, settings: Settings) -> Iterator[Progress]:
+    """A row of ``runs`` and a status around the work; a failure is recorded before it goes on its way."""
+    run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
+    store.write(
+        (
+            "start_run",
+            {
+                "run_id": run_id,
+                "command": command,
+                "started_at": now(),
+                "settings": settings.model_dump_json(),
+                "code_version": code_version(),
+            },
+        )
+    )
+    progress = Progress(store, run_id, command)
+    try:
+        yield progress
+    except BaseException as error:
+        store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": "fault"}))
+        progress.end("fault", f"{type(error).__name__}: {error}".splitlines()[0])
+        raise
+    store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": progress.status["state"]}))
+    store.copy_for_readers()
+
+
+def code_version() -> str:
+    """Version of this program."""
+    try:
+        return version("gre-bench")
+    except PackageNotFoundError:
+        return "unknown"
