@@ -1,6 +1,6 @@
 """The annual refresh of one edition: reviews in, GEM scores out, a leaderboard (Xu et al. 2025, §5).
 
-    import → draw the sample → plan the pairs → score what is missing → publish the board
+    import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
 
 The store is the checkpoint. Each stage asks it what is missing, hands just that to a step, and writes what comes
 back; a run that is killed anywhere is started again and goes on.
@@ -14,14 +14,16 @@ from typing import Any
 
 from prefect import flow
 
-from flows.intake import import_sources
-from flows.planning import Work, plan_pairs, sample
+from flows.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from flows.progress import Progress
+from flows.reading import import_sources, read_papers
 from flows.runs import Job, recorded
 from flows.scoring import score, separate
+from flows.writing import write_assw, write_judgments, write_reviews
 from tasks import steps
+from tasks.errors import SettingsError
 from tasks.settings import Settings
-from tasks.store import Row, Store
+from tasks.store import Row, Store, find_editions
 
 
 @flow(
@@ -46,6 +48,7 @@ def annual_refresh(
 
 def refresh(job: Job, run: Any) -> dict[str, Any]:
     """`annual_refresh` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    usable(job)
     store = Store(job.state, job.settings.edition.edition)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress:
         work = prepare(store, job, run, progress)
@@ -53,14 +56,37 @@ def refresh(job: Job, run: Any) -> dict[str, Any]:
         return publish(store, run, work, progress)
 
 
+def usable(job: Job) -> None:
+    """`SettingsError` for what cannot be asked, before anything is made."""
+    store = Store(job.state, job.settings.edition.edition)
+    if job.limit is not None and job.limit < 1:
+        raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
+    sources = job.settings.sources
+    if not store.exists and not (sources.notes or sources.papers or sources.reviews):
+        known = ", ".join(find_editions(job.state)) or "none yet"
+        raise SettingsError(
+            f"no edition {store.key} in {job.state}, and no sources to make it from; known: {known}; "
+            "import papers and reviews first, or name files in the settings (sources)"
+        )
+
+
 def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
-    """Import, sample and plan: everything before the first score."""
+    """Everything before the first score: import, sample, read, write, plan."""
+    run_id = progress.status["run_id"]
+    if job.retry_failed:
+        store.write(("forget_unwritten", {}))
     progress.stage("importing")
-    import_sources(store, progress.status["run_id"], job.settings.sources)
+    import_sources(store, run_id, job.settings)
     progress.stage("sampling")
-    entries, notes = sample(store, job.settings.edition)
+    notes = draw_sample(store, job.settings.edition)
+    read_papers(store, job, run, progress)
+    papers = sampled_papers(store, job.limit)
+    write_reviews(store, job, run, papers, progress)
+    judgments_by = write_judgments(store, job, run, sample(store, job), progress)
+    assw_by = write_assw(store, job, run, papers, progress)
     progress.stage("planning")
-    work = plan_pairs(store, job, run, entries, progress.status["run_id"])
+    entries = sample(store, job, judgments_by, assw_by)
+    work = plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
     work.notes[:0] = notes
     store.copy_for_readers()
     return work

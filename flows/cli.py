@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,18 @@ from typing import Any
 import typer
 
 from flows import options, screen
+from flows.engine import settle, tame_server
 from tasks import settings as configuration
-from tasks.errors import GreBenchError, LMError, LockedError, PromptError, SettingsError, SourceError
+from tasks.errors import (
+    GreBenchError,
+    LMError,
+    LockedError,
+    PromptError,
+    SettingsError,
+    SourceError,
+    Stopped,
+    StoreError,
+)
 from tasks.store import Store, find_editions
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
@@ -60,10 +71,7 @@ def refresh(
     """
     chosen = _settings(settings, edition, override, state)
     if dry_run:
-        _prefect_environment(state)
-        from flows.dry_run import estimate
-
-        found = estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
+        found = _estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
         return _print_json(found) if as_json else screen.estimate(found)
     summary = _run(chosen, state, candidate, limit, retry_failed, wait, engine, as_json)
     if as_json:
@@ -83,7 +91,17 @@ def import_papers(
     as_json: options.Json = False,
 ) -> None:
     """Add papers to an edition. Rows are checked one by one; a report says which were refused and why."""
-    _import("papers", file, edition, state, wait, as_json, rows=rows)
+    from flows import intake
+
+    kept = intake.row_range(rows)
+    _import(
+        "papers",
+        edition,
+        state,
+        wait,
+        as_json,
+        lambda store, run_id, _: intake.import_papers(store, run_id, file, kept),
+    )
 
 
 @imports.command("reviews", epilog=EXIT_CODES)
@@ -102,7 +120,42 @@ def import_reviews(
     Columns: paper_id; review_id (or slot, for human reviews); candidate; review; judgments (text or list of lines);
     writer; slot; rating; row. Rows are checked one by one; a report says which were refused and why.
     """
-    _import("reviews", file, edition, state, wait, as_json, rows=rows, writer=writer, make_papers=make_papers)
+    from flows import intake
+
+    how = (writer, intake.row_range(rows), make_papers)
+    _import(
+        "reviews",
+        edition,
+        state,
+        wait,
+        as_json,
+        lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how),
+    )
+
+
+@imports.command("notes", epilog=EXIT_CODES)
+def import_notes(
+    file: options.NotesFile,
+    edition: options.IntoEdition,
+    text: options.Texts = None,
+    pdfs: options.Pdfs = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add the papers and human reviews of a venue-year's OpenReview notes, frozen with their PDFs or texts."""
+    from flows.reading import import_notes
+    from tasks.settings import SourceSettings
+
+    named = SourceSettings(notes=file, texts=text, pdfs=pdfs)
+    _import(
+        "notes",
+        edition,
+        state,
+        wait,
+        as_json,
+        lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named),
+    )
 
 
 @app.command(epilog=EXIT_CODES)
@@ -114,13 +167,8 @@ def leaderboard(
 ) -> None:
     """Show an edition's board: mean scores with intervals, differences to the human baseline. Never waits for a run."""
     store = Store(state, _edition(edition, state))
-    signatures = [row for row in store.read("current_signatures") if not metric or row["metric"] in metric]
+    signatures = _shown(store, metric)
     ids = [row["signature_id"] for row in signatures]
-    if not ids:
-        raise SettingsError(
-            f"edition {store.key} has no scores{' of ' + ', '.join(metric) if metric else ''} yet; "
-            f"run: gre-bench refresh --edition {store.key}"
-        )
     rows, separations = store.read("leaderboard", signature_ids=ids), store.read("separation", signature_ids=ids)
     if as_json:
         return _print_json({"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations})
@@ -142,11 +190,11 @@ def status(
         current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
         if current["state"] == "running" and not store.is_being_written():
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
-        found.append(current)
+        found.append(current | {"edition": store.key})
     if as_json:
         return _print_json(found)
     if not found:
-        screen.out.print(f"no editions in {state}; try: gre-bench refresh")
+        screen.say(f"no editions in {state}; try: gre-bench refresh")
     for current in found:
         screen.status(current)
 
@@ -163,32 +211,39 @@ def tune_cache_ngram(
     as_json: options.Json = False,
 ) -> None:
     """Train the embedded evaluation LM and write it to a folder; prints the figures on the papers kept aside."""
-    _prefect_environment(state)
+    settle(state)
     from flows.tune_evaluation_lm import tune, tune_cache_ngram
     from tasks import steps
 
     asked = (judgments, train, choose, out, writer)
+    if engine:
+        tame_server()
     found = tune_cache_ngram(*asked) if engine else tune(*asked, steps.undecorated())
     if as_json:
         return _print_json(found)
     screen.out.print(
-        f"trained on {found['trained_on']} papers, written to {found['folder']}; on the papers kept aside:",
-        markup=False,
+        f"trained on {found['trained_on']} papers, written to {found['folder']}; on the papers kept aside:"
     )
-    screen.out.print("  " + ", ".join(f"{name} {value:.4g}" for name, value in found["held_out"].items()), markup=False)
-    screen.out.print("use it with: --set evaluation_lm.folder=" + found["folder"], markup=False)
+    screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in found["held_out"].items()))
+    screen.say("use it with: --set evaluation_lm.folder=" + found["folder"])
 
 
 def main() -> None:
     """Runs the command; an expected failure is one line on standard error and an exit code."""
     try:
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sign, _stop)
         app()
     except GreBenchError as error:
         screen.err.print(f"[red]error:[/red] {screen.escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         screen.err.print("stopped; what was done is kept, the same command goes on from there")
         sys.exit(STOPPED)
+
+
+def _stop(number: int, _frame: Any) -> None:
+    raise Stopped(signal.Signals(number).name)
 
 
 def exit_code(error: GreBenchError) -> int:
@@ -205,12 +260,32 @@ def _settings(
     if edition is not None:
         overrides += [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
     if file is None and edition is not None:
-        store = Store(state, edition)
-        last = store.read("last_settings") if store.read_file.is_file() else []
-        if last:
-            return configuration.load_over(json.loads(last[0]["settings"]), tuple(overrides))
-        return configuration.load(None, tuple(overrides))
+        last = _last_settings(Store(state, edition))
+        return configuration.load_over(json.loads(last) if last else {}, tuple(overrides))
     return configuration.load(file or DEMO, tuple(overrides))
+
+
+def _last_settings(store: Store) -> str | None:
+    """Settings of the edition's last refresh, from the store itself where the read copy cannot tell."""
+    if not store.exists:
+        return None
+    try:
+        rows = store.read("last_settings")
+    except StoreError:
+        with store.lock("look at the last settings"):
+            rows = store.rows("last_settings")
+    return rows[0]["settings"] if rows else None
+
+
+def _estimate(
+    chosen: configuration.Settings, state: Path, candidates: tuple[str, ...] | None, limit: int | None, retry: bool
+) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
+        settle(Path(folder))
+        from flows.dry_run import estimate
+        from flows.runs import Job
+
+        return estimate(Job(chosen, state, candidates, limit, retry), Path(folder))
 
 
 def _run(
@@ -223,7 +298,7 @@ def _run(
     engine: bool,
     quiet: bool,
 ) -> dict[str, Any]:
-    _prefect_environment(state)
+    settle(state)
     store = Store(state, chosen.edition.edition)
     with _progress_bar(store, quiet):
         from flows.annual_refresh import annual_refresh, refresh
@@ -231,23 +306,10 @@ def _run(
         from tasks import steps
 
         if engine:
+            tame_server()
             return annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait)
         job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
         return refresh(job, steps.undecorated())
-
-
-def _prefect_environment(state: Path) -> None:
-    """Prefect keeps its files under *state* and stays quiet, unless the environment says otherwise."""
-    (state.resolve() / "prefect").mkdir(parents=True, exist_ok=True)
-    for name, value in {
-        "PREFECT_HOME": str(state.resolve() / "prefect"),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "PREFECT_LOGGING_LEVEL": "CRITICAL",
-        "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    }.items():
-        os.environ.setdefault(name, value)
 
 
 @contextmanager
@@ -262,25 +324,37 @@ def _progress_bar(store: Store, quiet: bool) -> Iterator[None]:
         yield
 
 
-def _import(kind: str, file: Path, edition: str, state: Path, wait: float, as_json: bool, **options: Any) -> None:
-    _prefect_environment(state)
-    from flows import intake
+def _import(kind: str, edition: str, state: Path, wait: float, as_json: bool, work: Callable[..., Any]) -> None:
+    """Runs *work* on the locked store and shows its report; exit code 2 if a row was refused."""
     from flows.runs import recorded
 
-    chosen = configuration.load_over(
-        {}, tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
-    )
-    rows = intake.row_range(options.pop("rows"))
+    parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
+    chosen = configuration.load_over({}, parts)
     store = Store(state, edition)
-    with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen) as progress:
-        work = intake.import_papers if kind == "papers" else intake.import_reviews
-        report = work(store, progress.status["run_id"], file, rows=rows, **options)
+    with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
+        report = work(store, progress.status["run_id"], chosen)
         progress.end("done")
     if as_json:
         _print_json(report)
     else:
-        screen.imported(report, edition)
+        screen.imported(report, store.key)
     raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
+
+
+def _shown(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
+    """Signatures of the last plan; of the *metrics* named, those planned last, whenever that was."""
+    if not metrics:
+        found = store.read("current_signatures")
+    else:
+        planned = store.read("planned_signatures")
+        unknown = sorted(set(metrics) - {row["metric"] for row in planned})
+        if unknown:
+            known = ", ".join(sorted({row["metric"] for row in planned})) or "none yet"
+            raise SettingsError(f"edition {store.key} has no scores of {', '.join(unknown)}; there are: {known}")
+        found = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
+    if not found:
+        raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
+    return found
 
 
 def _edition(edition: str | None, state: Path) -> str:

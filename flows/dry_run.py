@@ -1,53 +1,87 @@
-"""What a refresh would do, and how long it would take: the same stages on a copy that is thrown away."""
+"""What a refresh would do, and how long it would take: the same stages on a copy that is thrown away.
+
+Nothing is bought: texts that an LM would write are counted, not asked for.
+"""
 
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from flows.annual_refresh import prepare
+from flows.annual_refresh import prepare, usable
 from flows.runs import Job, recorded
 from flows.scoring import due_cases, works_of
 from tasks import steps
-from tasks.settings import Settings
+from tasks.errors import SourceError
+from tasks.records import Paper, Written
 from tasks.store import Store
+from tasks.writing.catalog import Desk, by_rule
 
 TRIED_PAPERS = 2
 """Papers scored to learn the pace."""
 
 
-def estimate(
-    settings: Settings, state: Path, candidates: tuple[str, ...] | None, limit: int | None, retry_failed: bool
-) -> dict[str, Any]:
-    """Pairs by metric and state, pairs due, and the seconds they take at the pace of a few of them."""
-    run = steps.undecorated()
-    with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
-        original, copy = Store(state, settings.edition.edition), Store(Path(folder), settings.edition.edition)
-        if original.read_file.is_file():
-            copy.folder.mkdir(parents=True)
-            shutil.copyfile(original.read_file, copy.file)
-        job = Job(settings, Path(folder), candidates, limit, retry_failed)
-        with copy.lock("dry run"), recorded(copy, "dry run", settings) as progress:
-            work = prepare(copy, job, run, progress)
+def estimate(job: Job, scratch: Path) -> dict[str, Any]:
+    """Pairs by metric and state, texts an LM would write, pairs due and the seconds they take at the pace of a few.
+
+    *scratch* is an empty folder for the copy.
+    """
+    usable(job)
+    original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
+    if original.read_file.is_file():
+        copy.folder.mkdir(parents=True)
+        shutil.copyfile(original.read_file, copy.file)
+    run, unwritten = steps.undecorated(), Counter[str]()
+    for task in ("write_reviews", "write_judgments", "write_assw"):
+        setattr(run, task, _counting(getattr(run, task), unwritten, task.partition("_")[2]))
+    try:
+        with copy.lock("dry run"), recorded(copy, "dry run", job.settings) as progress:
+            work = prepare(copy, replace(job, state=scratch), run, progress)
             due = due_cases(copy, work)
-            chunk = list(due.items())[:TRIED_PAPERS]
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
-            tried = sum(len(cases) for _, by_signature in chunk for cases in by_signature.values())
-            began = time.monotonic()
-            if chunk:
-                run.score_papers("trial", settings.evaluation_lm, settings.scoring, works_of(chunk, work), {})
-            seconds = (time.monotonic() - began) * pairs / tried if tried else 0.0
+            seconds, basis = _pace(job, run, due, work, pairs)
             return {
                 "edition": copy.key,
                 "papers": work.papers,
                 "sampled": work.sampled,
                 "due": pairs,
-                "seconds": round(seconds, 1),
-                "basis": f"at the pace of {tried} pairs tried now",
+                "to_write": dict(unwritten),
+                "seconds": seconds,
+                "basis": basis,
                 "metrics": copy.rows("progress", signature_ids=work.signature_ids),
                 "reasons": copy.rows("reasons", signature_ids=work.signature_ids),
                 "notes": work.notes,
             }
+    except SourceError as error:
+        # The report of refused rows goes with the copy.
+        raise SourceError(str(error).partition("; all of them:")[0]) from None
+
+
+def _pace(job: Job, run: Any, due: dict[str, Any], work: Any, pairs: int) -> tuple[float, str]:
+    chunk = list(due.items())[:TRIED_PAPERS]
+    tried = sum(len(cases) for _, by_signature in chunk for cases in by_signature.values())
+    if not tried:
+        return 0.0, "nothing is due"
+    began = time.monotonic()
+    run.score_papers("trial", job.settings.evaluation_lm, job.settings.scoring, works_of(chunk, work), {})
+    return round((time.monotonic() - began) * pairs / tried, 1), f"at the pace of {tried} pairs tried now"
+
+
+def _counting(
+    step: Callable[[str, Desk, Sequence[Any]], list[Written]], unwritten: Counter[str], what: str
+) -> Callable[[str, Desk, Sequence[Any]], list[Written]]:
+    """*step* for writers by rule; for an LM a count, and texts that are still to be written."""
+
+    def counted(name: str, desk: Desk, items: Sequence[Any]) -> list[Written]:
+        if by_rule(name):
+            return step(name, desk, items)
+        unwritten[f"{what} by {name}"] += len(items)
+        ids = [item.paper_id if isinstance(item, Paper) else item[0] for item in items]
+        return [Written(item, None, "to_be_written", final=False) for item in ids]
+
+    return counted

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpus.tables import Imported, papers_from, reviews_from
-from tasks.errors import SettingsError, SourceError
+from tasks.errors import SettingsError
 from tasks.judgments import count
 from tasks.records import Judgments, Paper, Review
-from tasks.settings import SourceSettings
 from tasks.store import Row, Store, now
 
 
 def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> Row:
     """Adds the papers of *path*; the report."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
-    return _keep(store, run_id, path, "papers", papers_from(path, known, rows))
+    return keep(store, run_id, path, "papers", papers_from(path, known, rows))
 
 
 def import_reviews(
@@ -36,27 +35,7 @@ def import_reviews(
     judged = {(row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments")}
     papers = [paper.paper_id for paper in known_papers(store)]
     taken = reviews_from(path, known, judged, papers, writer=writer, rows=rows, make_papers=make_papers)
-    return _keep(store, run_id, path, "reviews", taken)
-
-
-def import_sources(store: Store, run_id: str, sources: SourceSettings) -> list[Row]:
-    """Imports what the settings name, papers first; `SourceError` if a row is refused."""
-    rows = row_range(sources.rows)
-    reports = []
-    if sources.papers:
-        reports.append(import_papers(store, run_id, sources.papers))
-    if sources.reviews:
-        reports.append(
-            import_reviews(store, run_id, sources.reviews, sources.writer, rows, sources.papers_from_reviews)
-        )
-    for report in reports:
-        if report["refused"]:
-            first = report["refusals"][0]
-            raise SourceError(
-                f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
-                f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
-            )
-    return reports
+    return keep(store, run_id, path, "reviews", taken)
 
 
 def row_range(text: str | None) -> range | None:
@@ -79,7 +58,8 @@ def known_reviews(store: Store) -> list[Review]:
     return [Review(**row) for row in store.rows("reviews")]
 
 
-def _keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> Row:
+def keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> Row:
+    """Adds what was *taken* from *path* in one transaction; the report of the import."""
     report: dict[str, Any] = {
         "file": str(path.resolve()),
         "kind": kind,
@@ -95,7 +75,7 @@ def _keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> 
     entry = {
         "run_id": run_id,
         "file": report["file"],
-        "sha256": _sha256(path),
+        "sha256": file_sha256(path),
         "kind": kind,
         "added": taken.added,
         "unchanged": taken.unchanged,
@@ -105,13 +85,14 @@ def _keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> 
     store.write(
         ("add_papers", taken.papers),
         ("add_reviews", taken.reviews),
-        ("add_judgments", [_judged(item) for item in taken.judgments]),
+        ("add_judgments", [judged(item) for item in taken.judgments]),
         ("add_import", entry),
     )
     return report
 
 
-def _judged(judgments: Judgments) -> Row:
+def judged(judgments: Judgments) -> Row:
+    """*judgments* as a row of the table, its lines counted."""
     lines, strays = count(judgments.text)
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
@@ -125,6 +106,6 @@ def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> s
     return str(report)
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -36,6 +36,9 @@ PapersFile = Annotated[
     Path, typer.Argument(help=".jsonl or .parquet with paper_id and optional title, abstract, text, row.")
 ]
 ReviewsFile = Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper_id, and review and/or judgments.")]
+NotesFile = Annotated[Path, typer.Argument(help="OpenReview notes, one a line (.jsonl or .jsonl.gz), API v1 or v2.")]
+Texts = Annotated[Path | None, typer.Option("--text", help="Papers' texts (.parquet or .jsonl: paper_id, text).")]
+Pdfs = Annotated[Path | None, typer.Option("--pdfs", help="Folder with the papers' PDFs, <paper id>.pdf.")]
 Rows = Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")]
 JudgmentsBy = Annotated[
     str | None, typer.Option("--writer", help="Who wrote the judgments, where the file does not say.")

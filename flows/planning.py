@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from flows.intake import known_papers, known_reviews
@@ -12,11 +12,12 @@ from flows.runs import Job
 from tasks.controls import CONTROLS
 from tasks.corpus.sampling import draw
 from tasks.errors import SettingsError, SourceError
-from tasks.metrics.cases import Entry, Response, plan, the_writer
+from tasks.metrics.cases import Entry, Lack, Response, plan, the_writer
 from tasks.metrics.catalog import RECIPES
-from tasks.records import HUMAN, Candidate, Planned, Signature
+from tasks.records import HUMAN, Candidate, Paper, Planned, Signature, SynopsisKind
 from tasks.settings import EditionSettings
 from tasks.store import Row, Store, now
+from tasks.writing.catalog import EXTRACTIVE
 
 DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "reference_slots")
 
@@ -38,15 +39,15 @@ class Work:
         return [signature.signature_id for signature in self.signatures.values()]
 
 
-def sample(store: Store, settings: EditionSettings) -> tuple[list[Entry], list[str]]:
-    """The sampled papers with all their responses, drawn now if they never were; and what is worth a note."""
-    papers, reviews = known_papers(store), known_reviews(store)
+def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
+    """Draws the sample if it never was; what is worth a note. `SettingsError` if it was drawn otherwise."""
+    papers = known_papers(store)
     if not store.rows("draw"):
         if not papers:
             raise SourceError(
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
-        drawn = draw(papers, reviews, settings)
+        drawn = draw(papers, known_reviews(store), settings)
         asked = {name: getattr(settings, name) for name in DRAW_FIELDS}
         asked["reference_slots"] = list(settings.reference_slots)
         store.write(
@@ -55,10 +56,8 @@ def sample(store: Store, settings: EditionSettings) -> tuple[list[Entry], list[s
         )
     found = store.rows("draw")[0]
     _same_draw(store.key, settings, found)
-    notes = []
-    if len(papers) > found["known"]:
-        notes.append(f"{len(papers) - found['known']} papers came after the sample was drawn and are not in it")
-    return _entries(store, papers, reviews), notes
+    late = len(papers) - found["known"]
+    return [f"{late} papers came after the sample was drawn and are not in it"] if late else []
 
 
 def _same_draw(key: str, settings: EditionSettings, found: Row) -> None:
@@ -72,32 +71,67 @@ def _same_draw(key: str, settings: EditionSettings, found: Row) -> None:
             )
 
 
-def _entries(store: Store, papers: Sequence[Any], reviews: Sequence[Any]) -> list[Entry]:
+def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
+    """The first *limit* papers of the sample in the edition's order, with the texts that were read."""
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    for row in store.rows("texts"):
+        paper = papers[row["paper_id"]]
+        papers[paper.paper_id] = replace(
+            paper, abstract=paper.abstract or row["abstract"], text=paper.text or row["text"]
+        )
+    order = [row["paper_id"] for row in store.rows("sample") if row["role"] == "candidate"]
+    return [papers[paper_id] for paper_id in order][:limit]
+
+
+def sample(store: Store, job: Job, judgments_by: str | None = None, assw_by: str | None = None) -> list[Entry]:
+    """The sampled papers with all their responses and synopses, and for what is missing the reason, if one is known."""
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows("judgments"):
         judged[row["review_id"]][row["writer"]] = row["text"]
-    responses = {
-        review.review_id: Response(review.review_id, review.text, judged.get(review.review_id, {}))
-        for review in reviews
-    }
-    by_candidate: dict[str, dict[str, Response]] = defaultdict(dict)
-    for review in reviews:
+    lacking = _lacks(store, "judgments", judgments_by)
+    responses, by_candidate = {}, defaultdict(dict)
+    for review in known_reviews(store):
+        lacks = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
+        response = Response(review.review_id, review.text, judged.get(review.review_id, {}), lacks)
+        responses[review.review_id] = response
         if review.candidate != HUMAN:
-            by_candidate[review.paper_id][review.candidate] = responses[review.review_id]
-    by_id = {paper.paper_id: paper for paper in papers}
+            by_candidate[review.paper_id][review.candidate] = response
+    for name in job.settings.writing.candidates:
+        for paper_id, lack in _lacks(store, "review", name).items():
+            by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
+    synopses = _lacks(store, "assw", assw_by) | {
+        row["paper_id"]: row["text"] for row in store.rows("synopses", kind="assw", writer=assw_by)
+    }
     roles: dict[str, list[Response]] = {}
     for row in store.rows("sample"):
         roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
     return [
-        Entry(by_id[paper_id], first, tuple(rest), by_candidate[paper_id]) for paper_id, (first, *rest) in roles.items()
+        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], _synopses(paper, synopses))
+        for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
     ]
 
 
-def plan_pairs(store: Store, job: Job, run: Any, entries: list[Entry], run_id: str) -> Work:
+def _lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
+    """Why texts that were asked for are missing, by item."""
+    rows = store.rows("unwritten", task=task, writer=writer) if writer else []
+    return {row["item"]: Lack(row["outcome"], waiting=not row["final"]) for row in rows}
+
+
+def _synopses(paper: Paper, found: dict[str, str | Lack]) -> dict[SynopsisKind, str | Lack]:
+    """Abstract, blank line, strengths, blank line, weaknesses (Xu et al. 2025, C.4)."""
+    assw = found.get(paper.paper_id)
+    if isinstance(assw, str):
+        assw = f"{paper.abstract}\n\n{assw}" if paper.abstract else Lack("no_abstract")
+    return {"assw": assw} if assw is not None else {}
+
+
+def plan_pairs(
+    store: Store, job: Job, run: Any, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
+) -> Work:
     """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
     scoring = job.settings.scoring
-    writer = the_writer(entries, scoring.writer)
-    identity, signatures = run.sign_metrics(job.settings.evaluation_lm, scoring, writer)
+    writer = the_writer(entries, scoring.writer, judgments_by)
+    identity, signatures = run.sign_metrics(job.settings.evaluation_lm, scoring, writer, assw_by)
     ids = [signature.signature_id for signature in signatures.values()]
     candidates = _candidates(store, job, entries, ids)
     planned = [
@@ -105,10 +139,11 @@ def plan_pairs(store: Store, job: Job, run: Any, entries: list[Entry], run_id: s
         for metric in scoring.metrics
         for pair in plan(entries, candidates, RECIPES[metric], writer, scoring.form, job.limit)
     ]
+    _scorable(store.key, planned, signatures)
     chosen = [candidate.candidate_id for candidate in candidates] if job.candidates else None
     clear = (
         []
-        if job.limit
+        if job.limit is not None
         else [
             ("clear_plan", {"signature_id": signature_id, "run_id": run_id, "candidates": chosen})
             for signature_id in ids
@@ -133,14 +168,25 @@ def plan_pairs(store: Store, job: Job, run: Any, entries: list[Entry], run_id: s
             ],
         ),
         *clear,
-        *([("forget_failed", {"signature_ids": ids})] if job.retry_failed else []),
+        *([("forget_failed", {"run_id": run_id})] if job.retry_failed else []),
     )
     return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
 
 
+def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
+    """`SourceError` for a metric that lacks every human text: such a run would score nothing and look done."""
+    for metric, signature in signatures.items():
+        human = [pair for signed, pair in planned if signed == signature.signature_id and pair.candidate_id == HUMAN]
+        if human and all(pair.state == "failed" for pair in human):
+            raise SourceError(
+                f"edition {key}: {metric} can score no human review ({human[0].reason}); import what is missing, have "
+                "it written (--set writing.judgments=rule), or leave the metric out (--set scoring.metrics=[...])"
+            )
+
+
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
     models = sorted({name for entry in entries for name in entry.responses})
-    known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: Candidate(name, "model", name) for name in models}
+    known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: _written_by(name) for name in models}
     asked = job.candidates or job.settings.scoring.candidates or tuple(known)
     unknown = [name for name in asked if name not in known]
     if unknown:
@@ -148,7 +194,14 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
             f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
             f"known: {', '.join(known)}"
         )
-    there = {row["candidate_id"] for row in store.rows("planned_candidates", signature_ids=signature_ids)}
-    if job.candidates and HUMAN not in there:
-        asked = (HUMAN, *asked)
+    if job.candidates:
+        # The baseline and the controls that are there already come along: all on the same papers.
+        there = {row["candidate_id"] for row in store.rows("planned_candidates", signature_ids=signature_ids)}
+        asked = (HUMAN, *(name for name in CONTROLS if name in there), *asked)
     return [known[name] for name in dict.fromkeys(asked)]
+
+
+def _written_by(name: str) -> Candidate:
+    if name in EXTRACTIVE:
+        return Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
+    return Candidate(name, "model", name)

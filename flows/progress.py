@@ -8,16 +8,21 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tasks.errors import StoreError
 from tasks.store import Row, Store, now
 
 STATES = ("planned", "scored", "failed", "excluded", "missing")
 
 
 class Progress:
-    """Counts pairs and keeps the edition's ``status.json`` true; readers draw their bars from that file."""
+    """Counts pairs and keeps the edition's ``status.json`` true; readers draw their bars from that file.
 
-    def __init__(self, store: Store, run_id: str, command: str):
+    A run that is not *shown* leaves the file as it is: an import says nothing of how far the scores are.
+    """
+
+    def __init__(self, store: Store, run_id: str, command: str, shown: bool = True):
         self.store = store
+        self.shown = shown
         self.status: Row = {
             "edition": store.key,
             "run_id": run_id,
@@ -27,7 +32,7 @@ class Progress:
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "started_at": now().isoformat(),
-            "metrics": [],
+            "metrics": _last_metrics(store) if shown else [],
             "due": 0,
             "done": 0,
             "pairs_per_s": None,
@@ -45,8 +50,8 @@ class Progress:
         self._save()
 
     def expect(self, due: int) -> None:
-        """How many pairs are to be scored by this run."""
-        self.status["due"] = due
+        """How many texts or pairs the stage that begins now has before it."""
+        self.status |= {"due": due, "done": 0, "pairs_per_s": None, "remaining_s": None}
         self._began = time.monotonic()
         self._save()
 
@@ -59,9 +64,19 @@ class Progress:
         self._save()
 
     def end(self, state: str, message: str = "", metrics: Sequence[Row] = (), **more: Any) -> None:
-        """The run is over: done, incomplete or fault."""
+        """The run is over: done, incomplete, fault, refused (what was asked cannot be done) or stopped (by hand)."""
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
         self.stage("ended", metrics)
 
     def _save(self) -> None:
+        if not self.shown:
+            return
         self.store.save_status(self.status | {"updated_at": now().isoformat()})
+
+
+def _last_metrics(store: Store) -> list[Row]:
+    """The counts that the last run left, until this one knows better."""
+    try:
+        return (store.status() or {}).get("metrics", [])
+    except StoreError:
+        return []

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from flows.progress import Progress
+from tasks.errors import GreBenchError, Stopped, StoreError
 from tasks.settings import Settings
 from tasks.store import Store, now
 
@@ -27,8 +28,11 @@ class Job:
 
 
 @contextmanager
-def recorded(store: Store, command: str, settings: Settings) -> Iterator[Progress]:
-    """A row of ``runs`` and a status around the work; a failure is recorded before it goes on its way."""
+def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
+    """A row of ``runs`` and a status around the work; a failure is recorded before it goes on its way.
+
+    Readers get a copy at once, so that the settings of a run that is killed are known to the next.
+    """
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     store.write(
         (
@@ -42,15 +46,27 @@ def recorded(store: Store, command: str, settings: Settings) -> Iterator[Progres
             },
         )
     )
-    progress = Progress(store, run_id, command)
+    store.copy_for_readers()
+    progress = Progress(store, run_id, command, shown)
     try:
         yield progress
     except BaseException as error:
-        store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": "fault"}))
-        progress.end("fault", f"{type(error).__name__}: {error}".splitlines()[0])
+        outcome, message = _ending(error)
+        store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": outcome}))
+        progress.end(outcome, message)
+        store.copy_for_readers()
         raise
     store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": progress.status["state"]}))
     store.copy_for_readers()
+
+
+def _ending(error: BaseException) -> tuple[str, str]:
+    """How a run that *error* ended is recorded."""
+    if isinstance(error, KeyboardInterrupt | Stopped):
+        return "stopped", "stopped by hand; the same command goes on from there"
+    if isinstance(error, StoreError) or not isinstance(error, GreBenchError):
+        return "fault", f"{type(error).__name__}: {error}".splitlines()[0]
+    return "refused", str(error)
 
 
 def code_version() -> str:

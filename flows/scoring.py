@@ -128,6 +128,7 @@ def separate(store: Store, signature_id: str) -> None:
         store.rows("scored_pairs", signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
     )
     if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
+        store.write(("clear_separation", {"signature_id": signature_id}))
         return
     found = stats.separation(
         [row["value"] for row in same],

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from rich import box
+from rich import box, markup
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from tasks.store import Row, Store
@@ -17,6 +16,22 @@ from tasks.store import Row, Store
 PIPED_WIDTH = 110
 out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True)
+
+
+def plain(text: object) -> str:
+    """*text* without the control characters that steer a terminal."""
+    return "".join(mark for mark in str(text) if mark.isprintable() or mark in "\n\t")
+
+
+def say(text: str, console: Console | None = None) -> None:
+    """One line, as it stands."""
+    (console or out).print(plain(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def escape(text: object) -> str:
+    """*text* as it stands: no terminal control, no markup of rich."""
+    return markup.escape(plain(text))
+
 
 NGRAM_LIMITS = (
     "cache-ngram is a small count model: its scores compare with each other only, not with GEM by an 8B model. It "
@@ -67,7 +82,7 @@ def _metric_table(edition: str, rows: list[Row], signature: Row, auc: Row | None
             _half(row["mean"], row["flat_high"]),
             _difference(row),
             _p(row["difference_p"]),
-            f"{row['scored']}/{row['planned'] - row['excluded']}",
+            f"{row['scored']}/{0 if row['planned'] == row['excluded'] else row['expected']}",
             *([escape(note)] if any(notes) else []),
             style="bold" if row["kind"] == "human" else "dim" if row["kind"] == "control" else "",
         )
@@ -132,8 +147,8 @@ def show_counts(metrics: Iterable[Row]) -> None:
 def show_reasons(reasons: Iterable[Row]) -> None:
     """Why pairs have no score, a line for each reason."""
     for row in reasons:
-        example = f": {escape(row['example'])}" if row["example"] else ""
-        out.print(f"{row['metric']}: {row['pairs']} {row['state']}, {row['reason']}{example}", soft_wrap=True)
+        example = f": {row['example']}" if row["example"] else ""
+        say(f"{row['metric']}: {row['pairs']} {row['state']}, {row['reason']}{example}")
 
 
 def duration(seconds: float | None) -> str:
@@ -148,45 +163,42 @@ def duration(seconds: float | None) -> str:
 def imported(report: Row, edition: str) -> None:
     """What an import took and refused; the first refusals in full."""
     kinds = ("papers", "reviews", "judgments")
-    out.print(
-        f"{Path(report['file']).name} → {edition}: "
-        + ", ".join(f"{report[kind]} {kind}" for kind in kinds if report[kind] or kind == report["kind"])
-        + f" added, {report['unchanged']} known already, {report['refused']} refused"
-    )
+    added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report[kind] or kind == report["kind"])
+    added = added or "nothing"
+    counts = f"{report['unchanged']} known already, {report['refused']} refused"
+    say(f"{Path(report['file']).name} → {edition}: {added} added, {counts}")
+    for line in report.get("strange", ()):
+        say(f"not understood: {line}")
     if report["ignored_columns"]:
-        out.print(f"columns not read: {', '.join(report['ignored_columns'])}", markup=False)
+        say(f"columns not read: {', '.join(report['ignored_columns'])}")
     for refusal in report["refusals"][:10]:
-        err.print(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", markup=False, soft_wrap=True)
+        say(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", err)
     if report["refused"]:
-        err.print(f"all refused rows: {report['refusals_file']}", markup=False, soft_wrap=True)
+        say(f"all refused rows: {report['refusals_file']}", err)
 
 
 def summary(summary: Row, board: Store) -> None:
     """The board after a refresh, what has no score and why, and where the results are."""
-    key = summary["edition"]
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
-    show_leaderboard(
-        key, board.read("leaderboard", signature_ids=ids), signatures, board.read("separation", signature_ids=ids)
-    )
+    rows, separations = board.read("leaderboard", signature_ids=ids), board.read("separation", signature_ids=ids)
+    show_leaderboard(summary["edition"], rows, signatures, separations)
     show_reasons(summary["reasons"])
     for note in summary["notes"]:
-        out.print(f"note: {note}", markup=False)
-    out.print(
-        f"{summary['outcome']}: {summary['scored_now']} pairs scored now, {summary['papers']} of "
-        f"{summary['sampled']} papers. {summary['message']}",
-        markup=False,
-        soft_wrap=True,
-    )
-    out.print(f"results: {board.read_file} (DuckDB), {board.status_file}", markup=False, soft_wrap=True)
+        say(f"note: {note}")
+    done = f"{summary['scored_now']} pairs scored now, {summary['papers']} of {summary['sampled']} papers."
+    say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
+    say(f"results: {board.read_file} (DuckDB), {board.status_file}")
 
 
 def estimate(found: Row) -> None:
     """What a refresh would do."""
-    out.print(f"{found['edition']}: a dry run, nothing was changed. {found['papers']} of {found['sampled']} papers")
+    say(f"{found['edition']}: a dry run, nothing was changed. {found['papers']} of {found['sampled']} papers")
     show_counts(found["metrics"])
     show_reasons([row for row in found["reasons"] if row["state"] != "missing"])
-    out.print(f"{found['due']} pairs to score, about {duration(found['seconds'])} ({found['basis']})", markup=False)
+    for what, count in found["to_write"].items():
+        say(f"to be written first: {count} {what}")
+    say(f"{found['due']} pairs to score, about {duration(found['seconds'])} ({found['basis']})")
 
 
 def status(current: Row) -> None:

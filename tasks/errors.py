@@ -17,6 +17,10 @@ is a bug and is left to fly.
 from __future__ import annotations
 
 
+class Stopped(BaseException):
+    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM): not a failure, and never swallowed as one."""
+
+
 class GreBenchError(Exception):
     """Base of all expected failures; ``str(error)`` is one line a user can act on."""
 

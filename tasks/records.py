@@ -219,6 +219,21 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A text that was asked for (*item* names it), or why there is none: *outcome* is ok or the reason."""
+
+    item: str
+    text: str | None
+    outcome: str
+    detail: str = ""
+    final: bool = True
+    thinking: int = 0
+    prompt_tokens: int | None = None
+    reply_tokens: int | None = None
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SpanLogprob:
     """Log-probability of a reply: the sum in nats, and per token its id and log-probability (same length)."""
 

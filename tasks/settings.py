@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from tasks.errors import SettingsError
 from tasks.judgments import Form
@@ -36,12 +36,20 @@ class EditionSettings(_Group):
     venue: str = Field("SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
     year: int = Field(2026, ge=1990, le=2100, description="year of the venue")
     sample: str = Field("main", pattern=_NAME, description="name of the sample of papers")
-    papers: int = Field(300, ge=2, description="papers to draw; all eligible ones if there are fewer")
-    seed: int = Field(0, ge=0, description="seed of the draw and of who is candidate and who reference")
+    papers: int = Field(300, ge=2, le=1_000_000, description="papers to draw; all eligible ones if there are fewer")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the draw and of who is candidate and who reference")
     min_reviews: int = Field(3, ge=3, description="human reviews a paper needs to be eligible")
     roles: Literal["seeded", "slots"] = Field("seeded", description="how the human candidate and references are chosen")
-    candidate_slot: int = Field(2, description="with roles = slots: the human candidate's slot")
+    candidate_slot: int = Field(2, ge=0, le=1000, description="with roles = slots: the human candidate's slot")
     reference_slots: tuple[int, ...] = Field((1, 3), min_length=1, description="with roles = slots: the references'")
+
+    @field_validator("reference_slots")
+    @classmethod
+    def _slots_differ(cls, slots: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        distinct = len({*slots, info.data.get("candidate_slot")}) == len(slots) + 1
+        if not distinct or not all(0 <= slot <= 1000 for slot in slots):
+            raise ValueError("slots must differ from one another and from candidate_slot, and lie in 0 to 1000")
+        return slots
 
     @property
     def edition(self) -> Edition:
@@ -148,6 +156,12 @@ def edition_parts(key: str) -> dict[str, str]:
     if not (re.fullmatch(_NAME, venue) and re.fullmatch(r"\d{4}", year) and re.fullmatch(_NAME, sample or "main")):
         raise SettingsError(f"edition {key!r} is not written as VENUE-YEAR or VENUE-YEAR-SAMPLE, such as ICLR-2025")
     return {"venue": f'"{venue}"', "year": year, "sample": f'"{sample or "main"}"'}
+
+
+def edition_of(key: str) -> Edition:
+    """The edition that *key* names; ``ICLR-2025-main`` is ``ICLR-2025``."""
+    parts = edition_parts(key)
+    return Edition(parts["venue"].strip('"'), int(parts["year"]), parts["sample"].strip('"'))
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from tasks.corpus.paper_text import body_of
+from tasks.corpus.pdf_text import read_pdf
+from tasks.corpus.snapshot import Snapshot
 from tasks.errors import GreBenchError
 from tasks.lm.catalog import open_lm
 from tasks.metrics.catalog import RECIPES
 from tasks.metrics.gem import Gem, Scored, signature
-from tasks.records import Case, LMIdentity, Signature, SpanLogprob
+from tasks.records import Case, LMIdentity, Paper, Signature, SpanLogprob, Written
 from tasks.settings import EvaluationLMSettings, ScoringSettings
+from tasks.writing.catalog import Desk, scribe
 
 if TYPE_CHECKING:
     from tasks.tuning.cache_ngram import HeldOut
@@ -41,13 +46,55 @@ def _worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
+WRITING: dict[str, Any] = {
+    "tags": ["writing"],
+    "retries": 2,
+    "retry_delay_seconds": [2, 20],
+    "retry_condition_fn": _worth_retrying,
+    "timeout_seconds": 12 * HOUR,
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+}
+
+
+@task(name="read papers", tags=["cpu"], timeout_seconds=2 * HOUR, cache_policy=NO_CACHE, persist_result=False)
+def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Texts of some papers of a snapshot, rows of the table ``texts``; a paper without PDF or text has no row."""
+    opened = Snapshot.open(Path(snapshot))
+    rows = [_text_of(paper_id, opened.pdf(paper_id), opened.text(paper_id)) for paper_id in paper_ids]
+    return [row for row in rows if row]
+
+
+def writer_identity(name: str, task_name: str, desk: Desk) -> str:
+    """What of the writer *name* goes into signatures; `SettingsError` if there is no such writer."""
+    return scribe(name, desk).identity(task_name)
+
+
+@task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
+def write_reviews(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
+    """Reviews of *papers* by the candidate *name* (Xu et al. 2025, C.3)."""
+    return scribe(name, desk).reviews(papers)
+
+
+@task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
+def write_judgments(name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -> list[Written]:
+    """Judgments of *reviews*, each (review id, text), by the writer *name* (Xu et al. 2025, C.1)."""
+    return scribe(name, desk).judgments(reviews)
+
+
+@task(name="write synopses", task_run_name="synopses by {name}", **WRITING)
+def write_assw(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
+    """Author-stated strengths and weaknesses of *papers* by the writer *name* (Xu et al. 2025, C.4)."""
+    return scribe(name, desk).assw(papers)
+
+
 @task(name="sign metrics", tags=["evaluation-lm"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def sign_metrics(
-    lm: EvaluationLMSettings, scoring: ScoringSettings, writer: str
+    lm: EvaluationLMSettings, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
     """Identity of the evaluation LM, and the signature of each metric's scores."""
     identity = open_lm(lm).identity
-    return identity, {metric: signature(metric, identity, scoring, writer) for metric in scoring.metrics}
+    return identity, {metric: signature(metric, identity, scoring, writer, assw_writer) for metric in scoring.metrics}
 
 
 @task(
@@ -110,9 +157,26 @@ def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[s
 
 def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
-    return SimpleNamespace(
-        sign_metrics=sign_metrics.fn,
-        score_papers=score_papers.fn,
-        show_leaderboard=lambda edition, rows: None,
-        train_cache_ngram=train_cache_ngram.fn,
-    )
+    tasks = (read_papers, write_reviews, write_judgments, write_assw, sign_metrics, score_papers, train_cache_ngram)
+    plain = {step.fn.__name__: step.fn for step in tasks}
+    return SimpleNamespace(**plain, writer_identity=writer_identity, show_leaderboard=lambda edition, rows: None)
+
+
+def _text_of(paper_id: str, pdf: bytes | None, text: str | None) -> dict[str, Any] | None:
+    row: dict[str, Any] = {"paper_id": paper_id, "pages": None, "notes": []}
+    if text is not None:
+        body = body_of(text)
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        return row | {"origin": "given", "sha256": sha256, "status": "ok", "abstract": body.abstract, "text": body.text}
+    if pdf is None:
+        return None
+    read = read_pdf(pdf)
+    return row | {
+        "origin": "pdf",
+        "sha256": hashlib.sha256(pdf).hexdigest(),
+        "status": read.status,
+        "pages": read.pages,
+        "abstract": read.abstract,
+        "text": read.text or None,
+        "notes": list(read.notes),
+    }

@@ -25,7 +25,7 @@ import duckdb
 
 from tasks.errors import LockedError, SettingsError, StoreError
 from tasks.records import Edition
-from tasks.settings import checkout
+from tasks.settings import checkout, edition_of
 
 SCHEMA_VERSION = 1
 STORAGE_VERSION = "v1.4.0"
@@ -76,7 +76,7 @@ class Store:
     """One edition's folder. Writing needs `lock`; reading goes to the read copy and never waits."""
 
     def __init__(self, state: Path, edition: Edition | str):
-        key = edition if isinstance(edition, str) else edition.key
+        key = (edition_of(edition) if isinstance(edition, str) else edition).key
         self.key = key
         self.folder = Path(state) / "editions" / key
         self.file = self.folder / "edition.duckdb"
@@ -113,10 +113,10 @@ class Store:
             with self.lock_file.open("rb") as handle:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 return False
-        except FileNotFoundError:
-            return False
         except BlockingIOError:
             return True
+        except OSError:
+            return False
 
     def _take(self, handle: int, deadline: float) -> None:
         while True:
@@ -215,6 +215,11 @@ class Store:
         connection = self._reader()
         try:
             return _fetch(connection, statement("queries", query), parameters)
+        except duckdb.Error as error:
+            raise StoreError(
+                f"edition {self.key}: {self.read_file} does not answer ({str(error).splitlines()[0]}); "
+                f"gre-bench refresh --edition {self.key} makes it anew"
+            ) from None
         finally:
             connection.close()
 
@@ -258,9 +263,9 @@ class Store:
             return json.loads(self.status_file.read_text())
         except FileNotFoundError:
             return None
-        except ValueError:
+        except (ValueError, OSError):
             raise StoreError(
-                f"edition {self.key}: {self.status_file} is damaged; the next refresh makes it anew"
+                f"edition {self.key}: {self.status_file} is damaged or cannot be read; the next refresh makes it anew"
             ) from None
 
 

@@ -19,7 +19,9 @@ FIRST = GROUND | {
     "tasks.prompts",
     "tasks.review_text",
     "tasks.replies",
+    "tasks.models",
 }
+ROOMS = {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning", "tasks.writing"}
 MAY_IMPORT = {
     "tasks.records": set(),
     "tasks.errors": set(),
@@ -32,10 +34,13 @@ MAY_IMPORT = {
     "tasks.corpus": FIRST | {"tasks.lm"},
     "tasks.metrics": FIRST | {"tasks.lm"},
     "tasks.tuning": FIRST | {"tasks.lm"},
+    "tasks.writing": FIRST,
+    "tasks.replies": GROUND | {"tasks.judgments"},
+    "tasks.models": GROUND | {"tasks.settings"},
+    "tasks.review_text": GROUND,
     "tasks.store": FIRST,
-    "tasks.steps": FIRST | {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning"},
-    "flows": FIRST
-    | {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning", "tasks.store", "tasks.steps", "tasks", "flows"},
+    "tasks.steps": FIRST | ROOMS,
+    "flows": FIRST | ROOMS | {"tasks.store", "tasks.steps", "tasks", "flows"},
 }
 ONLY_IN = {
     "prefect": {"tasks.steps", "flows"},
@@ -43,6 +48,9 @@ ONLY_IN = {
     "torch": {"tasks.lm", "tasks.tuning"},
     "transformers": {"tasks.lm", "tasks.tuning"},
     "pandas": {"tasks.corpus"},
+    "pymupdf": {"tasks.corpus"},
+    "openai": {"tasks.writing"},
+    "httpx2": {"tasks.writing"},
 }
 
 

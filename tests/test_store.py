@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -15,7 +16,7 @@ import pytest
 from tasks.errors import LockedError, SettingsError, StoreError
 from tasks.records import Edition
 from tasks.settings import checkout
-from tasks.store import STORAGE_VERSION, TABLES, VIEWS, Store, find_editions, now, statement
+from tasks.store import SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, Store, find_editions, now, statement
 
 EDITION = Edition("TEST", 2026)
 SIGNATURE = {
@@ -225,3 +226,8 @@ def test_a_status_is_read_back(store):
     store.save_status({"state": "running", "at": now()})
     assert store.status()["state"] == "running"
     assert json.loads(store.status_file.read_text())["state"] == "running"
+
+
+def test_a_change_of_the_tables_needs_a_new_schema_version():
+    tables = hashlib.sha256("".join(statement("tables", name) for name in sorted(TABLES)).encode()).hexdigest()
+    assert (SCHEMA_VERSION, tables[:16]) == (1, "74b21c6962968ca9")

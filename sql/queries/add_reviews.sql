@@ -1,4 +1,4 @@
--- adds reviews
-insert into reviews (review_id, paper_id, candidate, text, slot, rating)
+-- adds or fills in reviews
+insert or replace into reviews (review_id, paper_id, candidate, text, slot, rating)
 select unnest($review_id::varchar[]), unnest($paper_id::varchar[]), unnest($candidate::varchar[]),
        unnest($text::varchar[]), unnest($slot::integer[]), unnest($rating::double[]);

@@ -1,4 +1,5 @@
 -- one row per signature and candidate: mean score in nats, its 90% intervals, its difference to the human baseline
+-- Expected are the (paper, reference) pairs that any candidate has under the signature: under 98% of them, no rank.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
 create or replace view leaderboard as
 with means as (
@@ -14,6 +15,12 @@ with means as (
         avg(value) as mean,
         stddev_samp(value) as sd
     from pairs
+    group by all
+),
+expected as (
+    select signature_id, count(distinct (paper_id, reference_id)) as pairs
+    from pairs
+    where state <> 'excluded'
     group by all
 ),
 papers_of as (
@@ -33,26 +40,34 @@ clusters as (
     join means m using (signature_id, candidate_id)
     group by all
 ),
+paired as (
+    select c.signature_id, c.candidate_id, c.paper_id, avg(c.value - h.value) as difference
+    from pairs c
+    join pairs h
+        on h.signature_id = c.signature_id and h.paper_id = c.paper_id and h.reference_id = c.reference_id
+        and h.candidate_id = 'human' and h.state = 'scored'
+    where c.candidate_id <> 'human' and c.state = 'scored'
+    group by all
+),
 differences as (
     select
-        c.signature_id,
-        c.candidate_id,
+        signature_id,
+        candidate_id,
         count(*) as papers,
-        avg(c.mean - h.mean) as mean,
-        stddev_samp(c.mean - h.mean) / sqrt(count(*)) as se
-    from papers_of c
-    join papers_of h on h.signature_id = c.signature_id and h.paper_id = c.paper_id and h.candidate_id = 'human'
-    where c.candidate_id <> 'human'
+        avg(difference) as mean,
+        stddev_samp(difference) / sqrt(count(*)) as se
+    from paired
     group by all
 ),
 judged as (
     select
         m.*,
         c.kind,
-        c.kind <> 'control' and m.planned > m.excluded
-            and coalesce(m.scored / nullif(m.planned - m.excluded, 0), 0) >= 0.98 as ranked
+        coalesce(e.pairs, 0) as expected,
+        c.kind <> 'control' and m.scored > 0 and m.scored >= 0.98 * e.pairs as ranked
     from means m
     join candidates c using (candidate_id)
+    left join expected e using (signature_id)
 )
 select
     s.metric,
@@ -71,6 +86,7 @@ select
     d.mean + u.q90 * d.se as difference_high,
     student_p(d.mean / nullif(d.se, 0), d.papers - 1) as difference_p,
     d.papers as difference_papers,
+    j.expected,
     j.planned,
     j.scored,
     j.failed,
@@ -81,7 +97,7 @@ select
         when j.ranked then null
         when j.kind = 'control' then 'control'
         when j.planned = j.excluded then 'every pair is excluded'
-        else format('only {} of {} pairs scored', j.scored, j.planned - j.excluded)
+        else format('only {} of {} pairs scored', j.scored, j.expected)
     end as unranked,
     j.signature_id
 from judged j

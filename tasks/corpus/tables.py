@@ -7,16 +7,15 @@ is refused only when nothing in it can be read. Columns are documented in README
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tasks.controls import CONTROLS
 from tasks.errors import SourceError
-from tasks.records import HUMAN, Judgments, Paper, Review
+from tasks.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 
 PAPER_COLUMNS = {"paper_id": True, "title": False, "abstract": False, "text": False, "row": False}
 REVIEW_COLUMNS = {
@@ -32,11 +31,13 @@ REVIEW_COLUMNS = {
 }
 """Column name → whether every row needs it."""
 
+LARGEST = 2**31 - 1
 RESERVED = tuple(CONTROLS)
 NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
 """What an id or a candidate's name may be; ids of OpenReview open with a dash or an underscore at times."""
 
 Row = dict[str, Any]
+Record = TypeVar("Record", Paper, Review)
 
 
 class _RefusedError(Exception):
@@ -68,20 +69,21 @@ class Imported:
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
     """Papers of *path* that are not among the *known* ones; *rows* keeps those with ``row`` in the range."""
     taken = Imported()
-    seen = dict(known)
+    seen, new = dict(known), {}
     for place, row in _rows(path, PAPER_COLUMNS, rows, taken):
         try:
             paper = _paper(row)
-            if paper.paper_id not in seen:
-                seen[paper.paper_id] = paper
-                taken.papers.append(paper)
-                taken.added += 1
-            elif seen[paper.paper_id] == paper:
-                taken.unchanged += 1
-            else:
+            old = seen.get(paper.paper_id)
+            whole = paper if old is None else _filled(old, paper)
+            if whole is None:
                 raise _RefusedError("this paper id is already there with other content")
+            taken.added += whole != old
+            taken.unchanged += whole == old
+            if whole != old:
+                seen[whole.paper_id] = new[whole.paper_id] = whole
         except _RefusedError as reason:
             taken.refusals.append(Refusal(place, f"paper {_shown(row.get('paper_id'))}", str(reason)))
+    taken.papers = list(new.values())
     return taken
 
 
@@ -104,12 +106,13 @@ def reviews_from(
     shelf = _Shelf(known, known_judgments, papers)
     for place, row in _rows(path, REVIEW_COLUMNS, rows, taken):
         try:
-            review, judgments = _review(row, writer)
+            review, judgments = shelf.whole(*_review(row, writer), named=row.get("candidate") not in (None, ""))
             shelf.check(review, make_papers)
             shelf.put(taken, review, judgments, _integer(row, "row"))
         except _RefusedError as reason:
             item = row.get("review_id") or row.get("paper_id")
             taken.refusals.append(Refusal(place, f"review {_shown(item)}", str(reason)))
+    taken.papers, taken.reviews = list(shelf.new_papers.values()), list(shelf.new_reviews.values())
     return taken
 
 
@@ -120,23 +123,30 @@ class _Shelf:
         self.reviews = dict(reviews)
         self.judgments = dict(judgments)
         self.papers = set(papers)
+        self.new_papers: dict[str, Paper] = {}
+        self.new_reviews: dict[str, Review] = {}
         self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
+
+    def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
+        """*review* with what is known of it already; a row that does not name its candidate may be of any."""
+        old = self.reviews.get(review.review_id)
+        if old is None:
+            return review, judgments
+        found = _filled(old, review if named else replace(review, candidate=old.candidate))
+        if found is None:
+            raise _RefusedError(f"review id {review.review_id} is already there with other content")
+        return found, judgments
 
     def check(self, review: Review, make_papers: bool) -> None:
         if review.paper_id not in self.papers and not make_papers:
             raise _RefusedError(f"paper {review.paper_id} is not known; import it first")
-        old = self.reviews.get(review.review_id)
-        if old is not None and old != review:
-            raise _RefusedError(f"review id {review.review_id} is already there with other content")
         holder = self.places.get(_place(review), review.review_id)
         if _place(review) and holder != review.review_id:
-            raise _RefusedError(
-                f"{' '.join(str(part) for part in _place(review)[1:])} already has review {holder} "
-                f"of paper {review.paper_id}"
-            )
+            place = " ".join(str(part) for part in _place(review)[1:])
+            raise _RefusedError(f"{place} already has review {holder} of paper {review.paper_id}")
 
     def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> None:
-        changed = False
+        changed = self.reviews.get(review.review_id) != review
         if judgments is not None:
             old = self.judgments.get((judgments.review_id, judgments.writer))
             if old is not None and old != judgments.text:
@@ -147,14 +157,23 @@ class _Shelf:
                 changed = True
         if review.paper_id not in self.papers:
             self.papers.add(review.paper_id)
-            taken.papers.append(Paper(review.paper_id, source_row=source_row))
-        if review.review_id not in self.reviews:
-            self.reviews[review.review_id] = review
+            self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
+        if self.reviews.get(review.review_id) != review:
+            self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
             self.places[_place(review)] = review.review_id
-            taken.reviews.append(review)
-            changed = True
         taken.added += changed
         taken.unchanged += not changed
+
+
+def _filled(old: Record, new: Record) -> Record | None:
+    """*old* with what only *new* states; None where the two state different things."""
+    merged = {}
+    for field_ in fields(old):
+        before, after = getattr(old, field_.name), getattr(new, field_.name)
+        if before not in (None, "") and after not in (None, "") and before != after:
+            return None
+        merged[field_.name] = after if before in (None, "") else before
+    return replace(old, **merged)
 
 
 def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
@@ -196,6 +215,8 @@ def _review(row: Row, writer: str | None) -> tuple[Review, Judgments | None]:
     if judgments is None:
         return review, None
     named = _text(row, "writer") or writer
+    if named is not None and (named == FIXED_WRITER or not named.isprintable() or len(named) > 200):
+        raise _RefusedError(f"a writer cannot be called {_shown(named)}")
     if named is None:
         raise _RefusedError("its judgments have no writer: add a writer column, or name one with --writer")
     return review, Judgments(review_id, named, judgments)
@@ -205,13 +226,14 @@ def _rows(path: Path, columns: Mapping[str, bool], keep: range | None, taken: Im
     if not path.is_file():
         raise SourceError(f"no file {path}")
     if path.suffix == ".parquet":
-        rows = enumerate(_parquet(path), start=1)
+        read, columns_there = _parquet(path)
+        rows = enumerate(read, start=1)
     elif path.suffix in (".jsonl", ".ndjson"):
-        rows = iter(_json_lines(path, taken))
+        rows, columns_there = _json_lines(path, taken), []
     else:
         raise SourceError(f"{path.name}: expected a .jsonl or .parquet file")
     table = list(rows)
-    found = set().union(*(row.keys() for _, row in table)) if table else set()
+    found = set(columns_there).union(*(row.keys() for _, row in table))
     lacking = [name for name, needed in columns.items() if needed and name not in found]
     if lacking and (table or not taken.refusals):
         raise SourceError(
@@ -222,18 +244,24 @@ def _rows(path: Path, columns: Mapping[str, bool], keep: range | None, taken: Im
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were asked for, but there is no column row")
     taken.ignored_columns = tuple(sorted(found - columns.keys()))
     for place, row in table:
-        if keep is None or row.get("row") in keep:
+        if keep is not None and (not isinstance(row.get("row"), int) or isinstance(row["row"], bool)):
+            reason = "row is no whole number, so it cannot be told whether the row was asked for"
+            taken.refusals.append(Refusal(place, f"row {place}", reason))
+        elif keep is None or row["row"] in keep:
             yield place, row
 
 
-def _parquet(path: Path) -> list[Row]:
+def _parquet(path: Path) -> tuple[list[Row], list[str]]:
     import pandas
 
     try:
         table = pandas.read_parquet(path, dtype_backend="pyarrow")
-    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
+    except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's own errors derive from these
         raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
-    return table.astype(object).where(table.notna(), None).to_dict("records")
+    if any(table.index.names):
+        table = table.reset_index()
+    table.columns = [str(name) for name in table.columns]
+    return table.astype(object).where(table.notna(), None).to_dict("records"), list(table.columns)
 
 
 def _json_lines(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
@@ -243,8 +271,8 @@ def _json_lines(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
-                taken.refusals.append(Refusal(place, f"line {place}", f"not JSON: {error}"))
+            except (ValueError, RecursionError) as error:
+                taken.refusals.append(Refusal(place, f"line {place}", f"not JSON: {str(error)[:200]}"))
                 continue
             if isinstance(row, dict):
                 yield place, row
@@ -289,8 +317,8 @@ def _number(row: Row, key: str) -> float | None:
     value = row.get(key)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _RefusedError(f"{key} is not a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        raise _RefusedError(f"{key} is not a number of at most {LARGEST}")
     return float(value)
 
 

@@ -66,8 +66,13 @@ def plan(
     ]
 
 
-def the_writer(entries: Iterable[Entry], asked: str | None) -> str:
-    """The writer whose judgments are scored: *asked*, or the only one there is; `SettingsError` if that is unclear."""
+def the_writer(entries: Iterable[Entry], asked: str | None, at_work: str | None = None) -> str:
+    """The writer whose judgments are scored: *asked*, the one *at_work* in this run, or the only one there is.
+
+    `SettingsError` if that is unclear, or if there are no judgments by the one asked for.
+    """
+    if at_work is not None and asked in (None, at_work):
+        return at_work
     writers = sorted(
         {writer for entry in entries for response in (entry.human, *entry.references) for writer in response.judgments}
     )
@@ -125,7 +130,7 @@ def _scored(response: Response, source: Source, writer: str, form: Form) -> str 
     """The text of *response* that the metric reads, or why it is missing or judges nothing."""
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
-    text = response.judgments.get(writer) or response.judgments.get(FIXED_WRITER)
+    text = response.judgments.get(FIXED_WRITER if response is GENERIC else writer)
     if text is None:
         return response.lacks.get("review") or response.lacks.get(source, Lack("no_judgments"))
     return text if yields(text, form) else Lack("no_judgments")

@@ -25,6 +25,9 @@ RAW_CUT = 10_000
 """Characters of an original review that gem_raw reads (the authors' code)."""
 
 
+_SYNOPSIS_WRITERS = {"none": "none", "abstract": "the paper's own abstract"}
+
+
 @dataclass(frozen=True, slots=True)
 class Scored:
     """Scores of some cases, one each in their order, and the spans that were computed for them, by address."""
@@ -33,7 +36,9 @@ class Scored:
     spans: dict[str, SpanLogprob]
 
 
-def signature(metric: str, lm: LMIdentity, settings: ScoringSettings, writer: str) -> Signature:
+def signature(
+    metric: str, lm: LMIdentity, settings: ScoringSettings, writer: str, assw_writer: str | None = None
+) -> Signature:
     """All that the scores of *metric* depend on besides their texts."""
     recipe = RECIPES[metric]
     reads_judgments = recipe.source == "judgments"
@@ -48,7 +53,7 @@ def signature(metric: str, lm: LMIdentity, settings: ScoringSettings, writer: st
         attention=lm.attention,
         template_digest=lm.template_digest,
         writer=writer if reads_judgments else "none (original reviews)",
-        synopsis_writer="none" if recipe.synopsis == "none" else "the paper's own abstract",
+        synopsis_writer=_SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none",
         form=settings.form if reads_judgments else "original",
         text_cut="none" if reads_judgments else f"{RAW_CUT} characters {both}",
         ascii_fold=settings.ascii_fold,
@@ -95,7 +100,14 @@ class Gem:
         fresh = dict(zip(due, map(checked, self.lm.logprob(due)), strict=True))
         answers |= fresh
         scores = [
-            self._score(case, places[conditional], places[marginal], answers[conditional], answers[marginal])
+            self._score(
+                case,
+                places[conditional],
+                places[marginal],
+                answers[conditional],
+                answers[marginal],
+                _empty(conditional),
+            )
             for case, (conditional, marginal) in zip(cases, pairs, strict=True)
         ]
         return Scored(scores, {places[term]: span for term, span in fresh.items() if isinstance(span, SpanLogprob)})
@@ -107,12 +119,23 @@ class Gem:
         marginal_at: str,
         conditional: SpanLogprob | SpanError,
         marginal: SpanLogprob | SpanError,
+        empty: str | None,
     ) -> Score:
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+        if empty:
+            what = f"{case.name}: nothing is left of {empty} once it is cut and folded"
+            return Score(*ids, None, Problem("empty_text", what))
         for error in (conditional, marginal):
             if isinstance(error, SpanError):
                 return Score(*ids, None, Problem(error.code, f"{case.name}: {error}", error.final, error.broken))
         return Score(*ids, conditional.total - marginal.total, None, conditional_at, marginal_at)
+
+
+def _empty(conditional: Prediction) -> str | None:
+    """Which text of a prepared pair is blank; such a pair is missing data, not a score of zero."""
+    if not (conditional.x or "").strip():
+        return "the candidate's text"
+    return None if conditional.reply.strip() else "the reference's text"
 
 
 def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:

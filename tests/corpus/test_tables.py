@@ -235,3 +235,49 @@ def test_every_row_is_taken_known_or_refused(tmp_path_factory, rows):
     path = jsonl(tmp_path_factory.mktemp("rows"), {"paper_id": "p1", "slot": 9, "review": "first"}, *rows)
     taken = reviews_from(path, {}, {}, ["p1", "p2"])
     assert taken.added + taken.unchanged + len(taken.refusals) == 1 + len(rows)
+
+
+def test_what_is_missing_is_filled_in_and_what_differs_is_refused(tmp_path):
+    first = imported(tmp_path, {"paper_id": "p1", "review_id": "r1", "candidate": "gpt", "review": "Good paper."})
+    row = {"paper_id": "p1", "review_id": "r1", "judgments": "The reviewer appreciates it.", "writer": "w", "rating": 7}
+    more = imported(tmp_path, row, known=first.reviews)
+    assert more.reviews == [Review("r1", "p1", "gpt", "Good paper.", None, 7.0)]
+    assert [item.review_id for item in more.judgments] == ["r1"]
+    path = jsonl(tmp_path, {"paper_id": "p1", "abstract": "A"}, {"paper_id": "p1", "title": "T"})
+    taken = papers_from(path, {"p1": Paper("p1", source_row=4)})
+    assert taken.papers == [Paper("p1", "T", "A", None, 4)]
+    assert (taken.added, taken.refusals) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"slot": 2**40}, "slot is not a number of at most"),
+        ({"rating": 10**400}, "rating is not a number of at most"),
+        ({"writer": "fixed"}, "a writer cannot be called fixed"),
+        ({"writer": "x\u001b[2J"}, "a writer cannot be called"),
+    ],
+)
+def test_numbers_and_names_out_of_range_are_refused_by_row(tmp_path, changes, reason):
+    taken = imported(tmp_path, REVIEW | changes, REVIEW | {"review_id": "good"})
+    assert [review.review_id for review in taken.reviews] == ["good"]
+    assert reason in taken.refusals[0].reason
+
+
+def test_a_deeply_nested_line_is_refused(tmp_path):
+    assert "not JSON" in imported(tmp_path, "[" * 200_000, REVIEW).refusals[0].reason
+
+
+def test_a_row_without_a_row_number_is_refused_when_rows_are_chosen(tmp_path):
+    rows = [{"row": value, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n, value in enumerate([1, "1", None, 9])]
+    taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(0, 5))
+    assert [paper.paper_id for paper in taken.papers] == ["p0"]
+    assert [refusal.place for refusal in taken.refusals] == [2, 3]
+
+
+def test_parquet_with_an_index_with_odd_columns_or_without_rows_is_read(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame([REVIEW | {"slot": 1}]).set_index("paper_id").to_parquet(path)
+    assert len(reviews_from(path, {}, {}, ["p1"]).reviews) == 1
+    pd.DataFrame([REVIEW])[:0].to_parquet(path)
+    assert reviews_from(path, {}, {}, ["p1"]).reviews == []

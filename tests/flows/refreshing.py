@@ -14,7 +14,7 @@ from tasks import settings, steps
 from tasks.lm import catalog
 from tasks.store import Store
 
-DEMO = settings.checkout() / "deployments" / "demo.toml"
+DEMO = Path(__file__).parent / "given_judgments.toml"
 EDITION = "SAMPLE-2026"
 
 
@@ -49,7 +49,7 @@ def _import(work: Any, state: Path, rows: list[dict[str, Any]], options: dict[st
     state.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     store = Store(state, EDITION)
-    with store.lock("import"), recorded(store, "import", demo()) as progress:
+    with store.lock("import"), recorded(store, "import", demo(), shown=False) as progress:
         report = work(store, progress.status["run_id"], file, **options)
         progress.end("done")
     return report

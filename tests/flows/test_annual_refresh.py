@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+import tempfile
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -283,8 +286,8 @@ def test_a_drawn_sample_never_changes(tmp_path):
 def test_an_unknown_candidate_is_named_with_the_known_ones(tmp_path):
     with pytest.raises(SettingsError, match="no candidate gpt-9 .* known: human, other-paper, generic"):
         run(tmp_path, candidates=("gpt-9",))
-    assert Store(tmp_path, EDITION).status()["state"] == "fault"
-    assert query(tmp_path, "select outcome from runs") == [("fault",)]
+    assert Store(tmp_path, EDITION).status()["state"] == "refused"
+    assert query(tmp_path, "select outcome from runs") == [("refused",)]
 
 
 def test_an_unknown_backend_is_named_with_the_known_ones(tmp_path):
@@ -301,23 +304,22 @@ def test_refused_rows_of_a_source_stop_the_run_before_the_sample_is_drawn(tmp_pa
     assert len(list(tmp_path.rglob("refused/*.jsonl"))) == 1
 
 
-def test_an_edition_without_papers_says_so(tmp_path):
-    bare = settings.load(None, ("edition.venue=EMPTY", "evaluation_lm.backend=scripted"))
-    with pytest.raises(SourceError, match="edition EMPTY-2026 has no papers; import some"):
-        refresh(Job(bare, tmp_path), steps.undecorated())
+def dry(state, **asked):
+    with tempfile.TemporaryDirectory() as scratch:
+        return estimate(Job(demo(), state, **asked), Path(scratch))
 
 
 def test_a_dry_run_tells_and_changes_nothing(tmp_path, lm):
-    fresh = estimate(demo(), tmp_path, None, None, False)
+    fresh = dry(tmp_path)
     assert (fresh["due"], fresh["sampled"]) == (256, 16)
     assert not (tmp_path / "editions").exists()
     run(tmp_path, limit=4)
     before = tables(tmp_path)
-    found = estimate(demo(), tmp_path, None, 8, False)
+    found = dry(tmp_path, limit=8)
     assert (found["due"], found["papers"]) == (64, 8)
     assert found["seconds"] >= 0
     assert_same(tables(tmp_path), before)
-    done = estimate(demo(), tmp_path, None, 4, False)
+    done = dry(tmp_path, limit=4)
     assert (done["due"], done["seconds"]) == (0, 0.0)
 
 
@@ -344,3 +346,109 @@ def test_the_tables_do_not_depend_on_how_the_work_is_cut(tmp_path, chunk):
     run(tmp_path / "a", f"run.chunk_papers={chunk}")
     run(tmp_path / "b")
     assert_same(tables(tmp_path / "a"), tables(tmp_path / "b"))
+
+
+def test_a_candidate_planned_on_other_papers_than_the_rest_is_unranked(tmp_path):
+    run(tmp_path, limit=2)
+    add_reviews(tmp_path, reviews_by("model-a"))
+    run(tmp_path)
+    run(tmp_path, "edition.sample=pilot", limit=3)
+    board = (
+        "select candidate, scored, expected, rank is not null from leaderboard where metric = 'gem' order by candidate"
+    )
+    add_reviews(tmp_path, reviews_by("model-b"))
+    run(tmp_path, candidates=("model-b",), limit=2)
+    rows = {row[0]: row[1:] for row in query(tmp_path, board)}
+    assert rows["model-b"] == (4, 32, False)
+    assert rows["human"] == rows["model-a"] == (32, 32, True)
+
+
+def test_a_candidate_added_to_a_pilot_brings_the_human_baseline_to_the_same_papers(tmp_path):
+    run(tmp_path, limit=3)
+    add_reviews(tmp_path, reviews_by("model-a"))
+    run(tmp_path, candidates=("model-a",))
+    found = dict(query(tmp_path, "select candidate, scored from leaderboard where metric = 'gem'"))
+    assert found == {"human": 32, "model-a": 32, "other-paper": 32, "generic": 32}
+
+
+def test_a_difference_is_paired_by_reference_and_then_by_paper(tmp_path):
+    run(tmp_path, "scoring.metrics=['gem']")
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"), store.transaction() as change:
+        # A twin of the human that lacks one of two references of some papers.
+        change.execute("insert into candidates values ('twin', 'model', 'twin', null, null, null)")
+        change.execute(
+            "insert into plan select signature_id, paper_id, 'twin', reference_id, state, reason, run_id "
+            "from plan where candidate_id = 'human'"
+        )
+        change.execute(
+            "insert into scores select * replace ('twin' as candidate_id) from scores where candidate_id = "
+            "'human' and not (paper_id < 's06' and reference_id in (select min(reference_id) from scores "
+            "where candidate_id = 'human' group by paper_id))"
+        )
+    ((difference, papers),) = query(
+        tmp_path, "select difference, difference_papers from leaderboard where candidate = 'twin'"
+    )
+    assert difference == pytest.approx(0.0, abs=1e-12)
+    assert papers == 16
+
+
+def test_retrying_one_candidate_forgets_no_failure_of_another(tmp_path):
+    use(
+        FaultyLM(
+            lambda span: SpanError("too_long", "9 tokens where 8 fit"),
+            lambda prediction: "seed" in (prediction.x or ""),
+        )
+    )
+    run(tmp_path)
+    lost = "select count(*) from scores where problem is not null and candidate_id = 'human'"
+    ((before,),) = query(tmp_path, lost)
+    assert before > 0
+    add_reviews(tmp_path, reviews_by("model-a", range(1, 3)))
+    run(tmp_path, candidates=("generic",), retry_failed=True, limit=1)
+    ((after,),) = query(tmp_path, lost)
+    assert after >= before - 8
+
+
+def test_the_separation_goes_when_its_controls_are_no_longer_planned(tmp_path):
+    run(tmp_path)
+    assert query(tmp_path, "select count(*) from separation") == [(3,)]
+    run(tmp_path, "scoring.candidates=['human','generic']")
+    assert query(tmp_path, "select count(*) from separation") == [(0,)]
+
+
+def test_reviews_without_judgments_are_named_instead_of_an_empty_board(tmp_path):
+    raw = [{"paper_id": f"s{n:02d}", "review_id": f"h{n}-{k}", "review": "Good."} for n in (1, 2) for k in range(3)]
+    chosen = settings.load(
+        None,
+        (
+            "edition.venue=RAW",
+            "evaluation_lm.backend=scripted",
+            "scoring.metrics=['gem']",
+            "sources.papers_from_reviews=true",
+            f"sources.reviews={tmp_path / 'raw.jsonl'}",
+        ),
+    )
+    (tmp_path / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in raw))
+    with pytest.raises(
+        SourceError, match="gem can score no human review \\(no_judgments\\); import what is missing, have it"
+    ):
+        refresh(Job(chosen, tmp_path), steps.undecorated())
+
+
+def test_an_edition_that_is_not_there_is_not_made_by_asking_for_it(tmp_path):
+    bare = settings.load(None, ("edition.venue=TYPO", "evaluation_lm.backend=scripted"))
+    with pytest.raises(
+        SettingsError, match="no edition TYPO-2026 in .* and no sources to make it from; known: none yet"
+    ):
+        refresh(Job(bare, tmp_path), steps.undecorated())
+    assert not (tmp_path / "editions").exists()
+    with pytest.raises(SettingsError, match="limit 0: a pilot needs at least one paper"):
+        run(tmp_path, limit=0)
+
+
+def test_an_import_leaves_what_the_last_refresh_said(tmp_path):
+    run(tmp_path)
+    add_reviews(tmp_path, reviews_by("model-a"))
+    status = Store(tmp_path, EDITION).status()
+    assert (status["command"], status["state"], len(status["metrics"])) == ("refresh", "done", 3)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -118,30 +119,61 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_kill_under_the_prefect_engine_changes_no_table(undisturbed, tmp_path):
+def test_a_kill_and_a_ctrl_c_under_the_prefect_engine_change_no_table_and_leave_no_server(undisturbed, tmp_path):
     store = Store(tmp_path, EDITION)
-    asked = [
-        "refresh",
-        "--settings",
-        str(DEMO),
-        "--set",
-        "evaluation_lm.backend=scripted",
-        "--set",
-        "run.chunk_papers=1",
-        "--state",
-        str(tmp_path),
-    ]
+    asked = ["refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted"]
+    asked += ["--set", "run.chunk_papers=1", "--state", str(tmp_path)]
     process = command(*asked)
-    wait_for(lambda: store.status_file.exists() and (store.status() or {}).get("done", 0) >= 16, process)
-    os.killpg(process.pid, signal.SIGKILL)  # the engine's own server with it
+    wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= 16, process)
+    servers = children(process.pid)
+    assert servers
+    os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert store.status()["state"] == "running"
     status = command("status", "--json", "--state", str(tmp_path))
     assert json.loads(status.communicate()[0])[0]["state"] == "cut short"
-    again = command(*asked)
-    _, message = again.communicate()
-    assert again.returncode == 0, message
+    wait_for_end(servers)
+    # As status says: the settings of the run that was killed are known.
+    again = command("refresh", "--edition", EDITION, "--state", str(tmp_path))
+    wait_for(lambda: is_scoring(store, again.pid) and store.status()["done"] >= 16, again)
+    servers = children(again.pid)
+    os.killpg(again.pid, signal.SIGINT)  # a terminal's Ctrl-C goes to the whole group
+    _, message = again.communicate(timeout=10)
+    assert again.returncode == 130
+    assert message.splitlines()[-1] == "stopped; what was done is kept, the same command goes on from there"
+    assert store.status()["state"] == "stopped"
+    wait_for_end(servers)
+    last = command(*asked)
+    _, message = last.communicate()
+    assert last.returncode == 0, message
     assert_same(tables(tmp_path), undisturbed)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_by_hand_says_so_and_keeps_what_is_done(undisturbed, tmp_path, sign):
+    store = Store(tmp_path, EDITION)
+    asked = ["refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted"]
+    asked += ["--set", "run.chunk_papers=1", "--state", str(tmp_path)]
+    process = command(*asked)
+    wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= 16, process)
+    os.killpg(process.pid, sign)
+    _, message = process.communicate(timeout=10)
+    assert (process.returncode, "stopped; what was done is kept" in message) == (130, True)
+    again = command("refresh", "--no-prefect", "--edition", EDITION, "--state", str(tmp_path))
+    assert again.wait() == 0
+    assert_same(tables(tmp_path), undisturbed)
+
+
+def children(pid: int) -> list[int]:
+    """Process ids of the direct children of *pid*."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_for_end(pids: list[int]) -> None:
+    deadline = time.monotonic() + 15
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < deadline, "a process was left behind"
+        time.sleep(0.1)
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:

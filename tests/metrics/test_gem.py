@@ -115,15 +115,28 @@ def test_ascii_fold_is_that_of_the_authors():
     assert terms(case, SETTINGS)[0].reply == "caf\u00e9"
 
 
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_a_response_equal_to_nothing_known_scores_like_absence_and_its_own_copy_not_below(x, y):
-    scores = (
-        gem(OverlapLM())
-        .score([replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=y)])
-        .scores
-    )
-    assert scores[1].value >= scores[0].value - 1e-9
-    assert scores[0].value >= -1e-9
+words = st.text(max_size=40).filter(str.strip)
+
+
+@given(words, words)
+def test_a_response_scores_no_less_than_absence_and_a_copy_of_the_reference_no_less_than_another(x, y):
+    cases = [replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=y)]
+    found, copy = gem(OverlapLM()).score(cases).scores
+    assert copy.value >= found.value - 1e-9
+    assert found.value >= -1e-9
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({"candidate": "\u4e2d\u6587"}, ScoringSettings(ascii_fold=True)),
+        ({"reference": "\u4e2d\u6587"}, ScoringSettings(ascii_fold=True)),
+        ({"source": "review", "candidate": " " * RAW_CUT + "words"}, SETTINGS),
+    ],
+)
+def test_a_text_of_which_nothing_is_left_is_a_problem_and_not_a_score_of_zero(changes, settings):
+    (score,) = gem(OverlapLM(), settings=settings).score([replace(CASE, **changes)]).scores
+    assert (score.value, score.problem.code, score.problem.final) == (None, "empty_text", True)
 
 
 def test_signatures_differ_by_every_choice_that_moves_a_score():

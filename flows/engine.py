@@ -1,0 +1,70 @@
+"""The Prefect engine inside this process: quiet, with its files under the state, and leaving nothing behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from tasks.errors import SettingsError
+
+QUIET = {
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+}
+PR_SET_PDEATHSIG = 1
+
+
+def settle(folder: Path) -> None:
+    """Before Prefect is imported: its files go under *folder*, unless the environment says otherwise."""
+    try:
+        (folder / "prefect").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"state folder {folder} cannot be written: {error.strerror}"
+        raise SettingsError(f"{reason}; choose another with --state") from None
+    for name, value in {"PREFECT_HOME": str(folder.resolve() / "prefect"), **QUIET}.items():
+        os.environ.setdefault(name, value)
+
+
+def tame_server() -> None:
+    """Makes Prefect's own temporary server deaf to Ctrl-C, which is for us to handle, and mortal with this process.
+
+    Prefect starts it in our process group, where a Ctrl-C kills it under a run that is still ending, and a killed run
+    leaves it behind.
+    """
+    from prefect.server.api import server
+
+    start = server.SubprocessASGIServer._run_uvicorn_command
+    if getattr(start, "tamed", False):
+        return
+
+    def tamed(self: server.SubprocessASGIServer) -> subprocess.Popen[bytes]:
+        plain = subprocess.Popen
+        subprocess.Popen = partial(plain, start_new_session=True, preexec_fn=_die_with(os.getpid()))  # type: ignore[misc]
+        try:
+            return start(self)
+        finally:
+            subprocess.Popen = plain  # type: ignore[misc]
+
+    tamed.tamed = True  # type: ignore[attr-defined]
+    server.SubprocessASGIServer._run_uvicorn_command = tamed  # type: ignore[method-assign]
+
+
+def _die_with(parent: int):
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def ask() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask

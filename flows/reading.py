@@ -1,0 +1,86 @@
+"""What a run reads: the files that the settings name, frozen where they are notes and PDFs, and the papers' texts."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from flows.intake import file_sha256, import_papers, import_reviews, keep, known_papers, known_reviews, row_range
+from flows.planning import sampled_papers
+from flows.progress import Progress
+from flows.runs import Job
+from tasks.corpus.notes import new_records, read_notes
+from tasks.corpus.snapshot import Snapshot, make_snapshot, read_notes_file, read_texts
+from tasks.corpus.venues import venue_of
+from tasks.errors import SourceError
+from tasks.records import Edition
+from tasks.settings import Settings, SourceSettings
+from tasks.store import Row, Store, now
+
+
+def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
+    """Imports what the settings name, papers first; `SourceError` if a row is refused."""
+    sources = settings.sources
+    rows = row_range(sources.rows)
+    reports = []
+    if sources.notes:
+        reports.append(import_notes(store, run_id, settings.edition.edition, sources))
+    if sources.papers:
+        reports.append(import_papers(store, run_id, sources.papers))
+    if sources.reviews:
+        made = sources.papers_from_reviews
+        reports.append(import_reviews(store, run_id, sources.reviews, sources.writer, rows, made))
+    for report in reports:
+        if report["refused"]:
+            first = report["refusals"][0]
+            raise SourceError(
+                f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
+                f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
+            )
+    return reports
+
+
+def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> Row:
+    """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report."""
+    snapshot = freeze(store, edition, sources)
+    found = read_notes(snapshot.notes(), venue_of(edition.venue, edition.year))
+    known = {paper.paper_id: paper for paper in known_papers(store)}
+    taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
+    report = keep(store, run_id, sources.notes, "notes", taken)
+    store.write(("add_snapshot", {"digest": snapshot.digest, "path": str(snapshot.folder), "imported_at": now()}))
+    return report | {"counts": found.counts, "strange": found.strange, "snapshot": str(snapshot.folder)}
+
+
+def freeze(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
+    """The snapshot of the files that *sources* name; made if there is none of just these files."""
+    pdfs = {file.stem: file for file in sorted(sources.pdfs.glob("*.pdf"))} if sources.pdfs else {}
+    whole = hashlib.sha256()
+    for file in (sources.notes, sources.texts, *pdfs.values()):
+        if file:
+            whole.update(f"{file.name} {file_sha256(file)}\n".encode())
+    folder = store.folder.parent.parent / "snapshots" / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
+    if folder.is_dir():
+        return Snapshot.open(folder)
+    texts = read_texts(sources.texts) if sources.texts else {}
+    notes = read_notes_file(sources.notes)
+    return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=f"files: {sources.notes.name}")
+
+
+def read_papers(store: Store, job: Job, run: Any, progress: Progress) -> None:
+    """Reads the texts of sampled papers from the snapshot imported last, some at a time."""
+    snapshot = store.rows("snapshot")
+    if not snapshot:
+        return
+    done = {row["paper_id"] for row in store.rows("texts")}
+    due = [
+        paper.paper_id for paper in sampled_papers(store, job.limit) if paper.paper_id not in done and not paper.text
+    ]
+    progress.stage("reading papers")
+    progress.expect(len(due))
+    papers = iter(due)
+    while some := list(islice(papers, job.settings.writing.chunk)):
+        texts = run.read_papers(snapshot[0]["path"], some)
+        store.write(("add_texts", texts))
+        progress.advance(len(some))

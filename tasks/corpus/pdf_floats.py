@@ -1,0 +1,96 @@
+"""Figures and tables: their captions stay, the labels and cells between a caption and the running text go."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterator, Sequence
+
+from tasks.corpus.pdf_parts import BULLET, KNOWN, NUMBER, Type, bare, follows, goes_on, is_heading, starts_caption
+from tasks.corpus.pdf_rows import Row
+
+
+def prose(rows: Sequence[Row], usual: Type, captions: Container[int] = ()) -> list[bool]:
+    """For each of *rows* whether it is running text: a full row of words, what follows one, or the end of one."""
+    found: list[bool] = []
+    last: Row | None = None
+    for place, row in enumerate(rows):
+        dense = row.text.replace(" ", "")
+        worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
+        full = worded and row.filled > 0.8 and len(row.text.split()) >= 6
+        above = rows[place - 1] if place else None
+        runs_on = (
+            bool(above)
+            and found[-1]
+            and row.gap < 1.6
+            and follows(row, above, usual)
+            and (abs(row.x0 - above.x0) < 2 or abs(row.x0 - row.left) < 2)
+        )
+        found.append(full or runs_on or _ends(last, row, usual))
+        last = row if found[-1] and place not in captions else last
+    return found
+
+
+def _ends(last: Row | None, row: Row, usual: Type) -> bool:
+    """Whether *row* is the last line of the paragraph that *last*, before a float or a break, leaves open."""
+    if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
+        return False
+    return abs(row.x0 - row.left) < 2 and abs(row.size - usual.size) < 0.03 * usual.size and row.place != last.place
+
+
+def without_floats(rows: Sequence[Row], usual: Type) -> tuple[list[Row], int]:
+    """*rows* without the cells of tables and the labels in figures, known by standing between a caption and text."""
+    tails = [
+        _tail(place, rows, usual)
+        for place, row in enumerate(rows)
+        if starts_caption(row, rows[place - 1] if place else None, usual)
+    ]
+    inside = set().union(*tails)
+    kept = prose(rows, usual, inside)
+    for place in range(len(rows)):
+        kept[place] = kept[place] or place in inside or _stops(place, rows, kept, usual)
+    by_page: defaultdict[int, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        by_page[row.page].append(place)
+    out: set[int] = set()
+    for tail in tails:
+        row = rows[tail[0]]
+        beside = [
+            place for place in by_page[row.page] if rows[place].x1 > row.left - 5 and rows[place].x0 < row.right + 5
+        ]
+        upper = sorted((place for place in beside if rows[place].y1 < row.y0 + 3), key=lambda place: -rows[place].y1)
+        lower = sorted(
+            (place for place in beside if rows[place].y0 > row.y0 + 3 and place not in tail),
+            key=lambda place: rows[place].y0,
+        )
+        above, below = set(_until(upper, kept)), set(_until(lower, kept))
+        if row.text.lower().startswith("fig"):
+            out |= above
+        elif row.text.lower().startswith("tab"):
+            out |= max(above, below, key=len)
+    return [row for place, row in enumerate(rows) if place not in out], len(out)
+
+
+def _stops(place: int, rows: Sequence[Row], kept: Sequence[bool], usual: Type) -> bool:
+    """Whether a row that is not running text still cannot be part of a figure or table: a heading or an item."""
+    row, above = rows[place], rows[place - 1] if place else None
+    if BULLET.match(row.text):
+        return len(row.text.split()) >= 5 and row.gap < 2
+    if not is_heading(row, above, usual):
+        return False
+    below = place + 1 < len(rows) and rows[place + 1].place == row.place and kept[place + 1]
+    return below or bool(NUMBER.match(row.text)) or KNOWN.fullmatch(bare(row.text)) is not None
+
+
+def _tail(caption: int, rows: Sequence[Row], usual: Type) -> list[int]:
+    """The places of a caption that begins at *caption*."""
+    tail = [caption]
+    while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], usual):
+        tail.append(tail[-1] + 1)
+    return tail
+
+
+def _until(places: Sequence[int], kept: Sequence[bool]) -> Iterator[int]:
+    for place in places:
+        if kept[place]:
+            return
+        yield place

@@ -1,0 +1,246 @@
+"""A review as sections and sentences: ``join(split(text)) == text`` for every text.
+
+Sections open at lines that name a part of a review, in any of the usual dresses ("Summary Of The Paper:",
+    "**Strengths**",
+"# Questions", "<weaknesses>", "Clarity: good"). Sentences end at ``. ? !`` before a blank and something that can
+start a sentence, at list items and at paragraphs; "e.g.", "et al.", "Fig. 3" and "0.85" end none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "summary",
+    "strengths",
+    "weaknesses",
+    "mixed",
+    "questions",
+    "aspects",
+    "verdict",
+    "minor",
+    "update",
+    "references",
+    "other",
+]
+"""What a section holds; *aspects* is clarity, novelty and the like, *verdict* the summary of the review."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence as written: the list mark before it (indented), its text, the blanks after it."""
+
+    mark: str
+    text: str
+    gap: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The heading as written, with the blanks after it (empty before the first), and the sentences below it."""
+
+    kind: Kind
+    heading: str
+    sentences: tuple[Sentence, ...]
+
+    @property
+    def name(self) -> str:
+        """The words of the heading, lower case: ``novelty`` for ``**Novelty:**``."""
+        return _core(self.heading)
+
+
+_ASPECT = (
+    r"(?:technical |overall )?(?:clarity|quality|novelty|originality|significance|reproducibility|soundness|"
+    r"presentation|contributions?|correctness|importance|impact|writing|readability|rigou?r)"
+)
+_NAMES: tuple[tuple[Kind, str], ...] = (
+    (
+        "verdict",
+        r"(?:overall )?(?:summary|conclusion) of (?:the |my )?review|justification.*|recommendation|"
+        r"(?:overall )?(?:evaluation|assessment|rating|verdict)|conclusions?|overall|final (?:remarks|"
+        r"thoughts)",
+    ),
+    (
+        "summary",
+        r"(?:brief |short |paper )?summary(?: of (?:the |this )?(?:paper|work|submission|contributions?))?|"
+        r"summary and contributions?|(?:main )?contributions? of the paper",
+    ),
+    (
+        "mixed",
+        r"(?:main )?(?:strengths?|pros?)(?: ?and | ?& ?| ?/ ?|, ?)(?:the )?(?:weakness(?:es)?|cons?|weak points)|"
+        r"(?:main )?(?:review|comments|evaluation of the paper|detailed (?:review|comments|feedback)|"
+        r"(?:major|main|general|other|additional|further) comments)",
+    ),
+    (
+        "strengths",
+        r"(?:the |main |major |key |paper )*(?:str?engh?t?hs?|strengthes|pros?|advantages?|positives?|"
+        r"(?:strong|positive|good) (?:points?|aspects?|sides?)|reasons to accept|merits|things (?:that )?i "
+        r"liked?)"
+        r"(?: of the paper)?(?: ?\(.*)?",
+    ),
+    (
+        "weaknesses",
+        r"(?:the |main |major |key |minor |paper |some )*(?:weakne?ss?e?s?|cons?|disadvantages?|negatives?|"
+        r"drawbacks?|limitations?|concerns?|issues|problems|(?:weak|negative|bad) (?:points?|aspects?|"
+        r"sides?)|"
+        r"(?:points|room|areas?|suggestions) (?:to|for) improve(?:ment)?|reasons to reject)"
+        r"(?: of the paper| ?\(.*| ?(?:-|and|&|/) ?(?:questions?|comments|suggestions|limitations))?",
+    ),
+    (
+        "questions",
+        r"(?:some |other |additional |minor |open |detailed |further )*(?:questions?|clarifications?)"
+        r"(?: (?:for|to) (?:the )?authors?| and .{1,30}| during rebuttal.*)?",
+    ),
+    (
+        "minor",
+        r"(?:other |some |very |more )*(?:minor|small)(?: ?(?:points?|comments?|issues?|remarks?|things?|"
+        r"details?|"
+        r"suggestions?|corrections?|edits?|and typos))?s?|typos?.{0,20}|nit(?:s|picks?)|corrections?|"
+        r"suggestions?",
+    ),
+    ("references", r"(?:missing )?(?:references?|refs?|bibliography|citations?)"),
+    (
+        "update",
+        r".{0,10}\b(?:update|(?:post|after)[ -](?:the )?(?:rebuttal|discussion|(?:author )?response)|"
+        r"post-?rebuttal)\b.{0,30}",
+    ),
+    ("aspects", rf"{_ASPECT}(?:(?:, and |, | and | ?& ?| ?/ ?){_ASPECT})*"),
+)
+_PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES)
+_TAGS: dict[str, Kind] = {
+    "summary": "summary",
+    "strengths": "strengths",
+    "weaknesses": "weaknesses",
+    "questions": "questions",
+}
+_LINE = re.compile(r"[^\n]*\n?")
+_TAG = re.compile(r"[ \t]*(?:<(/?)(summary|strengths|weaknesses|questions)>\s*)+", re.IGNORECASE)
+_WHOLE = re.compile(r"[ \t]*(#{1,6})[ \t]*\S")
+_INLINE = re.compile(
+    r"([ \t]*(?:[-+*•#]+[ \t]+|\d{1,2}[.)][ \t]+)?(?:(?:\*\*|__|\*|_|\[)[ \t]*)?"
+    r"[A-Za-z,&/-]+(?: [A-Za-z,&/-]+){0,6} ?(?::[ \t]*(?:\*\*|__|\*|_|\])?|(?:\*\*|__|\]|"
+    r"\*)[ \t]*[:.]?)[ \t]*)(?=\S)"
+)
+_DRESS = " \t\r\n\f\v#*_=-+~:.[](){}<>•|`'\"0123456789"
+_LONGEST_HEADING = 80
+_MARK = re.compile(
+    r"[ \t>]*(?:\([-+]\)|[-*+•‣◦·–—]+(?=[ \t])|[-•](?=[A-Z])|[\[(]?(?:\d{1,2}|[a-zA-Z]|[ivxIVX]{1,4}|[A-Z]{1,2}\d{1,2})"
+    r"[.)\]:](?=[ \t])|\(?\d{1,2}[.)](?=[A-Za-z]))[ \t]*"
+)
+_END = re.compile(r"[.?!]+[\"'”’)\]*_]*(?=[ \t]+\S)|\n\s*")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|al|figs?|eqs?|eqns?|secs?|sects?|tabs?|vs|cf|w\.r\.t|s\.t|resp|approx|dr|prof|thms?|props?|"
+    r"defs?|"
+    r"algs?|apps?|refs?|lem|cor|no|pp?|st|incl|ch|vol|i\.i\.d|a\.k\.a|viz)|(?<![\w.])[A-Z])\.$",
+    re.IGNORECASE,
+)
+_CLOSERS = "\"'”’)]*_"
+_CONTINUERS = ",;:)]}"
+_SPACE = re.compile(r"(?:[ \t\r\f\v]*\n)*")
+_BLANKS = re.compile(r"[ \t]*")
+
+
+def split(text: str) -> tuple[Section, ...]:
+    """The sections of *text* in order; nothing of it is lost or changed."""
+    marks = [(start, _SPACE.match(text, end).end(), kind) for start, end, kind in _headings(text)]
+    starts = [(0, 0, "other"), *marks] if not marks or marks[0][0] else marks
+    ends = [start for start, _, _ in starts[1:]] + [len(text)]
+    return tuple(
+        Section(kind, text[start:body], tuple(_sentences(text[body:end])))
+        for (start, body, kind), end in zip(starts, ends, strict=True)
+        if end > start
+    )
+
+
+def join(sections: Iterable[Section]) -> str:
+    """The text that *sections* were split from, or that is left of it."""
+    return "".join(
+        section.heading + "".join(one.mark + one.text + one.gap for one in section.sentences) for section in sections
+    )
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of running *text*, without list marks, none empty."""
+    return [one.text for one in _sentences(text) if one.text]
+
+
+def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
+    """Start, end and kind of every heading."""
+    kind: Kind = "other"
+    for line in _LINE.finditer(text):
+        found = _heading(line[0], kind)
+        if found:
+            length, kind = found
+            yield line.start(), line.start() + length, kind
+
+
+def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
+    """Length and kind of the heading that *line* is or starts with."""
+    if tag := _TAG.match(line):
+        return tag.end(), "other" if tag[1] else _TAGS[tag[2].lower()]
+    if not line.strip():
+        return None
+    if len(line) <= _LONGEST_HEADING:
+        bare = line.strip()
+        if kind := _kind(_core(line)):
+            dressed = bare[-1] in ":*_]=-#" or bare[0] in "#*_[=-+"
+            if dressed or bare[0].isupper() or len(bare) <= 20:
+                return len(line), _below(kind, before, _core(line))
+        if _WHOLE.match(line) and bare[-1] not in "?!.":
+            return len(line), before
+    if (inline := _INLINE.match(line, 0, _LONGEST_HEADING)) and (kind := _kind(_core(inline[1]))):
+        return inline.end(), _below(kind, before, _core(inline[1]))
+    return None
+
+
+def _below(kind: Kind, before: Kind, core: str) -> Kind:
+    """*kind*, but one aspect named among strengths or weaknesses stays a strength or a weakness."""
+    several = re.search(r",|/|&| and ", core)
+    return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind
+
+
+def _kind(core: str) -> Kind | None:
+    return next((kind for kind, pattern in _PATTERNS if pattern.fullmatch(core)), None)
+
+
+def _core(heading: str) -> str:
+    return " ".join(heading[: 2 * _LONGEST_HEADING].strip(_DRESS).lower().replace("*", "").split())
+
+
+def _sentences(body: str) -> Iterable[Sentence]:
+    start = 0
+    for cut in [*_cuts(body), len(body)]:
+        if cut > start:
+            yield _sentence(body[start:cut], start == 0 or body[start - 1] == "\n")
+            start = cut
+
+
+def _sentence(piece: str, opens_line: bool) -> Sentence:
+    mark = _MARK.match(piece) if opens_line else None
+    begin = mark.end() if mark else len(piece) - len(piece.lstrip())
+    end = max(begin, len(piece.rstrip()))
+    return Sentence(piece[:begin], piece[begin:end], piece[end:])
+
+
+def _cuts(body: str) -> Iterable[int]:
+    """Where sentences start, the first aside; blanks belong to the sentence before them, an indent to its line."""
+    first = _MARK.match(body)
+    opened = first.end() if first else 0
+    for end in _END.finditer(body):
+        if end[0][0] == "\n":
+            line = body.rindex("\n", 0, end.end()) + 1
+            item = _MARK.match(body, line)
+            paragraph = end[0].count("\n") > 1
+            upper = end.end() < len(body) and not body[end.end()].islower()
+            if item or paragraph or upper or body[max(0, end.start() - 3) : end.start()].rstrip()[-1:] in ".?!:;":
+                opened = item.end() if item else 0
+                yield line
+        elif end.end() >= opened:
+            after = _BLANKS.match(body, end.end()).end()
+            word = body[max(0, end.start() - 12) : end.start() + 1]
+            stop = end[0].rstrip(_CLOSERS) != "." or not _ABBREVIATION.search(word)
+            if stop and not body[after].islower() and body[after] not in _CONTINUERS:
+                yield after

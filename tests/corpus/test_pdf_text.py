@@ -1,0 +1,240 @@
+"""PDFs as text: the sample papers against their sources, then the parts, then files that are no papers."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.corpus.pdf_paragraphs import joined, words_of
+from tasks.corpus.pdf_rows import Row
+from tasks.corpus.pdf_text import PdfText, read_pdf
+from tests.conftest import ROOT, SHARED
+
+SAMPLE = ROOT / "data" / "sample"
+PAPERS = sorted((SAMPLE / "sources").glob("s??.md"))
+NUMBERED = {"s03", "s07", "s10", "s11", "s14", "s15"}
+REAL = SHARED / "paper-pdfs"
+
+
+@cache
+def made(name: str) -> PdfText:
+    return read_pdf((SAMPLE / "pdfs" / f"{name}.pdf").read_bytes())
+
+
+@cache
+def source(path: Path) -> dict[str, str]:
+    """Title, abstract and the three parts of a source."""
+    title, abstract, rest = re.fullmatch(
+        r"# (.+?)\n+## Abstract\n+(.+?)\n+(## .+)", path.read_text().strip(), re.S
+    ).groups()
+    body, references, appendix = re.split(r"\n## (?:References|A Additional details)\n", rest)
+    return {"title": title, "abstract": abstract, "body": body, "references": references, "appendix": appendix}
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def captions(text: str) -> list[str]:
+    return re.findall(r"^(?:Figure|Table) \d+:.*$", text, re.M)
+
+
+def without_captions(text: str) -> list[str]:
+    return words(re.sub(r"^(?:Figure|Table) \d+:.*$", "", text, flags=re.M))
+
+
+def in_order(expected: list[str], got: list[str]) -> tuple[float, float]:
+    """Precision and recall of the words of *got* that stand in the order of *expected*."""
+    blocks = difflib.SequenceMatcher(None, expected, got, autojunk=False).get_matching_blocks()
+    shared = sum(block.size for block in blocks)
+    return shared / len(got), shared / len(expected)
+
+
+def rows(*texts: str) -> list[Row]:
+    """Rows of a column, one under the other."""
+    return [
+        Row(text, 72, 100 + 12 * place, 300, 110 + 12 * place, 10, 10, False, False, 0, 0, 72, 300)
+        for place, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+class TestASamplePaper:
+    def test_gives_back_its_body_in_order(self, path):
+        precision, recall = in_order(without_captions(source(path)["body"]), without_captions(made(path.stem).text))
+        assert precision >= 0.995 and recall >= 0.995
+
+    def test_gives_title_and_abstract_but_for_hyphens_at_line_ends(self, path):
+        got = made(path.stem)
+        assert got.status == "ok" and got.notes == ()
+        assert got.title.casefold() == source(path)["title"].casefold()
+        assert got.abstract.replace("-", "") == source(path)["abstract"].replace("-", "")
+
+    def test_keeps_each_caption_whole_and_on_its_own_line(self, path):
+        got = captions(made(path.stem).text)
+        assert [re.sub(r"\W", "", caption) for caption in sorted(got)] == [
+            re.sub(r"\W", "", caption) for caption in sorted(captions(source(path)["body"]))
+        ]
+
+    def test_keeps_each_heading_on_its_own_line(self, path):
+        lines = {line.casefold() for line in made(path.stem).text.split("\n")}
+        headings = [heading.casefold() for heading in re.findall(r"^#+ (.+)$", source(path)["body"], re.M)]
+        assert headings and set(headings) <= lines
+
+    def test_keeps_each_paragraph_in_one_piece(self, path):
+        got = {re.sub(r"\W", "", paragraph).casefold() for paragraph in made(path.stem).text.split("\n\n")}
+        paragraphs = re.split(r"\n+", re.sub(r"^#.*$", "", source(path)["body"], flags=re.M).strip())
+        kept = [re.sub(r"\W", "", paragraph).casefold() in got for paragraph in paragraphs]
+        assert sum(kept) >= 0.95 * len(kept)
+
+    def test_loses_its_references_and_its_appendix(self, path):
+        text, body = (" ".join(words(text)) for text in (made(path.stem).text, source(path)["body"]))
+        for part in ("references", "appendix"):
+            cut = words(source(path)[part])
+            runs = {" ".join(cut[place : place + 6]) for place in range(len(cut) - 5)}
+            assert not [run for run in runs if run in text and run not in body]
+        assert made(path.stem).dropped["references and appendices"] > 10
+
+    def test_loses_headers_and_numbers_of_pages_and_lines(self, path):
+        got = made(path.stem)
+        assert "Do not distribute" not in got.text and "double-blind" not in got.text
+        assert got.dropped["page numbers"] == got.dropped["headers and footers"] == got.pages
+        assert ("line numbers" in got.dropped) == (path.stem in NUMBERED)
+        assert not re.search(r"\b\d{3}\b \d{3}\b", got.text)
+
+    def test_loses_the_labels_of_its_figure_and_the_cells_of_its_table(self, path):
+        assert made(path.stem).dropped["figures and tables"] >= 4
+
+    def test_has_no_ligature_left(self, path):
+        assert not re.search("[\ufb00-\ufb06\u00ad]", made(path.stem).text + made(path.stem).abstract)
+
+
+def test_the_sample_pdfs_are_what_their_sources_make():
+    spec = importlib.util.spec_from_file_location("make_pdfs", SAMPLE / "make_pdfs.py")
+    module = importlib.util.module_from_spec(spec)
+    # A dataclass looks its module up by name while it is being made.
+    sys.modules["make_pdfs"] = module
+    spec.loader.exec_module(module)
+    for path in PAPERS:
+        data = (SAMPLE / "pdfs" / f"{path.stem}.pdf").read_bytes()
+        assert module.typeset(path) == data, f"run python data/sample/make_pdfs.py: {path.stem}.pdf is out of date"
+        assert len(data) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("lines", "elsewhere", "expected"),
+    [
+        (("the repre-", "sentation is"), (), "the representation is"),
+        (("a well-", "known fact"), (), "a well-known fact"),
+        (("state-of-", "the-art models"), (), "state-of-the-art models"),
+        (("with pre-", "training on"), ("pre-training", "pre-training"), "with pre-training on"),
+        (("with pre-", "training on"), ("pretraining",), "with pretraining on"),
+        (("by Smith-", "Waterman"), (), "by Smith-Waterman"),
+        (("SOLV-", "ING PDES"), (), "SOLVING PDES"),
+        (("range 3-", "5 holds"), (), "range 3-5 holds"),
+        (("a soft\u00ad", "ware"), (), "a software"),
+        (("\ufb01nd the e\ufb00ect",), (), "find the effect"),
+        (("one -", "two"), (), "one - two"),
+    ],
+)
+def test_a_word_broken_at_the_end_of_a_line_is_mended(lines, elsewhere, expected):
+    assert joined(rows(*lines), words_of(rows(*elsewhere, *lines))) == expected
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12), max_size=6))
+def test_joining_never_leaves_a_line_break_or_a_control_character(texts):
+    joint = joined(rows(*texts), words_of(rows(*texts)))
+    assert not re.search(r"[\x00-\x1f]", joint)
+
+
+@given(st.binary(max_size=2000))
+def test_bytes_that_do_not_begin_as_a_pdf_are_not_a_pdf(data):
+    if b"%PDF-" not in data[:1024]:
+        assert read_pdf(data).status == "not_a_pdf"
+
+
+@given(st.data())
+def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
+    paper = bytearray((SAMPLE / "pdfs" / "s05.pdf").read_bytes())
+    for _ in range(data.draw(st.integers(0, 5))):
+        paper[data.draw(st.integers(8, len(paper) - 1))] = data.draw(st.integers(0, 255))
+    got = read_pdf(bytes(paper[: data.draw(st.integers(0, len(paper)))]))
+    assert got.status in ("ok", "repaired", "not_a_pdf", "encrypted", "empty")
+    assert (got.status in ("ok", "repaired")) == bool(got.pages and (got.text or got.title or got.abstract))
+
+
+class TestAFileThatIsNoPaper:
+    def test_no_bytes(self):
+        assert read_pdf(b"").status == "not_a_pdf"
+
+    def test_a_saved_web_page(self):
+        assert (
+            read_pdf(b"<!doctype html><html><body><h1>429 Too Many Requests</h1></body></html>").status == "not_a_pdf"
+        )
+
+    def test_a_web_page_after_the_magic_bytes(self):
+        got = read_pdf(b"%PDF-1.4\n<html><body>Not found</body></html>")
+        assert got.status == "empty" and got.notes and got.text == ""
+
+    def test_a_document_without_text(self):
+        import pymupdf
+
+        document = pymupdf.open()
+        document.new_page()
+        got = read_pdf(document.tobytes())
+        assert (got.status, got.pages, got.text) == ("empty", 1, "")
+
+    def test_a_document_under_a_password(self):
+        import pymupdf
+
+        document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
+        locked = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="reader")
+        got = read_pdf(locked)
+        assert (got.status, got.text) == ("encrypted", "")
+
+    def test_a_document_anyone_may_open_though_it_is_encrypted(self):
+        import pymupdf
+
+        document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
+        readable = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner")
+        assert read_pdf(readable).text == made("s01").text
+
+    def test_a_file_cut_in_half_says_so(self):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        got = read_pdf(data[: len(data) // 2])
+        assert got.status == "repaired" and any("damaged" in note for note in got.notes)
+        assert 0 < len(got.text) < len(made("s01").text)
+
+    def test_a_file_cut_before_its_first_page(self):
+        assert read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes()[:200]).status == "empty"
+
+
+def test_only_as_many_pages_are_read_as_asked_for():
+    got = read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes(), max_pages=1)
+    assert got.pages == 1 and got.notes == ("only 1 of 3 pages were read",)
+    assert made("s01").text.startswith(got.text[:1000])
+
+
+def test_reading_twice_gives_the_same():
+    data = (SAMPLE / "pdfs" / "s14.pdf").read_bytes()
+    assert read_pdf(data) == read_pdf(data)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
+def test_every_real_paper_gives_a_title_and_a_long_body():
+    files = sorted(REAL.glob("*.pdf"))
+    assert len(files) > 25
+    found = {file.name: read_pdf(file.read_bytes()) for file in files}
+    assert {got.status for got in found.values()} == {"ok"}
+    assert [name for name, got in found.items() if not got.title or len(got.text.split()) < 2000] == []
+    assert [name for name, got in found.items() if "references and appendices" not in got.dropped] == []
+    assert sum(got.abstract is not None for got in found.values()) >= len(files) - 3

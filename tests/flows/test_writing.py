@@ -1,0 +1,166 @@
+"""The whole pipeline from notes and PDFs: texts written by rule or by a scripted server, each once, each accounted for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from flows.annual_refresh import refresh
+from flows.runs import Job
+from tasks import settings, steps
+from tasks.errors import SettingsError
+from tasks.writing import http_writer
+from tests.conftest import ROOT
+from tests.flows.refreshing import query, use
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, scripted_chat
+
+__all__ = ["Path"]
+
+DEMO = ROOT / "deployments" / "demo.toml"
+MODELS = """
+[[model]]
+name = "scripted"
+endpoint = "{url}"
+model = "{model}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def lm(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+    return use(OverlapLM())
+
+
+def run(state, *overrides, **asked):
+    chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides))
+    return refresh(Job(chosen, state, **asked), steps.undecorated())
+
+
+def by_lm(tmp_path, server, *more):
+    """Overrides that have everything written by the scripted server."""
+    models = tmp_path / "models.toml"
+    models.write_text(MODELS.format(url=server.url, model=MODEL))
+    return (
+        f"writing.models={models}",
+        "writing.judgments=scripted",
+        "writing.assw=scripted",
+        "writing.candidates=['scripted']",
+        *more,
+    )
+
+
+def test_by_rule_every_pair_of_every_metric_ends_with_a_score_or_a_reason(tmp_path, lm):
+    summary = run(tmp_path)
+    assert summary["outcome"] == "done"
+    assert summary["writer"] == "rule-judgments-1"
+    counts = {row["metric"]: (row["planned"], row["scored"], row["excluded"]) for row in summary["metrics"]}
+    assert counts == {
+        "gem": (160, 160, 0),
+        "gem_s_abstract": (160, 160, 0),
+        "gem_s_assw": (160, 160, 0),
+        "gem_raw": (160, 128, 32),
+    }
+    assert query(tmp_path, "select status, count(*) from texts group by all") == [("ok", 16)]
+    assert query(tmp_path, "select kind, count(*) from candidates group by all order by all") == [
+        ("control", 4),
+        ("human", 1),
+    ]
+    lm.asked.clear()
+    again = run(tmp_path)
+    assert (again["scored_now"], lm.asked) == (0, [])
+
+
+def test_the_synopsis_of_assw_is_abstract_strengths_and_weaknesses(tmp_path, lm):
+    run(tmp_path, limit=2)
+    abstract, assw = query(
+        tmp_path,
+        """
+        select p.abstract, s.text
+        from papers p join synopses s using (paper_id) join sample using (paper_id)
+        where position = 0 and place = 0""",
+    )[0]
+    assert f"{abstract}\n\n{assw}" in {prediction.synopsis for prediction in lm.asked}
+
+
+def test_a_scripted_server_writes_a_whole_board_and_nothing_is_asked_twice(tmp_path):
+    with scripted_chat() as server:
+        summary = run(tmp_path, *by_lm(tmp_path, server), limit=4)
+        assert summary["outcome"] == "done"
+        assert summary["writer"].startswith(f"scripted@{MODEL} · prompt ")
+        assert query(tmp_path, "select scored from leaderboard where metric = 'gem' and candidate = 'scripted'") == [
+            (8,)
+        ]
+        asked = server.count
+        run(tmp_path, *by_lm(tmp_path, server), limit=4)
+        assert server.count == asked
+        # Another state with the same archive: everything comes from there.
+        (tmp_path / "other").mkdir()
+        os.symlink(tmp_path / "replies", tmp_path / "other" / "replies")
+        run(tmp_path / "other", *by_lm(tmp_path, server), limit=4)
+        assert server.count == asked
+    assert query(tmp_path / "other", "select distinct archived from replies") == [(True,)]
+
+
+def test_a_server_that_is_down_leaves_pairs_missing_and_the_next_run_fetches_them(tmp_path, monkeypatch):
+    with scripted_chat() as server:
+        good = by_lm(tmp_path, server)
+    summary = run(tmp_path, *good, limit=2)
+    assert summary["outcome"] == "incomplete"
+    assert sum(row["scored"] for row in summary["metrics"] if row["metric"] == "gem") == 0
+    assert query(tmp_path, "select distinct outcome, final from replies") == [("failed", False)]
+    with scripted_chat() as server:
+        again = run(tmp_path, *by_lm(tmp_path, server), limit=2)
+    assert again["outcome"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "outcome"), [("refusal", "refused"), ("empty", "empty"), ("thinking_unclosed", "empty")]
+)
+def test_replies_that_cannot_be_used_fail_their_pairs_with_the_reason(tmp_path, behaviour, outcome):
+    with scripted_chat(then=behaviour) as server:
+        overrides = by_lm(tmp_path, server, "writing.judgments=rule", "writing.assw=rule")
+        summary = run(tmp_path, *overrides, limit=2)
+    assert summary["outcome"] == "done"
+    assert (("gem", "failed", outcome, 4)) in {
+        (row["metric"], row["state"], row["reason"], row["pairs"]) for row in summary["reasons"]
+    }
+    assert query(tmp_path, "select unranked from leaderboard where metric = 'gem' and candidate = 'scripted'") == [
+        ("only 0 of 4 pairs scored",)
+    ]
+
+
+def test_an_unknown_writer_is_named_with_the_known_ones(tmp_path):
+    with pytest.raises(SettingsError, match="no writer 'gpt-9'; known: rule, extractive-full"):
+        run(tmp_path, "writing.judgments=gpt-9", limit=2)
+
+
+def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
+    with scripted_chat() as server:
+        overrides = by_lm(tmp_path, server, "writing.chunk=64")
+        program = f"""
+import os, signal
+from tests.flows import test_writing
+from tasks.writing import catalog
+kept = catalog.LMScribe._written
+def dying(self, *arguments):
+    kept(self, *arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+catalog.LMScribe._written = dying
+test_writing.use(test_writing.OverlapLM())
+test_writing.run(test_writing.Path({str(tmp_path)!r}), *{overrides!r}, limit=2)
+"""
+        found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+        assert found.returncode == -signal.SIGKILL, found.stderr
+        asked = server.count
+        assert asked == 2
+        summary = run(tmp_path, *overrides, limit=2)
+        assert summary["outcome"] == "done"
+        assert query(tmp_path, "select count(*) from replies where task = 'review' and archived") == [(2,)]
+        assert server.count == len(query(tmp_path, "from replies"))

@@ -1,0 +1,151 @@
+"""The reply archive: final answers only, intact or not at all, shared without harm."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.errors import StoreError
+from tasks.records import Chat, Reply, Sampling
+from tasks.writing.archive import ReplyArchive, request_digest
+
+REQUEST = request_digest("model@1", Chat("system", "user"), Sampling())
+REPLY = Reply("ok", "The reviewer suggests x.", model="m", thinking=3, prompt_tokens=5, reply_tokens=None)
+
+
+def entry(folder: Path) -> Path:
+    return folder / REQUEST[:2] / f"{REQUEST}.json"
+
+
+@pytest.mark.parametrize(("reply", "kept"), [
+    (REPLY, True),
+    (Reply("cut", "The rev"), True),
+    (Reply("refused", None, "no"), True),
+    (Reply("empty", None), True),
+    (Reply("empty", None, final=False), False),
+    (Reply("failed", None, "too long"), False),
+    (Reply("failed", None, "500", final=False), False),
+    (Reply("rate_limited", None, "429", final=False), False),
+])
+def test_only_final_answers_are_kept(tmp_path, reply, kept):
+    archive = ReplyArchive(tmp_path)
+    assert archive.get(REQUEST) is None
+    assert archive.put(REQUEST, reply) is kept
+    assert ReplyArchive(tmp_path).get(REQUEST) == (replace(reply, archived=True) if kept else None)
+
+
+def test_every_part_of_a_request_decides_its_entry():
+    base = ("model@1", Chat("system", "user"), Sampling())
+    others = [("model@2", *base[1:]), (base[0], Chat("systemu", "ser"), base[2]), (base[0], Chat("system", "User"), base[2]),
+              (*base[:2], Sampling(temperature=None)), (*base[:2], Sampling(max_tokens=1)), (*base[:2], Sampling(top_p=1.0)),
+              (*base[:2], Sampling(seed=0))]
+    assert len({request_digest(*request) for request in (base, *others)}) == 8
+    assert request_digest(*base) == REQUEST
+
+
+@given(text=st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+@settings(max_examples=30)
+def test_any_text_comes_back_as_it_was(tmp_path_factory, text):
+    archive = ReplyArchive(tmp_path_factory.mktemp("archive"))
+    archive.put(REQUEST, replace(REPLY, text=text, detail=text))
+    assert archive.get(REQUEST) == replace(REPLY, text=text, detail=text, archived=True)
+
+
+def damaged_entries() -> dict[str, bytes]:
+    kept = {"outcome": "ok", "text": "The reviewer suggests y.", "detail": "", "final": True, "model": "m", "thinking": 3,
+            "prompt_tokens": 5, "reply_tokens": None, "archived": False}
+    return {
+        "empty file": b"", "zeros": b"\0" * 400, "half": b'{"format": 1, "reply": {"outco', "not a table": b"[]",
+        "number": b"3", "latin-1": b'{"reply": "\xff"}', "deep": b"[" * 100_000, "other fields": b'{"format": 1}',
+        "forged": json.dumps({"format": 1, "request": REQUEST, "sha256": "0" * 64, "reply": kept}).encode(),
+    }
+
+
+@pytest.mark.parametrize("kind", damaged_entries())
+def test_a_damaged_entry_is_moved_aside_counted_and_asked_again(tmp_path, kind):
+    archive = ReplyArchive(tmp_path)
+    archive.put(REQUEST, REPLY)
+    entry(tmp_path).write_bytes(damaged_entries()[kind])
+    assert archive.get(REQUEST) is None
+    assert archive.damaged == 1
+    aside, = entry(tmp_path).parent.glob("*.damaged-*")
+    assert aside.read_bytes() == damaged_entries()[kind]
+    archive.put(REQUEST, REPLY)
+    assert archive.get(REQUEST) == replace(REPLY, archived=True)
+    assert archive.damaged == 1
+
+
+def test_one_changed_character_is_damage(tmp_path):
+    archive = ReplyArchive(tmp_path)
+    archive.put(REQUEST, REPLY)
+    entry(tmp_path).write_text(entry(tmp_path).read_text().replace("suggests x", "suggests y"))
+    assert archive.get(REQUEST) is None
+
+
+def test_the_entry_of_another_request_is_damage(tmp_path):
+    archive = ReplyArchive(tmp_path)
+    archive.put(REQUEST, REPLY)
+    other = request_digest("model@2", Chat("system", "user"), Sampling())
+    (tmp_path / other[:2]).mkdir(exist_ok=True)
+    entry(tmp_path).rename(tmp_path / other[:2] / f"{other}.json")
+    assert archive.get(other) is None
+    assert archive.damaged == 1
+
+
+def test_nothing_is_left_beside_the_entries(tmp_path):
+    archive = ReplyArchive(tmp_path)
+    with archive.asking(REQUEST):
+        archive.put(REQUEST, REPLY)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [entry(tmp_path)]
+
+
+def test_an_entry_killed_while_written_does_not_count(tmp_path, monkeypatch):
+    def killed(*_args):
+        raise KeyboardInterrupt
+
+    archive = ReplyArchive(tmp_path)
+    monkeypatch.setattr("tasks.writing.archive.os.fsync", killed)
+    with pytest.raises(KeyboardInterrupt):
+        archive.put(REQUEST, REPLY)
+    monkeypatch.undo()
+    assert archive.get(REQUEST) is None
+    archive.put(REQUEST, REPLY)
+    assert archive.get(REQUEST) is not None
+
+
+def test_one_asks_while_the_others_wait(tmp_path):
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def ask() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with ReplyArchive(tmp_path).asking(REQUEST):
+                with lock:
+                    inside += 1
+                    most = max(most, inside)
+                threading.Event().wait(0.001)
+                with lock:
+                    inside -= 1
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert (inside, most) == (0, 1)
+
+
+def test_a_folder_that_cannot_be_used_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="the reply archive .*file/archive cannot be used: Not a directory"):
+        ReplyArchive(tmp_path / "file" / "archive")
+    archive = ReplyArchive(tmp_path / "archive")
+    entry(archive.folder).mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot be used: Is a directory"):
+        archive.get(REQUEST)

@@ -1,0 +1,423 @@
+"""Writing over HTTP: what each behaviour of an endpoint becomes, how often it is asked, what is never told."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import LMError
+from tasks.models import Model
+from tasks.prompts.library import fill
+from tasks.records import Chat, Sampling
+from tasks.replies import REVIEW_PARTS, assw, judgments, tagged
+from tasks.writing.archive import ReplyArchive
+from tasks.writing.http_writer import HttpWriter, Patience
+from tests.conftest import ROOT
+from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
+
+CANARY = "sk-canary-0123456789abcdef"
+CHAT = Chat("system", "user")
+QUICK = Patience(concurrency=4, timeout_s=5.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
+REVIEW = "The paper is clear. It lacks a baseline. Why was the seed fixed? The authors should add an ablation."
+
+
+@pytest.fixture(autouse=True)
+def no_key_of_the_machine(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("OPENAI_")]:
+        monkeypatch.delenv(name)
+
+
+def entry(server: ScriptedChat | str, **more) -> Model:
+    url = server if isinstance(server, str) else server.url
+    return Model(**{"name": "scripted", "endpoint": url, "model": MODEL} | more)
+
+
+def writer(server: ScriptedChat | str, folder: Path, patience: Patience = QUICK, **more) -> HttpWriter:
+    return HttpWriter(entry(server, **more), ReplyArchive(folder / "archive"), patience)
+
+
+def chats(count: int) -> list[Chat]:
+    return [Chat("system", f"user {place}") for place in range(count)]
+
+
+ONE_ANSWER = [
+    # behaviour, outcome, final, requests, part of the text or of the detail
+    ("ok", "ok", True, 1, "scripted model read"),
+    ("thinking", "ok", True, 1, "scripted model read"),
+    ("thinking_field", "ok", True, 1, "scripted model read"),
+    ("surrogate", "ok", True, 1, "appreciates ? x."),
+    ("odd", "ok", True, 1, "The reviewer"),
+    ("length", "cut", True, 1, "The reviewer appreciates clarity.\nThe revi"),
+    ("refusal", "refused", True, 1, "I cannot review this."),
+    ("filter", "refused", True, 1, "content_filter"),
+    ("policy", "refused", True, 1, "the prompt was refused"),
+    ("flagged", "refused", True, 1, "the prompt was refused: moderated"),
+    ("empty", "empty", True, 2, "no text"),
+    ("null", "empty", True, 2, "no text"),
+    ("thinking_unclosed", "empty", True, 2, "no text (44 characters of thinking)"),
+    ("too_long", "failed", True, 1, "the prompt is too long for the model"),
+    ("413", "failed", True, 1, "too long"),
+    ("400", "failed", False, 1, "endpoint error 400: scripted 400"),
+    ("422", "failed", False, 1, "endpoint error 422"),
+    ("401", "failed", False, 1, "endpoint refused the key (401)"),
+    ("402", "failed", False, 1, "no credit"),
+    ("403", "failed", False, 1, "endpoint refused access (403)"),
+    ("404", "failed", False, 1, "endpoint or model not found (404)"),
+    ("redirect", "failed", False, 1, "correct its base URL"),
+    ("quota", "rate_limited", False, 1, "no quota left"),
+    ("html", "failed", False, 1, "an HTML page"),
+    ("half_json", "failed", False, 1, "malformed JSON"),
+    ("error_200", "failed", False, 1, "provider fell over"),
+    ("408", "failed", False, 3, "gave up after 3 attempts: endpoint error 408"),
+    ("409", "failed", False, 3, "endpoint error 409"),
+    ("500", "failed", False, 3, "gave up after 3 attempts: endpoint error 500: scripted 500"),
+    ("503", "failed", False, 3, "endpoint error 503"),
+    ("error_200_busy", "failed", False, 3, "provider is busy"),
+    ("429", "rate_limited", False, 3, "gave up after 3 attempts: endpoint error 429"),
+    ("reset", "failed", False, 3, "connection to the endpoint failed"),
+    ("truncated", "failed", False, 3, "connection to the endpoint failed"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "outcome", "final", "requests", "part"), ONE_ANSWER, ids=[row[0] for row in ONE_ANSWER])
+def test_a_behaviour_becomes_a_reply(tmp_path, behaviour, outcome, final, requests, part):
+    with scripted_chat(then=behaviour) as server:
+        asking = writer(server, tmp_path)
+        reply, = asking.write([CHAT], Sampling())
+        assert (reply.outcome, reply.final, server.count) == (outcome, final, requests)
+        assert part in (reply.text if reply.text is not None else reply.detail)
+        assert (reply.text is None) == (outcome not in ("ok", "cut"))
+        assert "\n" not in reply.detail and not reply.archived
+        if outcome != "failed" and final:
+            again, = asking.write([CHAT], Sampling())
+            assert (again.archived, again.text, again.outcome) == (True, reply.text, outcome)
+            assert server.count == requests
+        else:
+            asking.write([CHAT], Sampling())
+            assert server.count == 2 * requests
+
+
+@pytest.mark.parametrize("behaviour", ["429", "500", "502", "408", "409", "reset", "truncated", "empty", "error_200_busy"])
+def test_what_passes_by_itself_is_asked_again(tmp_path, behaviour):
+    with scripted_chat(behaviour) as server:
+        reply, = writer(server, tmp_path).write([CHAT], Sampling())
+        assert (reply.outcome, server.count) == ("ok", 2)
+
+
+@pytest.mark.parametrize("behaviour", ["slow", "drip"])
+def test_an_answer_that_takes_too_long_is_given_up(tmp_path, behaviour):
+    hurried = Patience(timeout_s=0.3, attempts=2, first_wait_s=0.01)
+    with scripted_chat(then=behaviour) as server:
+        started = time.monotonic()
+        reply, = writer(server, tmp_path, hurried).write([CHAT], Sampling())
+        assert time.monotonic() - started < 2.0
+        assert (reply.outcome, reply.final, server.count) == ("failed", False, 2)
+        assert "no answer in 0.3 s" in reply.detail
+
+
+def test_nobody_at_the_endpoint_is_transient_and_says_so(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    reply, = writer(url, tmp_path).write([CHAT], Sampling())
+    assert (reply.outcome, reply.final) == ("failed", False)
+    assert "refused" in reply.detail
+
+
+def test_thinking_is_stripped_and_counted(tmp_path):
+    with scripted_chat("thinking", "thinking_field") as server:
+        asking = writer(server, tmp_path)
+        in_text, in_field = (asking.write([chat], Sampling())[0] for chat in chats(2))
+    assert in_text.text == in_field.text == "The scripted model read 6 characters."
+    assert (in_text.thinking, in_field.thinking) == (len("<think>\nLet me see.\n</think>"), len("Let me see."))
+
+
+def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again(tmp_path):
+    from tasks.writing.completion import read_completion
+    answer = read_completion(b'{"choices": [{"finish_reason": "length", "message": {"content": "<think> on and on"}}]}')
+    assert (answer.reply.outcome, answer.again) == ("empty", False)
+    assert "the limit was reached (17 characters" in answer.reply.detail
+
+
+def test_a_body_without_end_is_not_read_to_its_end():
+    from tasks.writing.http_writer import LARGEST_BODY, _read
+    chunks = iter([b"x" * 2**20] * (LARGEST_BODY // 2**20 + 9))
+    assert _read(chunks, time.monotonic() + 60) is None
+    assert len(list(chunks)) == 8
+
+
+def test_tokens_and_model_are_the_endpoints(tmp_path):
+    with scripted_chat("ok", "odd") as server:
+        asking = writer(server, tmp_path)
+        stated, odd = (asking.write([chat], Sampling())[0] for chat in chats(2))
+    assert (stated.model, stated.prompt_tokens, stated.reply_tokens) == (MODEL, 3, 9)
+    assert (odd.model, odd.prompt_tokens, odd.reply_tokens) == ("", None, None)
+
+
+@pytest.mark.parametrize(("sampling", "sent"), [
+    (Sampling(), {"temperature": 0.0, "max_tokens": 4000}),
+    (Sampling(temperature=None, max_tokens=9, top_p=0.1, seed=3), {"max_tokens": 9, "top_p": 0.1, "seed": 3}),
+])
+def test_what_is_none_is_left_out_of_the_request(tmp_path, sampling, sent):
+    with scripted_chat() as server:
+        writer(server, tmp_path).write([CHAT], sampling)
+        body, = server.requests
+    assert body == {"model": MODEL, "messages": [{"role": "system", "content": "system"},
+                                                 {"role": "user", "content": "user"}]} | sent
+
+
+def test_a_model_may_call_the_limit_by_another_name(tmp_path):
+    with scripted_chat() as server:
+        writer(server, tmp_path, limit_as="max_completion_tokens").write([CHAT], Sampling())
+        assert "max_tokens" not in server.requests[0] and server.requests[0]["max_completion_tokens"] == 4000
+
+
+def test_retry_after_is_waited_for_by_all_threads(tmp_path):
+    with scripted_chat("429", retry_after="0.6") as server:
+        replies = writer(server, tmp_path, Patience(concurrency=1, first_wait_s=0.01)).write(chats(3), Sampling())
+        assert [reply.outcome for reply in replies] == ["ok"] * 3
+        assert server.times[1] - server.times[0] >= 0.6
+    with scripted_chat("429", "ok", retry_after="0.6") as server:
+        wide = Patience(concurrency=2, first_wait_s=0.01)
+        writer(server, tmp_path / "wide", wide).write(chats(6), Sampling())
+        late = [moment for moment in server.times[2:] if moment - server.times[0] < 0.55]
+        assert len(late) <= 1
+
+
+def test_a_wait_beyond_all_patience_is_not_waited_for(tmp_path):
+    with scripted_chat(then="429", retry_after="3600") as server:
+        reply, = writer(server, tmp_path).write([CHAT], Sampling())
+        assert (reply.outcome, reply.final, server.count) == ("rate_limited", False, 1)
+        assert "endpoint asks to wait 3600 s" in reply.detail
+
+
+@pytest.mark.parametrize(("stated", "low", "high"), [
+    ("2", 2, 2), ("0.5", 0.5, 0.5), ("-3", 0, 0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0), ("", None, None),
+    ("soon", None, None), ("nan", None, None), ("Fri, 01 Jan 2100 00:00:00 GMT", 1e9, 1e10), ("inf", 1e300, None),
+])
+def test_retry_after_is_a_number_or_a_date(stated, low, high):
+    from tasks.writing.http_writer import _retry_after
+    seconds = _retry_after({"retry-after": stated})
+    assert (seconds is None) if low is None else (seconds >= low and (high is None or seconds <= high))
+
+
+@pytest.mark.parametrize(("behaviour", "part"), [
+    ("401", "refused the key"), ("403", "refused access"), ("404", "not found"), ("quota", "no quota"), ("redirect", "redirects"),
+])
+def test_what_every_chat_would_meet_stops_the_batch(tmp_path, behaviour, part):
+    with scripted_chat(then=behaviour) as server:
+        replies = writer(server, tmp_path).write(chats(40), Sampling())
+        assert server.count <= QUICK.concurrency
+    assert all(not reply.final and part in reply.detail for reply in replies)
+
+
+def test_an_endpoint_that_is_down_is_not_asked_for_every_chat(tmp_path):
+    with scripted_chat(then="500") as server:
+        replies = writer(server, tmp_path).write(chats(60), Sampling())
+        assert server.count <= 3 * QUICK.concurrency * QUICK.attempts
+    assert {(reply.outcome, reply.final) for reply in replies} == {("failed", False)}
+
+
+def test_one_bad_chat_does_not_take_its_neighbours_down(tmp_path):
+    bad = {"user 3": "500", "user 5": "400", "user 7": "html", "user 11": "reset"}
+    with scripted_chat(when=lambda body: bad.get(body["messages"][-1]["content"])) as server:
+        replies = writer(server, tmp_path).write(chats(20), Sampling())
+    assert [place for place, reply in enumerate(replies) if reply.outcome != "ok"] == [3, 5, 7, 11]
+
+
+def test_replies_come_in_the_order_of_their_chats_and_equal_chats_are_asked_once(tmp_path):
+    asked = [Chat("system", "x" * (1 + place % 7)) for place in range(30)]
+    with scripted_chat(pause_s=0.02) as server:
+        replies = writer(server, tmp_path).write(asked, Sampling())
+        assert server.count == 7
+        assert 1 < server.peak <= QUICK.concurrency
+    assert [reply.text for reply in replies] == [f"The scripted model read {len(chat.user)} characters." for chat in asked]
+
+
+def test_no_chats_no_requests(tmp_path):
+    assert writer("http://127.0.0.1:9/v1", tmp_path, key_env="NOT_SET").write([], Sampling()) == []
+
+
+def test_a_text_that_no_request_can_carry_does_not_raise(tmp_path):
+    with scripted_chat() as server:
+        reply, = writer(server, tmp_path).write([Chat("s\ud800", "u\udfff\x00")], Sampling())
+    assert reply.outcome == "ok"
+
+
+def test_another_sampling_model_or_revision_is_another_request(tmp_path):
+    with scripted_chat() as server:
+        for sampling, more in [(Sampling(), {}), (Sampling(seed=1), {}), (Sampling(), {"name": "other"}),
+                               (Sampling(), {"revision": "2"}), (Sampling(), {})]:
+            writer(server, tmp_path, **more).write([CHAT], sampling)
+        assert server.count == 4
+
+
+def test_the_same_revision_at_another_endpoint_is_the_same_writer(tmp_path):
+    with scripted_chat() as first, scripted_chat() as second:
+        here = writer(first, tmp_path, revision="r1", model="a")
+        there = writer(second, tmp_path, revision="r1", model="vendor/a")
+        assert here.identity == there.identity == "scripted@r1"
+        here.write([CHAT], Sampling())
+        assert there.write([CHAT], Sampling())[0].archived
+        assert second.count == 0
+
+
+def test_a_whole_pipeline_can_run_on_the_scripted_server(tmp_path):
+    paper = "We study reviews. Our method is fast and simple. It does not scale. " * 3
+    with scripted_chat() as server:
+        candidates = [writer(server, tmp_path, name=name, model=name) for name in ("one", "two")]
+        reviews = [each.write([fill("review", paper=paper)], Sampling())[0].text for each in candidates]
+        assert all(set(tagged(review, REVIEW_PARTS)) == set(REVIEW_PARTS) for review in reviews)
+        assert reviews[0] != reviews[1]
+        first = candidates[0]
+        lines = judgments(first.write([fill("judgments", review=REVIEW)], Sampling())[0].text).splitlines()
+        assert [line.split()[2] for line in lines] == ["appreciates", "criticizes", "questions", "suggests"]
+        strengths, weaknesses = assw(first.write([fill("assw", paper=paper)], Sampling())[0].text)
+        assert strengths and set(weaknesses) == {"It does not scale."}
+
+
+# -- nothing paid is bought twice --
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from tasks.models import Model
+from tasks.records import Chat, Sampling
+from tasks.writing.archive import ReplyArchive
+from tasks.writing.http_writer import HttpWriter, Patience
+
+url, folder, count, then = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+if then == "hang":
+    put = ReplyArchive.put
+    def slow(self, request, reply):
+        kept = put(self, request, reply)
+        print("archived", flush=True)
+        time.sleep(60)
+        return kept
+    ReplyArchive.put = slow
+writer = HttpWriter(Model(name="scripted", endpoint=url, model="scripted-chat"), ReplyArchive(folder),
+                    Patience(concurrency=4))
+print("start", flush=True)
+replies = writer.write([Chat("system", f"user {n}") for n in range(count)], Sampling())
+print(sum(reply.archived for reply in replies), len(replies), flush=True)
+"""
+
+
+def client(server: ScriptedChat, folder: Path, count: int, then: str = "go") -> subprocess.Popen:
+    command = [sys.executable, "-c", KILLED, server.url, str(folder), str(count), then]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def kill(process: subprocess.Popen) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+    process.stdout.close()
+
+
+def test_a_reply_outlives_a_kill_between_it_and_its_use(tmp_path):
+    with scripted_chat() as server:
+        process = client(server, tmp_path, 1, "hang")
+        assert [process.stdout.readline() for _ in range(2)] == ["start\n", "archived\n"]
+        kill(process)
+        assert server.count == 1
+        reply, = HttpWriter(entry(server), ReplyArchive(tmp_path), QUICK).write([Chat("system", "user 0")], Sampling())
+        assert (reply.outcome, reply.archived, server.count) == ("ok", True, 1)
+
+
+def test_after_a_kill_at_work_only_what_was_under_way_is_asked_again(tmp_path):
+    with scripted_chat(pause_s=0.05) as server:
+        process = client(server, tmp_path, 40)
+        process.stdout.readline()
+        while server.count < 14:
+            assert process.poll() is None, process.stdout.read()
+            time.sleep(0.005)
+        kill(process)
+        time.sleep(0.1)
+        before = server.count
+        replies = HttpWriter(entry(server), ReplyArchive(tmp_path), QUICK).write(chats(40), Sampling())
+        assert all(reply.outcome == "ok" for reply in replies)
+        archived = sum(reply.archived for reply in replies)
+        assert before - archived <= 4  # one a thread
+        assert server.count - before == 40 - archived
+
+
+def test_two_processes_at_the_same_chats_buy_each_reply_once(tmp_path):
+    with scripted_chat(pause_s=0.02) as server:
+        processes = [client(server, tmp_path, 12) for _ in range(2)]
+        found = [process.communicate(timeout=30)[0].split() for process in processes]
+        assert server.count == 12
+    assert sum(int(line[1]) for line in found) == 12 and {line[2] for line in found} == {"12"}
+
+
+def test_without_room_for_replies_no_more_are_bought(tmp_path, monkeypatch):
+    def full(*_args):
+        raise OSError(28, "No space left on device")
+
+    with scripted_chat() as server:
+        full_writer = writer(server, tmp_path)
+        monkeypatch.setattr("tasks.writing.archive.os.replace", full)
+        replies = full_writer.write(chats(40), Sampling())
+        assert server.count <= QUICK.concurrency
+    assert sum(reply.outcome == "ok" for reply in replies) == server.count
+    assert all("No space left on device" in reply.detail and not reply.final for reply in replies if reply.outcome != "ok")
+
+
+# -- the key --
+
+def test_a_missing_key_is_one_line_and_nothing_is_sent(tmp_path, monkeypatch):
+    monkeypatch.delenv("SCRIPTED_KEY", raising=False)
+    with scripted_chat() as server:
+        with pytest.raises(LMError, match="model scripted needs an API key: set the environment variable SCRIPTED_KEY"):
+            writer(server, tmp_path, key_env="SCRIPTED_KEY").write([CHAT], Sampling())
+        assert server.count == 0
+
+
+def test_archived_replies_need_no_key(tmp_path, monkeypatch):
+    with scripted_chat() as server:
+        monkeypatch.setenv("SCRIPTED_KEY", CANARY)
+        writer(server, tmp_path, key_env="SCRIPTED_KEY").write([CHAT], Sampling())
+        monkeypatch.delenv("SCRIPTED_KEY")
+        assert writer(server, tmp_path, key_env="SCRIPTED_KEY").write([CHAT], Sampling())[0].archived
+
+
+def test_the_key_is_sent_to_its_endpoint_and_told_to_nobody_else(tmp_path, monkeypatch, caplog, capfd):
+    monkeypatch.setenv("SCRIPTED_KEY", f" {CANARY}\n")
+    caplog.set_level(logging.DEBUG)
+    told = []
+    with scripted_chat("ok", "401", "echo_key", "reset", "500", "html", "echo_key_escaped", then="echo_key_401") as server:
+        for chat in chats(7):
+            each = writer(server, tmp_path, Patience(attempts=1), key_env="SCRIPTED_KEY")
+            told += [repr(each), repr(each.model), *map(repr, each.write([chat], Sampling()))]
+        told += map(repr, each.write(chats(30), Sampling()))
+        assert {headers["authorization"] for headers in server.headers} == {f"Bearer {CANARY}"}
+    assert all(part in "".join(told) for part in ("bad request with Bearer [key]", "text='Bearer [key]'", "refused the key (401)"))
+    monkeypatch.setenv("SCRIPTED_KEY", f"{CANARY} and more")
+    try:
+        writer(server, tmp_path, key_env="SCRIPTED_KEY").write(chats(9), Sampling())
+    except LMError:
+        told.append(traceback.format_exc())
+    assert "is no API key" in told[-1]
+    files = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    for text in (*told, caplog.text, *capfd.readouterr(), *files):
+        assert "sk-c" not in text
+
+
+def test_the_account_of_the_environment_is_not_sent_to_an_endpoint_without_a_key(tmp_path, monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, CANARY)
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {CANARY}")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with scripted_chat() as server:
+        reply, = writer(server, tmp_path).write([CHAT], Sampling())
+        assert reply.outcome == "ok"
+        assert "canary" not in str(server.headers) and "authorization" not in server.headers[0]
