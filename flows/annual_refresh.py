@@ -19,7 +19,7 @@ from flows.progress import Progress
 from flows.reading import import_sources, read_papers
 from flows.runs import Job, recorded
 from flows.scoring import score, separate
-from flows.writing import write_assw, write_judgments, write_reviews
+from flows.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.settings import Settings
@@ -81,11 +81,12 @@ def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
     notes = draw_sample(store, job.settings.edition)
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit)
-    write_reviews(store, job, run, papers, progress)
-    judgments_by = write_judgments(store, job, run, sample(store, job), progress)
+    names = reviewers(store, job, run)
+    write_reviews(store, job, run, papers, names, progress)
+    judgments_by = write_judgments(store, job, run, sample(store, names), progress)
     assw_by = write_assw(store, job, run, papers, progress)
     progress.stage("planning")
-    entries = sample(store, job, judgments_by, assw_by)
+    entries = sample(store, names, judgments_by, assw_by)
     work = plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
     work.notes[:0] = notes
     store.copy_for_readers()

@@ -83,7 +83,9 @@ def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
     return [papers[paper_id] for paper_id in order][:limit]
 
 
-def sample(store: Store, job: Job, judgments_by: str | None = None, assw_by: str | None = None) -> list[Entry]:
+def sample(
+    store: Store, reviewers: Sequence[str], judgments_by: str | None = None, assw_by: str | None = None
+) -> list[Entry]:
     """The sampled papers with all their responses and synopses, and for what is missing the reason, if one is known."""
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows("judgments"):
@@ -96,7 +98,7 @@ def sample(store: Store, job: Job, judgments_by: str | None = None, assw_by: str
         responses[review.review_id] = response
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
-    for name in job.settings.writing.candidates:
+    for name in reviewers:
         for paper_id, lack in _lacks(store, "review", name).items():
             by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
     synopses = _lacks(store, "assw", assw_by) | {

@@ -28,9 +28,25 @@ def desk(store: Store, job: Job) -> Desk:
     return Desk(store.folder.parent.parent / "replies", job.settings.writing.models)
 
 
-def write_reviews(store: Store, job: Job, run: Any, papers: Sequence[Paper], progress: Progress) -> None:
-    """Reviews of *papers* by every candidate that the settings name."""
-    for name in job.settings.writing.candidates:
+def reviewers(store: Store, job: Job, run: Any) -> list[str]:
+    """Who is asked for reviews: the candidates of the settings, or of those asked for by name the ones that write.
+
+    A candidate whose reviews were imported is not asked for more.
+    """
+    named = job.settings.writing.candidates
+    if job.candidates is None:
+        return list(named)
+    written = {row["writer"] for row in store.rows("asked_for", task="review")}
+    imported = {row["candidate"] for row in store.rows("reviews")} - written
+    able = run.reviewers_among([name for name in job.candidates if name not in named], desk(store, job))
+    return [name for name in job.candidates if name in named or (name in able and name not in imported)]
+
+
+def write_reviews(
+    store: Store, job: Job, run: Any, papers: Sequence[Paper], names: Sequence[str], progress: Progress
+) -> None:
+    """Reviews of *papers* by each of the candidates *names*."""
+    for name in names:
         known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == name}
         lost = _lost(store, "review", name)
         due = [paper for paper in papers if paper.paper_id not in known | lost]

@@ -124,7 +124,7 @@ _INLINE = re.compile(
     r"[A-Za-z,&/-]+(?: [A-Za-z,&/-]+){0,6} ?(?::[ \t]*(?:\*\*|__|\*|_|\])?|(?:\*\*|__|\]|"
     r"\*)[ \t]*[:.]?)[ \t]*)(?=\S)"
 )
-_DRESS = " \t\r\n\f\v#*_=-+~:.[](){}<>•|`'\"0123456789"
+_DRESS = " \t\r\n\f\v#*_=-+~:.[](){}<>/•|`'\"0123456789"
 _LONGEST_HEADING = 80
 _MARK = re.compile(
     r"[ \t>]*(?:\([-+]\)|[-*+•‣◦·–—]+(?=[ \t])|[-•](?=[A-Z])|[\[(]?(?:\d{1,2}|[a-zA-Z]|[ivxIVX]{1,4}|[A-Z]{1,2}\d{1,2})"
@@ -134,10 +134,9 @@ _END = re.compile(r"[.?!]+[\"'”’)\]*_]*(?=[ \t]+\S)|\n\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|al|figs?|eqs?|eqns?|secs?|sects?|tabs?|vs|cf|w\.r\.t|s\.t|resp|approx|dr|prof|thms?|props?|"
     r"defs?|"
-    r"algs?|apps?|refs?|lem|cor|no|pp?|st|incl|ch|vol|i\.i\.d|a\.k\.a|viz)|(?<![\w.])[A-Z])\.$",
+    r"algs?|apps?|refs?|lem|cor|no|pp?|st|incl|ch|vol|i\.i\.d|a\.k\.a|viz)|(?<![\w.])(?-i:[A-Z]))\.$",
     re.IGNORECASE,
 )
-_CLOSERS = "\"'”’)]*_"
 _CONTINUERS = ",;:)]}"
 _SPACE = re.compile(r"(?:[ \t\r\f\v]*\n)*")
 _BLANKS = re.compile(r"[ \t]*")
@@ -241,6 +240,6 @@ def _cuts(body: str) -> Iterable[int]:
         elif end.end() >= opened:
             after = _BLANKS.match(body, end.end()).end()
             word = body[max(0, end.start() - 12) : end.start() + 1]
-            stop = end[0].rstrip(_CLOSERS) != "." or not _ABBREVIATION.search(word)
+            stop = end[0] != "." or not _ABBREVIATION.search(word)
             if stop and not body[after].islower() and body[after] not in _CONTINUERS:
                 yield after

@@ -24,7 +24,7 @@ from tasks.metrics.catalog import RECIPES
 from tasks.metrics.gem import Gem, Scored, signature
 from tasks.records import Case, LMIdentity, Paper, Signature, SpanLogprob, Written
 from tasks.settings import EvaluationLMSettings, ScoringSettings
-from tasks.writing.catalog import Desk, scribe
+from tasks.writing.catalog import Desk, scribe, writes_reviews
 
 if TYPE_CHECKING:
     from tasks.tuning.cache_ngram import HeldOut
@@ -68,6 +68,11 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
 def writer_identity(name: str, task_name: str, desk: Desk) -> str:
     """What of the writer *name* goes into signatures; `SettingsError` if there is no such writer."""
     return scribe(name, desk).identity(task_name)
+
+
+def reviewers_among(names: Sequence[str], desk: Desk) -> list[str]:
+    """Those of *names* that can be asked for reviews; the others are known by reviews that were imported."""
+    return [name for name in names if writes_reviews(name, desk)]
 
 
 @task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
@@ -159,7 +164,12 @@ def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
     tasks = (read_papers, write_reviews, write_judgments, write_assw, sign_metrics, score_papers, train_cache_ngram)
     plain = {step.fn.__name__: step.fn for step in tasks}
-    return SimpleNamespace(**plain, writer_identity=writer_identity, show_leaderboard=lambda edition, rows: None)
+    return SimpleNamespace(
+        **plain,
+        writer_identity=writer_identity,
+        reviewers_among=reviewers_among,
+        show_leaderboard=lambda edition, rows: None,
+    )
 
 
 def _text_of(paper_id: str, pdf: bytes | None, text: str | None) -> dict[str, Any] | None:

@@ -35,6 +35,13 @@ def by_rule(name: str) -> bool:
     return name == RULE or name in EXTRACTIVE
 
 
+def writes_reviews(name: str, desk: Desk) -> bool:
+    """Whether *name* is a reviewer by rule or an LM of the models file."""
+    from tasks.models import load as load_models
+
+    return name in EXTRACTIVE or name in load_models(desk.models)
+
+
 class Scribe(Protocol):
     """A writer of texts; `identity` of a task goes into signatures."""
 
@@ -165,7 +172,8 @@ def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Written(item, None, reply.outcome, reply.detail, reply.final, **more)
     try:
-        return Written(item, read(reply.text), "ok", reply.detail, **more)
+        detail = "cut at the token limit" if reply.outcome == "cut" else reply.detail
+        return Written(item, read(reply.text), "ok", detail, **more)
     except ReplyError as error:
         return Written(item, None, "unparsable", str(error), **more)
 

@@ -8,7 +8,8 @@ the information, while first persons, connectives and citations go. What only de
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
 from tasks.review_text import Kind, Section, split
@@ -161,7 +162,8 @@ _LEAD = re.compile(
 _CITATION = re.compile(
     r"\s*\[[\d, –-]{1,30}\]|\s*\((?:e\.g\.,?|see|cf\.?|i\.e\.,?)[^()]{0,300}\)|\s*\([^()]{0,200}\b(?:19|"
     r"20)\d\d[^()]{0,100}\)|\s*\[[^\[\]]{0,80}\b(?:19|20)\d\d\w?\]"
-    r"|https?://\S+|\s*\([^()]{0,20}(?:fig|tab|sec|eq|page|line|appendix|section|table|see)\b[^()]{0,40}\)", _I)
+    r"|(?:,? see:?)?\s*https?://[^\s)]*[^\s).,;]|\s*\([^()]{0,20}(?:fig|tab|sec|eq|page|line|appendix|section|table|"
+    r"see)\b[^()]{0,40}\)", _I)
 _MATH = re.compile(r"\$\$?[^$\n]{0,400}\$\$?")
 _DRESS = re.compile(r"\*\*|__|`+|</?\w{1,20}/?>|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|^#+\s*|~~|&\w{2,6};|\\(?:cite|ref|"
     r"url)\w?\{[^}]{0,80}\}")
@@ -192,7 +194,8 @@ _FINITE = re.compile(
     r"needs?|relies|suffers?|remains?|contains?|includes?|leads?|improve[sd]?|claims?|"
     r"considers?|focus(?:es)?|looks?|depends?|works?|helps?|allows?|compare[sd]?|evaluate[sd]?|combines?|follows|"
     r"limits|contributes?|explores?|studies|investigates?|tackles|discuss(?:es)?|"
-    r"(?:the|this) (?:authors?|paper|work) (?!of |in )\w+|explains?|describes|offers|extends|performs?|reads|feels?|"
+    r"(?:the|this) (?:authors?|paper|work) (?!of |in )\w+|(?:the|this) \w+(?: \w+)? \w*[^s\W]s (?!of|for|and|or|in|"
+    r"on|with|to|from|by|at|as)\w+|explains?|describes|offers|extends|performs?|reads|feels?|"
     r"sounds|\w+n['’]t)\b", _I)
 _INNER = re.compile(r"(?<= of )(?:The|An?|Any|This|Some)\b")
 _SOFT = re.compile(r",|;|:| \(| (?:which|because|since|so that|such as|where|whereas|while|as well as|and|when) ")
@@ -257,10 +260,18 @@ _FORMS = {
 
 
 def judgments_of(review: str) -> str:
-    """The judgments of *review*, one a line, each with one of the four openings; empty if nothing is judged."""
+    """The judgments of *review*, one a line, each with one of the four openings; empty if nothing is judged.
+
+    A review whose headings leave no room for judgments (all of it under "Summary") is read without them.
+    """
+    sections = split(review)
+    return _lines(sections) or _lines([replace(section, kind="other") for section in sections])
+
+
+def _lines(sections: Iterable[Section]) -> str:
     lines: list[str] = []
     seen: list[frozenset[str]] = []
-    for section in split(review):
+    for section in sections:
         for stance, claim in _evaluations(section):
             words = frozenset(word.lower() for word in _WORD.findall(claim)) - _FUNCTION
             if words and not any(len(words & other) > _ALIKE * len(words | other) for other in seen[-_COMPARED:]):

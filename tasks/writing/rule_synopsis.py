@@ -58,6 +58,7 @@ _ADMITS = re.compile(
 _STRONG_ADMISSION = re.compile(r"\b(?:limitations?|drawbacks?|shortcomings?|caveats?|future (?:work|research|"
     r"direction\w*)|in (?:the )?future|leave|left (?:for|to)|beyond the scope)\b", _I)
 _OTHERS = re.compile(
+    r"\b(?:existing|previous|prior|conventional|traditional) \w+|"
     r"\b(?:existing|previous|prior|current|traditional|conventional|these|such|other|those|their|standard|recent|"
     r"most|many|earlier|past|baselines?) (?:\w+ ){0,3}"
     r"(?:methods?|work|works|approaches?|models?|algorithms?|stud\w+|techniques?|solutions?|literature|limitations?|"

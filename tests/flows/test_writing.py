@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows.annual_refresh import refresh
+from flows.dry_run import estimate
 from flows.runs import Job
 from tasks import settings, steps
 from tasks.errors import SettingsError
@@ -106,6 +107,31 @@ def test_a_scripted_server_writes_a_whole_board_and_nothing_is_asked_twice(tmp_p
         run(tmp_path / "other", *by_lm(tmp_path, server), limit=4)
         assert server.count == asked
     assert query(tmp_path / "other", "select distinct archived from replies") == [(True,)]
+
+
+def test_a_model_of_the_models_file_is_added_by_its_name_alone(tmp_path):
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, limit=2)
+        assert server.count == 0
+        summary = run(tmp_path, models, candidates=("scripted",), limit=2)
+        assert server.count == 2
+    assert summary["outcome"] == "done"
+    assert query(tmp_path, "select scored, kind from leaderboard where metric = 'gem' and candidate = 'scripted'") == [
+        (4, "model")
+    ]
+
+
+def test_a_dry_run_asks_no_lm_and_counts_what_it_would_ask(tmp_path):
+    with scripted_chat() as server:
+        chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *by_lm(tmp_path, server)))
+        (tmp_path / "scratch").mkdir()
+        found = estimate(Job(chosen, tmp_path / "state", limit=2), tmp_path / "scratch")
+        assert server.count == 0
+    assert found["to_write"]["reviews by scripted"] == 2
+    assert found["to_write"]["assw by scripted"] == 2
+    assert found["to_write"]["judgments by scripted"] >= 8
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_server_that_is_down_leaves_pairs_missing_and_the_next_run_fetches_them(tmp_path, monkeypatch):

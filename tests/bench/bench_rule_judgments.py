@@ -1,0 +1,148 @@
+"""Agreement of the judgments by rule with those that GPT-4o wrote from the same real ICLR 2023 reviews.
+
+Run it as `python -m tests.bench.bench_rule_judgments [first] [last]`; without rows it reports on 900-966 (201 reviews).
+Lines are aligned greedily by the overlap of their content words. The last table says what either set of judgments is
+worth to the embedded evaluation LM: AUC of the PMI with a review of the same paper against one of another paper.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tasks.controls import other
+from tasks.judgments import OPENINGS
+from tasks.lm.cache_ngram import CacheNgram
+from tasks.records import Prediction
+from tasks.writing.rule_judgments import WRITER, judgments_of
+from tests.conftest import ROOT, SHARED
+
+FILE = SHARED / "iclr2023" / "human_reviews.parquet"
+STANCES = [opening.split()[-1] for opening in OPENINGS]
+NONE = "(none)"
+ALIGNED = 0.15
+"""Jaccard overlap of content words from which two lines count as the same judgment."""
+
+_STOP = frozenset(
+    ["the", "a", "an", "of", "to", "in", "for", "and", "or", "is", "are", "be", "that", "this", "it", "with", "as", "on", "by", "from", "not", "at", "which", "their", "its", "paper", "authors", "reviewer", "how", "whether", "if", "more", "has", "have", "was", "than", "can", "would", "could", "should", "does", "do", "what", "why"]
+)
+KINDS = {
+    "praise of clarity or writing": r"appreciates.*(?:clear|clarity|writ|present|organi|easy|read)",
+    "praise of novelty or interest": r"appreciates.*(?:novel|original|interest|new)",
+    "praise of experiments or results": r"appreciates.*(?:experiment|result|evaluation|empiric|performance|baseline|ablation)",
+    "praise of reproducibility, code, details": r"appreciates.*(?:reproduc|code|detail|implementation)",
+    "other praise": r"appreciates",
+    "typos and wording": r".*(?:typo|correcting|grammar|replacing|wording|notation|caption|figure \d|equation \d)",
+    "verdicts": r".*(?:accept|reject|score|rating|rebuttal|concerns? (?:were|was|have been))",
+    "novelty questioned": r".*(?:novel|incremental|contribution|original)",
+    "missing comparison or experiment": r".*(?:compar|baseline|experiment|ablation|dataset|evaluat)",
+    "unclear or missing explanation": r".*(?:clar|clear|explain|explan|detail|justif|motivation|discuss|definition)",
+    "other": r"",
+}
+
+
+def words(line: str) -> frozenset[str]:
+    """The content words of *line*, its opening aside."""
+    return frozenset(re.findall(r"[a-z0-9][a-z0-9-]*", " ".join(line.split()[3:]).lower())) - _STOP
+
+
+def judged(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip().startswith(OPENINGS)]
+
+
+def aligned(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of places, each line at most once, the most alike first."""
+    pairs = []
+    for i, one in enumerate(map(words, ours)):
+        for j, two in enumerate(map(words, theirs)):
+            overlap = len(one & two) / max(1, len(one | two))
+            if overlap >= ALIGNED:
+                pairs.append((-overlap, i, j))
+    taken: list[tuple[int, int]] = []
+    for _, i, j in sorted(pairs):
+        if all(i != one and j != two for one, two in taken):
+            taken.append((i, j))
+    return taken
+
+
+def agreement(rows: list[dict[str, Any]]) -> None:
+    """Prints lines, stances, overlap and what is missed."""
+    confusion: Counter[tuple[str, str]] = Counter()
+    missed: Counter[str] = Counter()
+    counts, overlaps = [], []
+    for row in rows:
+        ours, theirs = judged(row["rule"]), judged(row["judgments"])
+        pairs = aligned(ours, theirs)
+        counts.append((len(ours), len(theirs), len(pairs)))
+        confusion.update((theirs[j].split()[2], ours[i].split()[2]) for i, j in pairs)
+        left = set(range(len(theirs))) - {j for _, j in pairs}
+        confusion.update((theirs[j].split()[2], NONE) for j in left)
+        confusion.update((NONE, ours[i].split()[2]) for i in set(range(len(ours))) - {i for i, _ in pairs})
+        missed.update(next(kind for kind, cue in KINDS.items() if re.match(cue, theirs[j][13:], re.I)) for j in left)
+        one, two = frozenset().union(*map(words, ours)), frozenset().union(*map(words, theirs))
+        if one and two:
+            overlaps.append((len(one & two) / len(one), len(one & two) / len(two), len(one & two) / len(one | two)))
+    totals, same = np.sum(counts, axis=0), sum(confusion[stance, stance] for stance in STANCES)
+    print(f"lines a review: rule {totals[0] / len(rows):.1f}, GPT-4o {totals[1] / len(rows):.1f}; "
+          f"reviews with none: rule {sum(not one for one, _, _ in counts)}, GPT-4o {sum(not two for _, two, _ in counts)}")
+    print(f"lines aligned: {totals[2] / totals[0]:.3f} of the rule's, {totals[2] / totals[1]:.3f} of GPT-4o's; "
+          f"same stance: {same / totals[2]:.3f} of these")
+    print("content words: precision {:.3f}, recall {:.3f}, Jaccard {:.3f}".format(*np.mean(overlaps, axis=0)))
+    print("\nGPT-4o \\ rule" + "".join(f"{stance:>13}" for stance in [*STANCES, NONE]) + "        share   (share, rule)")
+    for stance in [*STANCES, NONE]:
+        row_total = sum(confusion[stance, one] for one in [*STANCES, NONE])
+        column = sum(confusion[one, stance] for one in [*STANCES, NONE])
+        shares = f"{row_total / totals[1]:13.3f}{column / totals[0]:13.3f}" if stance != NONE else ""
+        print(f"{stance:13}" + "".join(f"{confusion[stance, one]:13d}" for one in [*STANCES, NONE]) + shares)
+    print("\nGPT-4o's lines without a counterpart, by kind")
+    for kind, number in missed.most_common():
+        print(f"  {number:5d}  {kind}")
+
+
+def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
+    """Prints how well the PMI of *x* (slot 2) with *y* (slots 1 and 3) tells the same paper from another."""
+    papers: dict[int, dict[int, dict[str, Any]]] = {}
+    for row in rows:
+        papers.setdefault(row["row"], {})[row["slot"]] = row
+    listed = [papers[key] for key in sorted(papers)]
+    asked: list[Prediction] = []
+    for place, paper in enumerate(listed):
+        texts = paper[2][x], other(listed, place)[2][x]
+        for slot in (1, 3):
+            if paper[slot][y] and all(texts):
+                asked += [Prediction(text, None, paper[slot][y]) for text in (*texts, None)]
+    answers = CacheNgram.load(ROOT / "data" / "evaluation_lm" / "cache-ngram").logprob(asked)
+    same, different, marginal = np.array([answer.total for answer in answers]).reshape(-1, 3).T
+    same, different = same - marginal, different - marginal
+    area = (same[:, None] > different).mean() + (same[:, None] == different).mean() / 2
+    print(f"x {x:10} y {y:10} {len(same):4d} pairs: same {same.mean():+6.2f}, other {different.mean():+6.2f} nats, AUC {area:.3f}")
+
+
+def main() -> None:
+    if not FILE.is_file():
+        print("the real ICLR 2023 reviews are not on this machine: nothing to compare with")
+        return
+    import pyarrow.parquet as parquet
+
+    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (900, 966)
+    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    start = time.perf_counter()
+    for row in rows:
+        row["rule"] = judgments_of(row["review"] or "")
+        row["judgments"] = row["judgments"] or ""
+    spent = time.perf_counter() - start
+    print(f"{WRITER} on rows {first}-{last}: {len(rows)} reviews, {1000 * spent / len(rows):.1f} ms each\n")
+    agreement(rows)
+    print("\nSame paper against another paper, GEM by cache-ngram (trained on GPT-4o's judgments of rows 300-899)")
+    for x, y in (("rule", "rule"), ("judgments", "judgments"), ("rule", "judgments"), ("judgments", "rule")):
+        auc(rows, x, y)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Judgments by rule: which stance, which words, one line an evaluation, nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.judgments import OPENINGS, is_judgment
+from tasks.writing.rule_judgments import LONGEST_LINE, judgments_of
+
+
+def lines(review: str) -> list[str]:
+    return [line.removeprefix("The reviewer ") for line in judgments_of(review).splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("review", "expected"),
+    [
+        ("Strengths:\n- I like the sharp bound.", ["appreciates the sharp bound."]),
+        ("Strengths:\n- Extensive experiments", ["appreciates the extensive experiments."]),
+        ("Strengths:\n- Sharp theory", ["appreciates the sharp theory."]),
+        ("Strengths:\n- The paper is well-written.", ["appreciates the well-written paper."]),
+        ("Strengths:\n- The queue halves latency on ARM.", ["appreciates that the queue halves latency on ARM."]),
+        ("Weaknesses:\n- There is a lack of baselines.", ["criticizes the lack of baselines."]),
+        ("Weaknesses:\n- The paper lacks a memory study.", ["criticizes the lack of a memory study."]),
+        ("Weaknesses:\n- No comparison with Raft.", ["criticizes the lack of comparison with Raft."]),
+        ("Weaknesses:\n- The error bars are missing.", ["criticizes the lack of the error bars."]),
+        ("Weaknesses:\n- The queue is tested on ARM.", ["criticizes that the queue is tested on ARM."]),
+        ("Weaknesses:\n- My main concern is that locks are ignored.", ["criticizes that locks are ignored."]),
+        ("Questions:\n- Is there a proof for trees?", ["questions whether there is a proof for trees."]),
+        ("Questions:\n- Why is it faster on ARM?", ["questions why it is faster on ARM."]),
+        ("Questions:\n- I wonder how locks are freed.", ["questions how locks are freed."]),
+        ("Questions:\n- Could you clarify the role of locks?", ["questions the role of locks."]),
+        ("Questions:\n- Could you add a memory study?", ["suggests adding a memory study."]),
+        ("Weaknesses:\n- The authors should compare with Raft.", ["suggests comparing with Raft."]),
+        ("Weaknesses:\n- I suggest to include Raft.", ["suggests including Raft."]),
+        ("Weaknesses:\n- It would be helpful to run larger clusters.", ["suggests running larger clusters."]),
+        ("Weaknesses:\n- Please report the memory.", ["suggests reporting the memory."]),
+        ("Clarity: good", ["appreciates the good clarity."]),
+        ("Clarity:\npoor", ["criticizes the poor clarity."]),
+        ("The proof is elegant. The data are insufficient.",
+         ["appreciates that the proof is elegant.", "criticizes that the data are insufficient."]),
+        ("The proof is quite elegant, but the data are insufficient.",
+         ["appreciates that the proof is elegant.", "criticizes that the data are insufficient."]),
+        ("While the proof is elegant, the data are insufficient.",
+         ["appreciates that the proof is elegant.", "criticizes that the data are insufficient."]),
+        ("Strength And Weaknesses:\n+ Fast queues\n- Leaks on ARM boards",
+         ["appreciates the fast queues.", "criticizes leaks on ARM boards."]),
+        ("Weaknesses:\n1. **Limited novelty:** It is close to Raft [3, 4].",
+         ["criticizes the limited novelty: It is close to Raft."]),
+        ("Strengths:\n- The paper addresses the limitations of existing queues.",
+         ["appreciates that the paper addresses the limitations of existing queues."]),
+    ],
+)
+def test_an_evaluation_becomes_a_line(review, expected):
+    assert lines(review) == expected
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        "",
+        " \n\n",
+        "Summary Of The Paper:\n\nThe paper studies queues. It proposes a rule that sorts them.",
+        "References:\n[1] A novel queue. Smith, J. 2019.",
+        "Weaknesses:\nSee above.",
+        "Weaknesses:\n[1] Lee, K., Poor queues are not weak. 2019.",
+        "I recommend acceptance.",
+        "I thank the authors for the good response.",
+        "The queue has 3 locks.",
+    ],
+)
+def test_what_judges_nothing_gives_no_line(review):
+    assert judgments_of(review) == ""
+
+
+def test_a_review_with_tags_and_sub_bullets_is_read():
+    review = """<summary>
+The paper proposes LockFree, a queue for ARM boards.
+</summary>
+
+<strengths>
+1. Novel design
+   - The ring buffer removes all locks on ARM.
+2. Solid evaluation
+   - Latency is measured on 12 boards.
+</strengths>
+
+<weaknesses>
+1. Missing baselines
+   - There is no comparison with Raft.
+   - The memory cost is not reported.
+</weaknesses>
+
+<questions>
+- How does LockFree behave under contention?
+- Could the authors add a memory study?
+</questions>"""
+    assert lines(review) == [
+        "appreciates the novel design.",
+        "appreciates that the ring buffer removes all locks on ARM.",
+        "appreciates the solid evaluation.",
+        "appreciates that latency is measured on 12 boards.",
+        "criticizes the lack of baselines.",
+        "criticizes the lack of comparison with Raft.",
+        "criticizes the lack of the memory cost.",
+        "questions how LockFree behave under contention.",
+        "suggests adding a memory study.",
+    ]
+
+
+def test_first_persons_connectives_citations_and_markup_go():
+    review = "Weaknesses:\n- However, I think **the proof** (Lee et al., 2020) is wrong, see https://x.org/a. Your claim is vague."
+    assert lines(review) == ["criticizes that the proof is wrong.", "criticizes that the claim is vague."]
+
+
+def test_the_same_evaluation_is_written_once():
+    assert lines("The proof is elegant.\n\nSummary Of The Review:\nOverall, the proof is very elegant.") == [
+        "appreciates that the proof is elegant."
+    ]
+
+
+def test_a_long_sentence_is_cut_where_a_clause_ends():
+    tail = ", since " + " ".join(f"word{n}" for n in range(60))
+    (line,) = lines("Weaknesses:\n- The proof of the second bound on queues is wrong for every tree that has more than two leaves" + tail)
+    assert line == "criticizes that the proof of the second bound on queues is wrong for every tree that has more than two leaves."
+
+
+PIECES = st.text() | st.lists(
+    st.sampled_from(
+        ["Strengths:\n", "Weaknesses:\n", "Questions\n", "<weaknesses>", "Summary:\n", "- ", "\n", "The proof is ", "good", "not clear",
+         ". ", "? ", "why ", "I think ", "should add ", "lacks ", "[1]", "$x$", " ; ", ", but the ", "no ", ":", "(", "the lack of "]
+    ),
+    max_size=30,
+).map("".join)
+
+
+@given(PIECES)
+def test_every_line_is_a_short_judgment(review):
+    written = judgments_of(review)
+    for line in written.split("\n") if written else []:
+        assert is_judgment(line)
+        assert line.splitlines() == [line]
+        words = next(line.removeprefix(opening) for opening in OPENINGS if line.startswith(opening)).split()
+        assert 1 <= len(words) <= LONGEST_LINE
+    assert judgments_of(review) == written
+
+
+def test_markup_and_odd_characters_do_no_harm():
+    assert lines("Weaknesses:\n<b>The proof</b> is &nbsp;wrong\u200b for \U0001f9ea trees.") == [
+        "criticizes that the proof is wrong\u200b for \U0001f9ea trees."
+    ]
+    assert judgments_of("\x00\ud800 \u202e") == ""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["The proof is not clear and the data are weak, but it is fast. ", "(", "a ", "Weaknesses:\nNo code\n", "$", "is not "])
+def test_a_megabyte_is_written_in_seconds(piece):
+    written = judgments_of(piece * (1_000_000 // len(piece)))
+    assert all(map(is_judgment, written.splitlines()))
+
+
+def test_a_review_that_stands_wholly_under_summary_is_judged_all_the_same():
+    text = "Summary\n=====\nThe paper proposes a new bound. The experiments are convincing. The proof of lemma 2 is unclear."
+    assert [line.split()[2] for line in judgments_of(text).splitlines()] == ["appreciates", "criticizes"]

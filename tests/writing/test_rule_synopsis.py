@@ -1,0 +1,104 @@
+"""Author-stated strengths and weaknesses by rule."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.writing.rule_synopsis import LONGEST_POINT, MOST, assw_of
+
+ABSTRACT = (
+    "Queues are slow on small boards. We propose RingLock, a queue without locks (Lee et al., 2020). "
+    "RingLock outperforms Raft by 12% on our benchmark."
+)
+PAPER = """# 1 Introduction
+
+Existing queues have a serious limitation on boards. However, we prove that RingLock never blocks [3, 4].
+
+# 2 Related Work
+
+Lee et al. leave the study of trees to future work.
+
+# 3 Experiments
+
+Table 1: We show our results.
+
+| We propose | a table |
+
+# 4 Conclusion
+
+We have presented a queue. A limitation of our method is that it needs a shared clock.
+We leave trees of queues to future work.
+
+# References
+
+We propose nothing here, which is a limitation of our list of references.
+"""
+
+
+def test_claims_are_strengths_and_admissions_are_weaknesses():
+    assert assw_of(ABSTRACT, PAPER) == (
+        [
+            "We propose RingLock, a queue without locks.",
+            "RingLock outperforms Raft by 12% on our benchmark.",
+            "We prove that RingLock never blocks.",
+        ],
+        [
+            "A limitation of our method is that it needs a shared clock.",
+            "We leave trees of queues to future work.",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "strong", "weak"),
+    [
+        ("We introduce a new bound for trees.", True, False),
+        ("Our method achieves the best error on all boards.", True, False),
+        ("Previous methods achieve poor error on all boards.", False, False),
+        ("Boards are used in many homes today.", False, False),
+        ("Our analysis is limited to trees with two leaves.", False, True),
+        ("In the future, we plan to study larger boards.", False, True),
+        ("We overcome the limitations of existing queues on boards.", False, False),
+        ("A drawback of existing queues is their large memory.", False, False),
+    ],
+)
+def test_a_sentence_counts_for_what_it_states(sentence, strong, weak):
+    strengths, weaknesses = assw_of(None, f"5 Conclusion\n\n{sentence}\n")
+    assert (bool(strengths), bool(weaknesses)) == (strong, weak)
+
+
+def test_what_a_limitations_section_says_is_a_weakness():
+    assert assw_of(None, "## Limitations\n\nThe clock has to be shared by all boards.\n")[1] == [
+        "The clock has to be shared by all boards."
+    ]
+
+
+def test_at_most_eight_points_none_twice():
+    claims = [f"We propose {n}board with {n}queue for {n}tree, {n}clock and {n}ring." for n in "abcdefghijklmnopqrst"]
+    strengths, _ = assw_of(" ".join(claims * 2), "")
+    assert len(strengths) == MOST == len(set(strengths))
+    assert assw_of("We propose a novel queue for boards. We propose a novel queue for boards!", "")[0] == [
+        "We propose a novel queue for boards."
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# Introduction", "$$x$$", "<html><body>error</body></html>", "\x00\u2028\ud800"])
+def test_a_text_without_claims_gives_none(text):
+    assert assw_of(None, text) == ([], [])
+
+
+@given(st.text() | st.lists(st.sampled_from(["We propose ", "our ", "limitation ", "novel ", "# Conclusion\n", "\n\n", ". ", "x ", "(", "$"])).map("".join))
+def test_points_are_single_trimmed_sentences(text):
+    for points in assw_of(text, text):
+        assert len(points) <= MOST
+        for point in points:
+            assert point == point.strip() and "\n" not in point and 1 <= len(point.split()) <= LONGEST_POINT
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["We propose a novel queue. ", "(", "A", "1 Introduction\n", "a\n"])
+def test_a_megabyte_is_read_in_seconds(piece):
+    text = piece * (1_000_000 // len(piece))
+    assert all(len(points) <= MOST for points in assw_of(text, text))
