@@ -138,21 +138,15 @@ def test_a_second_run_does_no_work(tmp_path, lm):
 
 def test_a_candidate_added_later_costs_only_its_own_predictions(tmp_path, lm):
     run(tmp_path)
-    before = {
-        row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")
-    }
+    others = "select * exclude (rank) from leaderboard where kind <> 'model' order by signature_id, candidate"
+    before = query(tmp_path, others)
     lm.asked.clear()
     add_reviews(tmp_path, reviews_by("model-a"))
     summary = run(tmp_path, candidates=("model-a",))
     assert summary["scored_now"] == 96
     assert len(lm.asked) == 96
     assert all(prediction.x is not None for prediction in lm.asked)
-    after = {
-        row[0]: row for row in query(tmp_path, "select candidate || metric, * from leaderboard where kind <> 'model'")
-    }
-    assert {key: row[:2] + row[4:] for key, row in after.items()} == {
-        key: row[:2] + row[4:] for key, row in before.items()
-    }
+    assert_same({"board": query(tmp_path, others)}, {"board": before})
 
 
 def test_a_candidate_added_to_nothing_brings_the_human_baseline(tmp_path):
