@@ -20,7 +20,9 @@ lint: $(VENV)/.test
 	@$(BIN)/python -m ruff check .
 
 bench: $(VENV)/.test              ## measured ratios against the obvious alternatives
-	@for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench; done
+	@for bench in tests/bench/bench_*.py; do \
+		echo "== $$bench"; $(BIN)/python -m tests.bench.$$(basename $$bench .py); \
+	done
 
 clean:
 	rm -rf $(VENV) state

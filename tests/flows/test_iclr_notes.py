@@ -1,0 +1,34 @@
+"""Real OpenReview notes with the papers' texts, from one command to a board, everything written by rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.annual_refresh import refresh
+from flows.runs import Job
+from tasks import settings, steps
+from tasks.store import Store
+from tests.conftest import ROOT, SHARED
+from tests.flows.refreshing import query
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_iclr_2024_from_notes_to_a_board_without_a_pair_lost(tmp_path):
+    notes, texts = SHARED / "openreview" / "iclr2024.notes.jsonl.gz", SHARED / "openreview" / "paper_text.parquet"
+    if not notes.is_file():
+        pytest.skip("the real ICLR 2024 notes are not on this machine")
+    overrides = (f"sources.notes={notes}", f"sources.texts={texts}")
+    chosen = settings.load(ROOT / "deployments" / "iclr_notes.toml", overrides)
+    summary = refresh(Job(chosen, tmp_path), steps.undecorated())
+    assert summary["outcome"] == "done"
+    edition = Store(tmp_path, "ICLR-2024")
+    ids = [row["signature_id"] for row in edition.read("current_signatures")]
+    rows = edition.read("leaderboard", signature_ids=ids)
+    assert {(row["planned"], row["scored"]) for row in rows} == {(80, 80)}
+    for row in rows:
+        if row["candidate"] in ("other-paper", "generic"):
+            assert row["difference_high"] < 0, row
+    separations = {row["metric"]: row for row in edition.read("separation", signature_ids=ids)}
+    assert separations["gem"]["low"] > 0.85
+    assert query(tmp_path, "select distinct origin, status from texts", "ICLR-2024") == [("given", "ok")]
