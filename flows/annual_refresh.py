@@ -21,7 +21,7 @@ from flows.runs import Job, recorded
 from flows.scoring import score, separate
 from flows.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
-from tasks.errors import SettingsError
+from tasks.errors import GreBenchError, SettingsError, SourceError, UnfinishedError
 from tasks.settings import Settings
 from tasks.store import Row, Store, find_editions
 
@@ -40,10 +40,17 @@ def annual_refresh(
     limit: int | None = None,
     retry_failed: bool = False,
     wait_s: float = 0.0,
+    strict: bool = False,
 ) -> dict[str, Any]:
-    """Brings one edition up to date; the summary says what was done and what is still missing."""
+    """Brings one edition up to date; the summary says what was done and what is still missing.
+
+    *strict*: a run that does not end done fails, so that whoever watches the flow runs sees it.
+    """
     chosen = tuple(candidates) if candidates else None
-    return refresh(Job(settings, state, chosen, limit, retry_failed, wait_s), steps)
+    summary = refresh(Job(settings, state, chosen, limit, retry_failed, wait_s), steps)
+    if strict and summary["outcome"] != "done":
+        raise UnfinishedError(f"edition {summary['edition']}: {summary['outcome']}, {summary['message']}")
+    return summary
 
 
 def refresh(job: Job, run: Any) -> dict[str, Any]:
@@ -62,6 +69,9 @@ def usable(job: Job) -> None:
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
     sources = job.settings.sources
+    for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
+        if file is not None and not file.is_file():
+            raise SourceError(f"no file {file}")
     if not store.exists and not (sources.notes or sources.papers or sources.reviews):
         known = ", ".join(find_editions(job.state)) or "none yet"
         raise SettingsError(
@@ -78,7 +88,23 @@ def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
     progress.stage("importing")
     import_sources(store, run_id, job.settings)
     progress.stage("sampling")
+    fresh = not store.rows("draw")
     notes = draw_sample(store, job.settings.edition)
+    try:
+        work = write_and_plan(store, job, run, progress)
+    except GreBenchError:
+        if fresh:
+            # Nothing was planned on it: a refused run leaves the edition free to be drawn otherwise.
+            store.write(("forget_draw", {}), ("forget_sample", {}))
+        raise
+    work.notes[:0] = notes
+    store.copy_for_readers()
+    return work
+
+
+def write_and_plan(store: Store, job: Job, run: Any, progress: Progress) -> Work:
+    """The texts of the sampled papers, what is written of them, and the plan of the pairs."""
+    run_id = progress.status["run_id"]
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit)
     names = reviewers(store, job, run)
@@ -87,10 +113,7 @@ def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
     assw_by = write_assw(store, job, run, papers, progress)
     progress.stage("planning")
     entries = sample(store, names, judgments_by, assw_by)
-    work = plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
-    work.notes[:0] = notes
-    store.copy_for_readers()
-    return work
+    return plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
 
 
 def publish(store: Store, run: Any, work: Work, progress: Progress) -> dict[str, Any]:

@@ -301,14 +301,15 @@ def _run(
     settle(state)
     store = Store(state, chosen.edition.edition)
     with _progress_bar(store, quiet):
-        from flows.annual_refresh import annual_refresh, refresh
+        from flows.annual_refresh import annual_refresh, refresh, usable
         from flows.runs import Job
         from tasks import steps
 
+        job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
+        usable(job)
         if engine:
             tame_server()
             return annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait)
-        job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
         return refresh(job, steps.undecorated())
 
 
@@ -360,7 +361,7 @@ def _shown(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
 def _edition(edition: str | None, state: Path) -> str:
     if edition is not None:
         return edition
-    known = find_editions(state)
+    known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
     if len(known) != 1:
         raise SettingsError(
             f"name an edition: {', '.join(known)}" if known else f"no editions in {state}; try: gre-bench refresh"

@@ -38,7 +38,9 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
         shutil.copyfile(original.read_file, copy.file)
     run, unwritten = steps.undecorated(), Counter[str]()
     for task in ("write_reviews", "write_judgments", "write_assw"):
-        setattr(run, task, _counting(getattr(run, task), unwritten, task.partition("_")[2]))
+        setattr(
+            run, task, _counting(getattr(run, task), unwritten, task.partition("_")[2], job.settings.writing.judgments)
+        )
     try:
         with copy.lock("dry run"), recorded(copy, "dry run", job.settings) as progress:
             work = prepare(copy, replace(job, state=scratch), run, progress)
@@ -73,7 +75,7 @@ def _pace(job: Job, run: Any, due: dict[str, Any], work: Any, pairs: int) -> tup
 
 
 def _counting(
-    step: Callable[[str, Desk, Sequence[Any]], list[Written]], unwritten: Counter[str], what: str
+    step: Callable[[str, Desk, Sequence[Any]], list[Written]], unwritten: Counter[str], what: str, judge: str | None
 ) -> Callable[[str, Desk, Sequence[Any]], list[Written]]:
     """*step* for writers by rule; for an LM a count, and texts that are still to be written."""
 
@@ -81,6 +83,8 @@ def _counting(
         if by_rule(name):
             return step(name, desk, items)
         unwritten[f"{what} by {name}"] += len(items)
+        if what == "reviews" and judge and not by_rule(judge):
+            unwritten[f"judgments by {judge}"] += len(items)
         ids = [item.paper_id if isinstance(item, Paper) else item[0] for item in items]
         return [Written(item, None, "to_be_written", final=False) for item in ids]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -77,14 +77,14 @@ def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
     for row in store.rows("texts"):
         paper = papers[row["paper_id"]]
         papers[paper.paper_id] = replace(
-            paper, abstract=paper.abstract or row["abstract"], text=paper.text or row["text"]
+            paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text
         )
     order = [row["paper_id"] for row in store.rows("sample") if row["role"] == "candidate"]
     return [papers[paper_id] for paper_id in order][:limit]
 
 
 def sample(
-    store: Store, reviewers: Sequence[str], judgments_by: str | None = None, assw_by: str | None = None
+    store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None
 ) -> list[Entry]:
     """The sampled papers with all their responses and synopses, and for what is missing the reason, if one is known."""
     judged: dict[str, dict[str, str]] = defaultdict(dict)
@@ -98,8 +98,9 @@ def sample(
         responses[review.review_id] = response
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
-    for name in reviewers:
-        for paper_id, lack in _lacks(store, "review", name).items():
+    for name, writer in reviewers.items():
+        for item, lack in _lacks(store, "review", writer).items():
+            paper_id = item.rpartition(":")[0]
             by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
     synopses = _lacks(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows("synopses", kind="assw", writer=assw_by)
@@ -116,7 +117,7 @@ def sample(
 def _lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
     """Why texts that were asked for are missing, by item."""
     rows = store.rows("unwritten", task=task, writer=writer) if writer else []
-    return {row["item"]: Lack(row["outcome"], waiting=not row["final"]) for row in rows}
+    return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
 
 def _synopses(paper: Paper, found: dict[str, str | Lack]) -> dict[SynopsisKind, str | Lack]:
@@ -164,6 +165,7 @@ def plan_pairs(
                     "reference_id": pair.reference_id,
                     "state": pair.state,
                     "reason": pair.reason,
+                    "detail": pair.detail,
                     "run_id": run_id,
                 }
                 for signature_id, pair in planned
@@ -177,13 +179,21 @@ def plan_pairs(
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
     """`SourceError` for a metric that lacks every human text: such a run would score nothing and look done."""
+    lacking = {}
     for metric, signature in signatures.items():
         human = [pair for signed, pair in planned if signed == signature.signature_id and pair.candidate_id == HUMAN]
         if human and all(pair.state == "failed" for pair in human):
-            raise SourceError(
-                f"edition {key}: {metric} can score no human review ({human[0].reason}); import what is missing, have "
-                "it written (--set writing.judgments=rule), or leave the metric out (--set scoring.metrics=[...])"
-            )
+            lacking[metric] = human[0].reason
+    if not lacking:
+        return
+    metric, reason = next(iter(lacking.items()))
+    ways = ["import what is missing"]
+    if RECIPES[metric].source == "judgments":
+        ways.append("have it written (--set writing.judgments=rule)")
+    if rest := [name for name in signatures if name not in lacking]:
+        quoted = ", ".join(f'"{name}"' for name in rest)
+        ways.append(f"leave it out (--set 'scoring.metrics=[{quoted}]')")
+    raise SourceError(f"edition {key}: {metric} can score no human review ({reason}): {', or '.join(ways)}")
 
 
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
@@ -200,7 +210,8 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
         # The baseline and the controls that are there already come along: all on the same papers.
         there = {row["candidate_id"] for row in store.rows("planned_candidates", signature_ids=signature_ids)}
         asked = (HUMAN, *(name for name in CONTROLS if name in there), *asked)
-    return [known[name] for name in dict.fromkeys(asked)]
+    writers = {row["candidate"]: row["writer"] for row in store.rows("asked_for") if row["wrote"]}
+    return [replace(known[name], prompt=writers.get(name)) for name in dict.fromkeys(asked)]
 
 
 def _written_by(name: str) -> Candidate:

@@ -49,23 +49,40 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
     known = {paper.paper_id: paper for paper in known_papers(store)}
     taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
     report = keep(store, run_id, sources.notes, "notes", taken)
-    store.write(("add_snapshot", {"digest": snapshot.digest, "path": str(snapshot.folder), "imported_at": now()}))
-    return report | {"counts": found.counts, "strange": found.strange, "snapshot": str(snapshot.folder)}
+    store.write(("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}))
+    ids = [paper.paper_id for paper in found.papers]
+    bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
+    more = {"counts": found.counts, "strange": found.strange, "snapshot": str(snapshot.folder), "bodies": bodies}
+    return report | more | {"known_papers": len(ids)}
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """The snapshot of the files that *sources* name; made if there is none of just these files."""
+    for file in (sources.notes, sources.texts):
+        if file is not None and not file.is_file():
+            raise SourceError(f"no file {file}")
+    if sources.pdfs is not None and not sources.pdfs.is_dir():
+        raise SourceError(f"no folder {sources.pdfs}; PDFs lie in a folder as <paper id>.pdf")
     pdfs = {file.stem: file for file in sorted(sources.pdfs.glob("*.pdf"))} if sources.pdfs else {}
     whole = hashlib.sha256()
     for file in (sources.notes, sources.texts, *pdfs.values()):
         if file:
             whole.update(f"{file.name} {file_sha256(file)}\n".encode())
-    folder = store.folder.parent.parent / "snapshots" / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
+    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
     if folder.is_dir():
-        return Snapshot.open(folder)
+        try:
+            return Snapshot.open(folder)
+        except SourceError:
+            # Damaged: kept beside, and made anew from the files that are at hand.
+            folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
     texts = read_texts(sources.texts) if sources.texts else {}
     notes = read_notes_file(sources.notes)
     return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=f"files: {sources.notes.name}")
+
+
+def snapshots(store: Store) -> Path:
+    """Where all editions of a state keep what they froze."""
+    return store.folder.parent.parent / "snapshots"
 
 
 def read_papers(store: Store, job: Job, run: Any, progress: Progress) -> None:
@@ -73,7 +90,7 @@ def read_papers(store: Store, job: Job, run: Any, progress: Progress) -> None:
     snapshot = store.rows("snapshot")
     if not snapshot:
         return
-    done = {row["paper_id"] for row in store.rows("texts")}
+    done = {row["paper_id"] for row in store.rows("texts") if row["text"]}
     due = [
         paper.paper_id for paper in sampled_papers(store, job.limit) if paper.paper_id not in done and not paper.text
     ]
@@ -81,6 +98,6 @@ def read_papers(store: Store, job: Job, run: Any, progress: Progress) -> None:
     progress.expect(len(due))
     papers = iter(due)
     while some := list(islice(papers, job.settings.writing.chunk)):
-        texts = run.read_papers(snapshot[0]["path"], some)
+        texts = run.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
         store.write(("add_texts", texts))
         progress.advance(len(some))

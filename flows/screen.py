@@ -14,6 +14,7 @@ from rich.table import Table
 from tasks.store import Row, Store
 
 PIPED_WIDTH = 110
+SHOWN_REFUSALS = 10
 out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True)
 
@@ -167,12 +168,16 @@ def imported(report: Row, edition: str) -> None:
     added = added or "nothing"
     counts = f"{report['unchanged']} known already, {report['refused']} refused"
     say(f"{Path(report['file']).name} → {edition}: {added} added, {counts}")
+    if "bodies" in report:
+        say(f"PDFs or texts: of {report['bodies']} of {report['known_papers']} papers; frozen in {report['snapshot']}")
     for line in report.get("strange", ()):
         say(f"not understood: {line}")
     if report["ignored_columns"]:
         say(f"columns not read: {', '.join(report['ignored_columns'])}")
-    for refusal in report["refusals"][:10]:
+    for refusal in report["refusals"][:SHOWN_REFUSALS]:
         say(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", err)
+    if report["refused"] > SHOWN_REFUSALS:
+        say(f"and {report['refused'] - SHOWN_REFUSALS} more", err)
     if report["refused"]:
         say(f"all refused rows: {report['refusals_file']}", err)
 

@@ -6,7 +6,7 @@ failed for good is not asked for again; what failed for the moment is, by the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any, TypeVar
@@ -15,7 +15,9 @@ from flows.intake import judged
 from flows.progress import Progress
 from flows.runs import Job
 from tasks import controls
+from tasks.errors import SettingsError
 from tasks.metrics.cases import Entry, Response
+from tasks.metrics.catalog import RECIPES
 from tasks.records import Judgments, Paper, Review, Written
 from tasks.store import Row, Store
 from tasks.writing.catalog import Desk
@@ -25,49 +27,62 @@ T = TypeVar("T")
 
 def desk(store: Store, job: Job) -> Desk:
     """Where writers find the models file and the reply archive, which all editions of a state share."""
-    return Desk(store.folder.parent.parent / "replies", job.settings.writing.models)
+    return Desk(store.folder.parent.parent / "replies", job.settings.writing.models, job.retry_failed)
 
 
-def reviewers(store: Store, job: Job, run: Any) -> list[str]:
-    """Who is asked for reviews: the candidates of the settings, or of those asked for by name the ones that write.
+def reviewers(store: Store, job: Job, run: Any) -> dict[str, str]:
+    """Who is asked for reviews, and the identity of each: prompt and sampling are part of it.
 
-    A candidate whose reviews were imported is not asked for more.
+    The candidates of the settings and those that were asked before; of candidates asked for by name, just these. A
+    candidate whose reviews were imported is not asked for more; `SettingsError` for one that now writes otherwise than
+    it did in this edition.
     """
-    named = job.settings.writing.candidates
-    if job.candidates is None:
-        return list(named)
-    written = {row["writer"] for row in store.rows("asked_for", task="review")}
-    imported = {row["candidate"] for row in store.rows("reviews")} - written
-    able = run.reviewers_among([name for name in job.candidates if name not in named], desk(store, job))
-    return [name for name in job.candidates if name in named or (name in able and name not in imported)]
+    asked = store.rows("asked_for")
+    before = {row["candidate"]: row["writer"] for row in asked if row["wrote"]}
+    imported = {row["candidate"] for row in store.rows("reviews")} - before.keys()
+    named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in asked)))
+    others = [name for name in job.candidates or () if name not in named and name not in imported]
+    able = run.reviewers_among([*named, *others], desk(store, job))
+    unknown = [name for name in job.settings.writing.candidates if name not in able]
+    chosen = [name for name in (*unknown, *able) if job.candidates is None or name in job.candidates]
+    found = {name: run.writer_identity(name, "review", desk(store, job)) for name in chosen}
+    for name, identity in found.items():
+        if before.get(name, identity) != identity:
+            raise SettingsError(
+                f"candidate {name} of edition {store.key} wrote as {before[name]!r} and would now write as "
+                f"{identity!r}; reviews of one candidate are never mixed: give the changed model a name of its own"
+            )
+    return found
 
 
 def write_reviews(
-    store: Store, job: Job, run: Any, papers: Sequence[Paper], names: Sequence[str], progress: Progress
+    store: Store, job: Job, run: Any, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
 ) -> None:
     """Reviews of *papers* by each of the candidates *names*."""
-    for name in names:
+    for name, writer in names.items():
         known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == name}
-        lost = _lost(store, "review", name)
+        lost = {item.rpartition(":")[0] for item in _lost(store, "review", writer)}
         due = [paper for paper in papers if paper.paper_id not in known | lost]
         progress.stage(f"writing reviews by {name}")
 
         def rows(written: Sequence[Written], name: str = name) -> tuple[str, list[Any]]:
             return "add_reviews", [Review(f"{item.item}:{name}", item.item, name, item.text) for item in written]
 
-        _write(store, job, progress, "review", name, due, run.write_reviews, name, rows)
+        _write(store, job, progress, "review", writer, due, run.write_reviews, name, rows)
 
 
 def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> str | None:
-    """Judgments of every review of the sample that is scored, by the writer that the settings name; its identity."""
-    name = job.settings.writing.judgments
-    if name is None:
+    """Judgments of every review that a score of this run reads, by the writer of the settings; its identity."""
+    name, scoring = job.settings.writing.judgments, job.settings.scoring
+    if name is None or not any(RECIPES[metric].source == "judgments" for metric in scoring.metrics):
         return None
     writer = run.writer_identity(name, "judgments", desk(store, job))
+    if scoring.writer not in (None, writer):
+        return None
     lost = _lost(store, "judgments", writer)
     due = [
         (response.review_id, response.text)
-        for response in _scored(entries, job.limit)
+        for response in _scored(entries, job)
         if response.text and writer not in response.judgments and response.review_id not in lost
     ]
     progress.stage("writing judgments")
@@ -117,26 +132,31 @@ def _write(
         written = step(name, desk(store, job), some)
         store.write(
             rows([item for item in written if item.text]),
-            ("add_replies", [_reply(task, writer, item, progress.status["run_id"]) for item in written]),
+            ("add_replies", [_reply(task, writer, name, item, progress.status["run_id"]) for item in written]),
         )
         progress.advance(len(written))
 
 
-def _reply(task: str, writer: str, written: Written, run_id: str) -> Row:
+def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> Row:
     row = asdict(written) | {"task": task, "writer": writer, "run_id": run_id}
+    if task == "review":
+        row["item"] = f"{written.item}:{name}"
     del row["text"]
     return row
 
 
 def _lost(store: Store, task: str, writer: str) -> set[str]:
-    """Items that failed for good."""
-    return {row["item"] for row in store.rows("unwritten", task=task, writer=writer) if row["final"]}
+    """Items that failed for good; what lacked its paper's text is looked at anew, for the text may have come."""
+    rows = store.rows("unwritten", task=task, writer=writer)
+    return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
 
 
-def _scored(entries: Sequence[Entry], limit: int | None) -> list[Response]:
-    """Every response that a score of the first *limit* papers reads, once."""
+def _scored(entries: Sequence[Entry], job: Job) -> list[Response]:
+    """Every response that a score of this run reads, once: the human ones, and those of the candidates in question."""
+    named = job.candidates or job.settings.scoring.candidates
     found: dict[str, Response] = {}
-    for place, entry in enumerate(entries[:limit]):
-        others = (entry.human, *entry.references, controls.other(entries, place).human, *entry.responses.values())
+    for place, entry in enumerate(entries[: job.limit]):
+        chosen = [response for name, response in entry.responses.items() if named is None or name in named]
+        others = (entry.human, *entry.references, controls.other(entries, place).human, *chosen)
         found |= {response.review_id: response for response in others}
     return list(found.values())

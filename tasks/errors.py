@@ -7,6 +7,7 @@
     ├── ReplyError        an LM's reply that cannot be used
     ├── SpanError         a reply's log-probability that cannot be trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
+    ├── UnfinishedError   a run that was to end done and did not
     └── StoreError        an edition's store: locked, of another version, damaged
         └── LockedError   another process is writing it
 
@@ -61,6 +62,10 @@ class LMError(GreBenchError):
 
 class StoreError(GreBenchError):
     """An edition's store that cannot be used: of another version, damaged, read-only."""
+
+
+class UnfinishedError(GreBenchError):
+    """A run that was to end done and did not; what is done is kept."""
 
 
 class LockedError(StoreError):

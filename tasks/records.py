@@ -274,3 +274,4 @@ class Planned:
     state: Literal["due", "waiting", "excluded", "failed"]
     reason: str | None = None
     case: Case | None = None
+    detail: str | None = None

@@ -1,4 +1,4 @@
--- one row per writer that was asked for texts of a task
-select distinct writer
+-- one row per candidate and writer that was asked for reviews; in a review's item the candidate stands last
+select distinct regexp_extract(item, '[^:]*$') as candidate, writer, outcome = 'ok' as wrote
 from replies
-where task = $task;
+where task = 'review';

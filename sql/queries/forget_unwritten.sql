@@ -1,3 +1,2 @@
--- forgets final problems of writing, so that the texts are asked for again
-delete from replies
-where outcome <> 'ok' and final;
+-- takes problems of writing for passing ones, so that their texts are asked for again
+update replies set final = false where outcome <> 'ok' and final;

@@ -6,6 +6,7 @@ create table if not exists plan (
     reference_id varchar not null,
     state        varchar not null check (state in ('due', 'waiting', 'excluded', 'failed')),
     reason       varchar,
+    detail       varchar,
     run_id       varchar not null,
     primary key (signature_id, paper_id, candidate_id, reference_id),
     check ((state = 'due') = (reason is null))

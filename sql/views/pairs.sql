@@ -20,7 +20,7 @@ select
     end as state,
     case when p.state = 'due' then s.value end as value,
     case when p.state <> 'due' then p.reason else coalesce(s.problem, l.problem) end as reason,
-    coalesce(s.problem_message, l.message) as message,
+    case when p.state <> 'due' then p.detail else coalesce(s.problem_message, l.message) end as message,
     coalesce(s.broken, false) as broken
 from plan p
 left join scores s using (signature_id, paper_id, candidate_id, reference_id)

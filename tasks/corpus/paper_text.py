@@ -8,7 +8,8 @@ from dataclasses import dataclass
 _MARKS = r"[#*\s]*(?:\d+\.?\s*|[IVX]+\.\s*)?"
 _ABSTRACT = re.compile(rf"(?im)^{_MARKS}abstract[*:.\s]*$")
 _FIRST = re.compile(rf"(?im)^{_MARKS}introduction[*:.\s]*$")
-_LAST = re.compile(rf"(?im)^{_MARKS}(?:references|bibliography|appendix(?:\s+[A-Z])?\b[^\n]*|appendices)[*:.\s]*$")
+_LAST = re.compile(rf"(?im)^{_MARKS}(?:references|bibliography|appendix(?:[ \t]+[A-Z\d])?|appendices)[*:.\s]*$")
+_APPENDIX = re.compile(r"(?im)^#+[ \t]*appendix\b[^\n.]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +30,5 @@ def body_of(text: str) -> Body:
     if abstract and introduction and abstract.end() < introduction.start():
         found = text[abstract.end() : introduction.start()].strip() or None
     start = introduction.start() if introduction else abstract.end() if abstract else 0
-    end = _LAST.search(text, start + 1)
-    return Body(found, text[start : end.start() if end else len(text)].strip())
+    ends = [end.start() for pattern in (_LAST, _APPENDIX) if (end := pattern.search(text, start + 1))]
+    return Body(found, text[start : min(ends, default=len(text))].strip())

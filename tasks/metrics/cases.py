@@ -18,6 +18,7 @@ class Lack:
 
     reason: str
     waiting: bool = False
+    detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def _pair(
     ids = entry.paper.paper_id, candidate.candidate_id, reference.review_id
     synopsis = _synopsis(entry, recipe.synopsis)
     if isinstance(synopsis, Lack):
-        return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason)
+        return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
     if recipe.source == "review" and candidate.candidate_id == controls.GENERIC:
         return Planned(*ids, "excluded", "no_original_review")
     if response is None:
@@ -114,7 +115,7 @@ def _pair(
     x, y = _scored(response, recipe.source, writer, form), _scored(reference, recipe.source, writer, form)
     for text, prefix in ((x, ""), (y, "reference: ")):
         if isinstance(text, Lack):
-            return Planned(*ids, "waiting" if text.waiting else "failed", prefix + text.reason)
+            return Planned(*ids, "waiting" if text.waiting else "failed", prefix + text.reason, detail=text.detail)
     return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis))
 
 

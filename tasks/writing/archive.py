@@ -59,6 +59,12 @@ class ReplyArchive:
                 self._move_aside(path)
                 return None
 
+    def set_aside(self, request: str) -> None:
+        """Takes the reply to *request* out of use: it is asked for anew, and stays on disk under another name."""
+        path = self._path(request)
+        with self._storing(), suppress(FileNotFoundError):
+            os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
+
     def put(self, request: str, reply: Reply) -> bool:
         """Archives *reply* if it is a final answer and says whether it did; on disk when this returns."""
         if not reply.final or reply.outcome not in FINAL_ANSWERS:

@@ -24,10 +24,14 @@ RETRIES = 1
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive."""
+    """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
+
+    *again*: refusals and empty replies of earlier runs are asked for anew.
+    """
 
     archive: Path
     models: Path | None = None
+    again: bool = False
 
 
 def by_rule(name: str) -> bool:
@@ -65,7 +69,7 @@ def scribe(name: str, desk: Desk) -> Scribe:
     models = load_models(desk.models)
     if name not in models:
         raise SettingsError(f"no writer {name!r}; known: {', '.join((RULE, *EXTRACTIVE, *models))}")
-    return LMScribe(HttpWriter.open(models[name], ReplyArchive(desk.archive)), models[name].sampling)
+    return LMScribe(HttpWriter.open(models[name], ReplyArchive(desk.archive), desk.again), models[name].sampling)
 
 
 class RuleScribe:
@@ -75,7 +79,7 @@ class RuleScribe:
         self.name = name
 
     def identity(self, task: str) -> str:
-        return {"judgments": rule_judgments.WRITER, "assw": rule_synopsis.WRITER}.get(task, self.name)
+        return {"judgments": rule_judgments.WRITER, "assw": rule_synopsis.WRITER}.get(task, f"{self.name}-1")
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
         return [_by_rule(item, rule_judgments.judgments_of(text), "no_judgments") for item, text in reviews]
@@ -135,7 +139,8 @@ class LMScribe:
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
             answers = self.writer.write([chats[place] for place in again], sampling)
             for place, reply in zip(again, answers, strict=True):
-                found[place] = _read(items[place], reply, read)
+                answer = _read(items[place], reply, read)
+                found[place] = answer if answer.text or answer.outcome == "unparsable" else found[place]
         return found
 
 

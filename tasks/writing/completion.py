@@ -25,7 +25,10 @@ _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
 _BROKEN_OFF = {"error", "abort", "insufficient_system_resource"}
 _TOO_LONG = {"context_length_exceeded", "string_above_max_length"}
-_TOO_LONG_SAID = "maximum context length"
+_TOO_LONG_SAID = (
+    "maximum context length", "prompt is too long", "maximum model length", "exceeds the maximum number of tokens",
+    "must be <=",
+)
 _POLICY = {"content_filter", "content_policy_violation"}
 _NO_QUOTA = "insufficient_quota"
 
@@ -72,7 +75,8 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> A
     detail = f"endpoint error {status or 'without a number'}: {said or body}"
     if code in _POLICY or (status == 403 and "flagged_input" in (_part(error, "metadata") or {})):
         return Answer(Reply("refused", None, one_line(f"the prompt was refused: {said}")))
-    if status == 413 or code in _TOO_LONG or (status == 400 and _TOO_LONG_SAID in said.lower()):
+    too_long = status in (400, 422) and any(words in said.lower() for words in _TOO_LONG_SAID)
+    if status == 413 or code in _TOO_LONG or too_long:
         return Answer(Reply("failed", None, one_line(f"the prompt is too long for the model: {said}")))
     if code == _NO_QUOTA:
         return trouble("the account has no quota left (429)", stop=True, outcome="rate_limited")

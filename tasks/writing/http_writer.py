@@ -34,7 +34,8 @@ SHORTEST_SECRET = 8
 class HttpWriter:
     """A `Writer` for one entry of the models file."""
 
-    def __init__(self, model: Model, archive: ReplyArchive, patience: Patience | None = None):
+    def __init__(self, model: Model, archive: ReplyArchive, patience: Patience | None = None, again: bool = False):
+        self.again = again
         self.model = model
         self.archive = archive
         self.patience = patience or Patience()
@@ -43,9 +44,12 @@ class HttpWriter:
         self._headers: dict[str, Any] = {}
 
     @classmethod
-    def open(cls, model: Model, archive: ReplyArchive) -> HttpWriter:
-        """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask."""
-        return cls(model, archive)
+    def open(cls, model: Model, archive: ReplyArchive, again: bool = False) -> HttpWriter:
+        """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask.
+
+        *again*: refusals and empty replies in the archive are not taken for an answer.
+        """
+        return cls(model, archive, again=again)
 
     def __repr__(self) -> str:
         return f"HttpWriter({self.identity})"
@@ -61,7 +65,7 @@ class HttpWriter:
         """
         sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
-        replies = {request: self.archive.get(request) for request in dict.fromkeys(requests)}
+        replies = {request: self._archived(request) for request in dict.fromkeys(requests)}
         due = {request: chat for request, chat in zip(requests, sound, strict=True) if replies[request] is None}
         if due:
             self._open()
@@ -74,6 +78,13 @@ class HttpWriter:
                     batch.stop(trouble("interrupted").reply)
                     raise
         return [replies[request] for request in requests]
+
+    def _archived(self, request: str) -> Reply | None:
+        reply = self.archive.get(request)
+        if self.again and reply is not None and reply.outcome in ("refused", "empty"):
+            self.archive.set_aside(request)
+            return None
+        return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
         """The reply to one request, archived if it is final."""

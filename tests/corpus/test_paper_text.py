@@ -16,6 +16,8 @@ WHOLE = "# A TITLE\n\n# ABSTRACT\n\nWe do x.\n\n# 1 INTRODUCTION\n\nIt matters.\
     (WHOLE, "We do x.", "# 1 INTRODUCTION", "Done."),
     ("Just a text.\nReferences to others are text too.", None, "Just", "too."),
     ("Abstract\nWe do y.\nThe method.", None, "We do y.", "method."),
+    (WHOLE + "We prove it in\nAppendix A for details. Then more.", "We do x.", "# 1 INTRODUCTION", "Then more."),
+    (WHOLE + "Appendix B\n\nProofs.", "We do x.", "# 1 INTRODUCTION", "Done."),
     ("", None, "", ""),
 ])
 def test_abstract_and_body_are_found_and_the_rest_is_cut(text, abstract, first, last):

@@ -372,8 +372,7 @@ def test_a_difference_is_paired_by_reference_and_then_by_paper(tmp_path):
         # A twin of the human that lacks one of two references of some papers.
         change.execute("insert into candidates values ('twin', 'model', 'twin', null, null, null)")
         change.execute(
-            "insert into plan select signature_id, paper_id, 'twin', reference_id, state, reason, run_id "
-            "from plan where candidate_id = 'human'"
+            "insert into plan select * replace ('twin' as candidate_id) from plan where candidate_id = 'human'"
         )
         change.execute(
             "insert into scores select * replace ('twin' as candidate_id) from scores where candidate_id = "
@@ -425,9 +424,10 @@ def test_reviews_without_judgments_are_named_instead_of_an_empty_board(tmp_path)
     )
     (tmp_path / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in raw))
     with pytest.raises(
-        SourceError, match="gem can score no human review \\(no_judgments\\); import what is missing, have it"
+        SourceError, match="gem can score no human review \\(no_judgments\\): import what is missing, or have it"
     ):
         refresh(Job(chosen, tmp_path), steps.undecorated())
+    assert query(tmp_path, "select count(*) from sample", "RAW-2026") == [(0,)]
 
 
 def test_an_edition_that_is_not_there_is_not_made_by_asking_for_it(tmp_path):

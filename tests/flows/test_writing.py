@@ -15,7 +15,7 @@ from flows.annual_refresh import refresh
 from flows.dry_run import estimate
 from flows.runs import Job
 from tasks import settings, steps
-from tasks.errors import SettingsError
+from tasks.errors import SettingsError, SourceError
 from tasks.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
@@ -190,3 +190,60 @@ test_writing.run(test_writing.Path({str(tmp_path)!r}), *{overrides!r}, limit=2)
         assert summary["outcome"] == "done"
         assert query(tmp_path, "select count(*) from replies where task = 'review' and archived") == [(2,)]
         assert server.count == len(query(tmp_path, "from replies"))
+
+
+def test_a_candidate_that_would_write_otherwise_than_before_is_refused(tmp_path):
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, candidates=("scripted",), limit=2)
+        file = tmp_path / "models.toml"
+        file.write_text(file.read_text() + "sampling = { temperature = 1.0 }\n")
+        with pytest.raises(SettingsError, match="candidate scripted .* would now write as .*never mixed: give"):
+            run(tmp_path, models, limit=4)
+        assert server.count == 2
+    assert query(tmp_path, "select prompt like 'scripted@%sampling%' from candidates where kind = 'model'") == [(True,)]
+
+
+def test_a_candidate_added_by_name_is_gone_on_with_by_a_plain_refresh(tmp_path):
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+    summary = run(tmp_path, models, candidates=("scripted",), limit=2)
+    assert (summary["outcome"], "connection" in summary["message"].lower()) == ("incomplete", True)
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        summary = run(tmp_path, models, limit=2)
+        assert server.count == 2
+    assert summary["outcome"] == "done"
+    assert query(tmp_path, "select scored from leaderboard where metric = 'gem' and candidate = 'scripted'") == [(4,)]
+
+
+def test_a_refusal_is_asked_again_only_with_retry_failed(tmp_path):
+    with scripted_chat(then="refusal") as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, candidates=("scripted",), limit=2)
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, limit=2)
+        assert server.count == 0
+        summary = run(tmp_path, models, limit=2, retry_failed=True)
+        assert server.count == 2
+    assert sum(row["failed"] for row in summary["metrics"]) == 0
+
+
+def test_a_paper_whose_text_comes_later_is_read_and_reviewed_then(tmp_path):
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    for number in range(1, 17):
+        (bad / f"s{number:02d}.pdf").write_bytes(b"%PDF-1.4 torn")
+    summary = run(tmp_path, f"sources.pdfs={bad}", limit=2)
+    assert ("gem", "failed", "no_text") in {(row["metric"], row["state"], row["reason"]) for row in summary["reasons"]}
+    summary = run(tmp_path, limit=2)
+    assert sum(row["failed"] for row in summary["metrics"]) == 0
+
+
+def test_files_that_are_not_there_are_one_line(tmp_path):
+    for override in ("sources.notes=none.jsonl", "sources.texts=none.parquet"):
+        with pytest.raises(SourceError, match="no file .*none"):
+            run(tmp_path, override)
+    with pytest.raises(SourceError, match="no folder .*nowhere; PDFs lie in a folder"):
+        run(tmp_path, "sources.pdfs=nowhere")

@@ -1,0 +1,2 @@
+-- forgets how the sample was drawn
+delete from draws;

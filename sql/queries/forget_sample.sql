@@ -1,0 +1,2 @@
+-- forgets the sample
+delete from sample;
