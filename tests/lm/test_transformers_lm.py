@@ -76,7 +76,7 @@ def test_each_token_has_the_log_probability_computed_by_hand(
     folders: dict[str, Path], template: str, attention: str
 ) -> None:
     lm = TransformersLM.open(folders[template], device="cpu", attention=attention)
-    assert lm._model.config._attn_implementation == attention
+    assert lm.weights.model.config._attn_implementation == attention
     for prediction, answer in zip(PREDICTIONS, lm.logprob(PREDICTIONS), strict=True):
         ids, logprobs = by_hand(folders[template], template, prediction)
         assert list(answer.ids) == ids
@@ -88,8 +88,8 @@ def test_each_token_has_the_log_probability_computed_by_hand(
 def test_the_softmax_is_in_float32_even_where_the_weights_are_in_bfloat16(folders: dict[str, Path]) -> None:
     lm = TransformersLM.open(folders["llama3"], device="cpu", dtype="bfloat16")
     kept = []
-    forward = lm._model.forward
-    lm._model.forward = lambda *args, **keywords: kept.append(forward(*args, **keywords)) or kept[-1]
+    forward = lm.weights.model.forward
+    lm.weights.model.forward = lambda *args, **keywords: kept.append(forward(*args, **keywords)) or kept[-1]
     answer = lm.logprob(PREDICTIONS[:1])[0]
     logits = kept[0].logits[0]
     assert logits.dtype == torch.bfloat16
@@ -106,7 +106,7 @@ def test_the_softmax_is_in_float32_even_where_the_weights_are_in_bfloat16(folder
 def test_only_the_rows_of_the_span_pass_the_head(folders: dict[str, Path]) -> None:
     lm = TransformersLM.open(folders["chatml"], device="cpu")
     rows = []
-    lm._model.lm_head.register_forward_hook(lambda head, given, made: rows.append(made.shape[1]))
+    lm.weights.model.lm_head.register_forward_hook(lambda head, given, made: rows.append(made.shape[1]))
     answer = lm.logprob(PREDICTIONS[:1])[0]
     assert rows == [len(answer.ids)]
 
@@ -114,7 +114,7 @@ def test_only_the_rows_of_the_span_pass_the_head(folders: dict[str, Path]) -> No
 def test_a_model_that_cannot_leave_rows_out_gives_the_same(folders: dict[str, Path]) -> None:
     lm = TransformersLM.open(folders["chatml"], device="cpu")
     expected = lm.logprob(PREDICTIONS)
-    lm._keeps = False
+    lm.engine._keeps = False
     for one, other in zip(expected, lm.logprob(PREDICTIONS), strict=True):
         assert one.logprobs == pytest.approx(other.logprobs, abs=2e-5, rel=0)
 
@@ -131,8 +131,8 @@ def test_order_duplicates_and_neighbours_do_not_matter(folders: dict[str, Path])
 def test_equal_predictions_are_computed_once(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     lm = TransformersLM.open(folders["mistral"], device="cpu")
     forwards = []
-    forward = lm._forward
-    monkeypatch.setattr(lm, "_forward", lambda conversation: forwards.append(1) or forward(conversation))
+    forward = lm.engine._forward
+    monkeypatch.setattr(lm.engine, "_forward", lambda conversation: forwards.append(1) or forward(conversation))
     lm.logprob([PREDICTIONS[0], PREDICTIONS[1], PREDICTIONS[0], Prediction(X, None, Y)])
     assert len(forwards) == 2
 
@@ -185,15 +185,15 @@ def test_a_conversation_longer_than_the_context_is_too_long_and_says_both_length
 def test_running_out_of_memory_is_worth_another_try_and_leaves_the_neighbours_alone(folders: dict[str, Path]) -> None:
     lm = TransformersLM.open(folders["llama3"], device="cpu")
     expected = lm.logprob(PREDICTIONS)
-    forward = lm._model.forward
+    forward = lm.weights.model.forward
 
     def small(ids: torch.Tensor, **keywords: object) -> object:
         if ids.shape[1] == longest:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return forward(ids, **keywords)
 
-    longest = max(len(lm._template.encode(chat).ids) for chat in map(render, PREDICTIONS)) - 1
-    lm._model.forward = small
+    longest = max(len(lm.template.encode(chat).ids) for chat in map(render, PREDICTIONS)) - 1
+    lm.weights.model.forward = small
     answers = lm.logprob(PREDICTIONS)
     assert [(answer.code, answer.final) for answer in answers if isinstance(answer, SpanError)] == [
         ("out_of_memory", False)
@@ -211,7 +211,7 @@ def test_a_lone_surrogate_is_bad_text_and_leaves_the_neighbours_alone(folders: d
 
 def test_a_tokenizer_of_a_larger_model_is_a_fault_not_a_crash(folders: dict[str, Path]) -> None:
     lm = TransformersLM.open(folders["llama3"], device="cpu")
-    lm._template.tokenizer.add_tokens(["\N{SNOWMAN}"])
+    lm.template.tokenizer.add_tokens(["\N{SNOWMAN}"])
     answer = lm.logprob([Prediction("\N{SNOWMAN}", None, Y)])[0]
     assert isinstance(answer, SpanError) and answer.broken
 

@@ -1,0 +1,34 @@
+"""What an engine is: conversations in, the log-probabilities of their spans out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tasks.errors import SpanError
+from tasks.lm.span import Conversation
+
+Logprobs = list[float] | SpanError
+"""The log-probability of each token of a span in nats, or why it cannot be had."""
+
+
+class Engine(Protocol):
+    """A way to run a model. *version* goes into signatures: another version may differ in low bits."""
+
+    @property
+    def version(self) -> str: ...
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """One answer for each of *conversations* (of one paper, no two equal), in their order."""
+        ...
+
+
+def out_of_memory(conversation: Conversation) -> SpanError:
+    """The answer for a *conversation* that does not fit alone; what the failed try held is given back."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    length = len(conversation.ids)
+    message = f"no memory left for a conversation of {length} tokens; use a larger device or a shorter text"
+    return SpanError("out_of_memory", message, final=False)
