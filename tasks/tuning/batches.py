@@ -1,0 +1,108 @@
+"""Conversations to learn from, in batches of like length, and the loss of a batch.
+
+The batches of an epoch are a function of the seed and the epoch alone, so that a run that was cut short goes on with
+the ones it had not yet seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import random
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+_BUCKET = 50
+"""Batches whose sequences are sorted by length together: enough to save padding, few enough to stay shuffled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Token ids of a conversation, and per token the weight of the loss of predicting it (the first is ignored)."""
+
+    ids: tuple[int, ...]
+    weights: tuple[float, ...]
+
+
+Source = Sequence[Example] | Callable[[int, random.Random], Sequence[Example]]
+"""Examples, or what makes them anew for an epoch (from 0) from a seeded generator: the same ones every time."""
+
+
+def examples_of(source: Source, epoch: int, seed: int, max_tokens: int) -> Sequence[Example]:
+    """The examples of *epoch*; `ValueError` on one that nothing can be learnt from or that is too long."""
+    examples = source(epoch, random.Random(f"examples {seed} {epoch}")) if callable(source) else source
+    for place, example in enumerate(examples):
+        if len(example.ids) != len(example.weights):
+            raise ValueError(f"example {place} has {len(example.ids)} tokens but {len(example.weights)} weights")
+        if len(example.ids) > max_tokens:
+            raise ValueError(f"example {place} has {len(example.ids)} tokens; at most {max_tokens} are allowed")
+        if min(example.weights) < 0 or not any(example.weights[1:]):
+            raise ValueError(f"example {place} has a weight below 0, or none above")
+    return examples
+
+
+def digest_of(examples: Sequence[Example]) -> str:
+    """SHA-256 over ids and weights, in order."""
+    total = hashlib.sha256()
+    for example in examples:
+        total.update(array("q", [len(example.ids), *example.ids]).tobytes())
+        total.update(array("d", example.weights).tobytes())
+    return total.hexdigest()
+
+
+def batches_of(examples: Sequence[Example], size: int, seed: int, epoch: int) -> list[list[Example]]:
+    """All *examples* in batches of *size* of like length, shuffled."""
+    shuffle = random.Random(f"batches {seed} {epoch}")
+    order = shuffle.sample(range(len(examples)), len(examples))
+    batches = []
+    for start in range(0, len(order), size * _BUCKET):
+        bucket = sorted(order[start : start + size * _BUCKET], key=lambda place: len(examples[place].ids))
+        batches += [[examples[place] for place in bucket[cut : cut + size]] for cut in range(0, len(bucket), size)]
+    shuffle.shuffle(batches)
+    return batches
+
+
+def weight_of(batch: Sequence[Example]) -> float:
+    """What the summed loss of *batch* is divided by."""
+    return float(sum(sum(example.weights[1:]) for example in batch))
+
+
+def summed_loss(
+    model: nn.Module, batch: Sequence[Example], before: Callable[[Tensor], None] | None = None
+) -> Tensor:
+    """Σ weight · −log P(token | those before it) over *batch*, in nats; the log-softmax in float32.
+
+    Padding stands on the right with weight 0: a causal model never sees it from the left, so no mask is needed. Only
+    rows that predict a weighted token pass the model's head, where it can leave rows out.
+    """
+    import torch
+
+    device = next(model.parameters()).device
+    longest = max(len(example.ids) for example in batch)
+    ids = torch.tensor([[*example.ids, *[0] * (longest - len(example.ids))] for example in batch])
+    weights = torch.tensor([[*example.weights, *[0.0] * (longest - len(example.weights))] for example in batch])
+    rows = (weights[:, 1:] > 0).any(dim=0).nonzero()[:, 0]
+    wanted, weights = ids[:, 1:][:, rows].to(device), weights[:, 1:][:, rows].to(device)
+    ids, rows = ids.to(device), rows.to(device)
+    if before is not None:
+        before(ids)
+    known = _parameters(model)
+    options = {"use_cache": False} if "use_cache" in known else {}
+    if "logits_to_keep" in known:
+        logits = model(input_ids=ids[:, :-1], logits_to_keep=rows, **options).logits
+    else:
+        logits = model(input_ids=ids[:, :-1], **options).logits[:, rows]
+    chosen = weights > 0
+    losses = torch.nn.functional.cross_entropy(logits[chosen].float(), wanted[chosen], reduction="none")
+    return (losses * weights[chosen]).sum()
+
+
+def _parameters(model: nn.Module) -> set[str]:
+    """Names that the model's own forward takes, whatever wraps it."""
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return set(inspect.signature(inner.forward).parameters)

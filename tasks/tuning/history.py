@@ -1,0 +1,63 @@
+"""What a training run went through: a point a step, kept as lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FILE = "history.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The state after *step* of *steps* planned; *epoch* in passes over the data, losses in nats a weighted token.
+
+    *loss*: of the step's own sequences, before it (None at step 0). *held_out*: after it, where it was measured.
+    """
+
+    step: int
+    steps: int
+    epoch: float
+    loss: float | None
+    learning_rate: float
+    held_out: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All points of a run, and the optimiser that was used (another than asked for where that cannot run)."""
+
+    points: tuple[Point, ...]
+    optimiser: str
+
+    @property
+    def steps(self) -> int:
+        """Steps done."""
+        return self.points[-1].step if self.points else 0
+
+    @property
+    def training(self) -> list[tuple[int, float]]:
+        """(step, training loss)."""
+        return [(point.step, point.loss) for point in self.points if point.loss is not None]
+
+    @property
+    def held_out(self) -> list[tuple[int, float]]:
+        """(step, held-out loss), from step 0 on; empty where nothing was held out."""
+        return [(point.step, point.held_out) for point in self.points if point.held_out is not None]
+
+
+def write(points: Sequence[Point], folder: Path) -> None:
+    """Writes *points* anew: what a broken run did after its last checkpoint is done again."""
+    (folder / FILE).write_text("".join(_line(point) for point in points), encoding="utf-8")
+
+
+def append(point: Point, folder: Path) -> None:
+    """Adds *point* to the file."""
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        file.write(_line(point))
+
+
+def _line(point: Point) -> str:
+    return json.dumps(asdict(point)) + "\n"

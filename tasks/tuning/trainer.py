@@ -1,0 +1,218 @@
+"""The training loop of evaluation LMs: any causal LM of torch, all of it or an adapter.
+
+What is minimised is Σ weight · −log P(token | those before it) / Σ weight over the sequences of a step. Defaults are
+those of Xu et al. 2025, appendix E. A run that is cut short is continued by calling `train` again with the same
+arguments, and ends with the weights of an unbroken one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tasks.errors import LMError
+from tasks.tuning import checkpoint, history
+from tasks.tuning.batches import Example, Source, batches_of, digest_of, examples_of, summed_loss, weight_of
+from tasks.tuning.history import History, Point
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+
+__all__ = ["Example", "History", "Point", "Training", "learning_rate", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How to train. A step reads *batch* × *accumulation* sequences.
+
+    *max_steps*: end there, however many epochs that takes (0: after *epochs*). *clip*: largest norm of the gradient
+    (0: any). *weight_decay*: of matrices, not of norms and biases. *dtype*: of the arithmetic; parameters keep theirs.
+    *recompute*: forget what lies between the layers and compute it again, for less memory. *evaluate_every* and
+    *save_every* (0: only at the end) are in steps. *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in.
+    """
+
+    epochs: int = 3
+    max_steps: int = 0
+    batch: int = 2
+    accumulation: int = 4
+    learning_rate: float = 2e-4
+    warmup_steps: int = 5
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    weight_decay: float = 0.01
+    optimiser: Literal["adamw", "adamw_8bit"] = "adamw_8bit"
+    clip: float = 1.0
+    seed: int = 42
+    save_every: int = 100
+    evaluate_every: int = 100
+    max_tokens: int = 4096
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    recompute: bool = False
+
+
+def train(
+    model: nn.Module,
+    examples: Source,
+    training: Training,
+    folder: Path,
+    *,
+    held_out: Sequence[Example] = (),
+    before_batch: Callable[[Tensor], None] | None = None,
+    on_step: Callable[[Point], None] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> History:
+    """Trains those parameters of *model* that ask for a gradient, on the device they are on; leaves it evaluating.
+
+    *examples* may be made anew each epoch (see `Source`). *before_batch* is called with the token ids (sequences ×
+    tokens) of each training batch before the model reads it; what it draws it draws from torch's generator, whose
+    state is kept. *on_step* is called with each new point. *about* says what else the outcome rests on, such as the
+    digest of the base; a checkpoint under *folder* that rests on something else is refused (`SettingsError`). Leaves
+    ``history.jsonl`` and the last checkpoint in *folder*. `LMError` if the loss is no number or memory runs out.
+    """
+    import torch
+
+    torch.manual_seed(training.seed)
+    optimiser, used = _optimiser(model, training)
+    data = examples_of(examples, 0, training.seed, training.max_tokens)
+    if not data:
+        raise ValueError("there is nothing to train on")
+    examples_of(held_out, 0, training.seed, training.max_tokens)
+    rests_on = {
+        **{f"option {name}": value for name, value in asdict(training).items() if name != "save_every"},
+        **(about or {}), "optimiser": used, "training data": digest_of(data), "held-out data": digest_of(held_out),
+    }
+    place = checkpoint.restore(folder, model, optimiser, rests_on) or checkpoint.Place()
+    with checkpoint.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        history.write(place.points, folder)
+    if training.recompute:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def note(point: Point) -> None:
+        nonlocal place
+        place = replace(place, done=place.done + (point.step > 0), points=(*place.points, point))
+        with checkpoint.writing(folder):
+            history.append(point, folder)
+        if on_step is not None:
+            on_step(point)
+
+    if not place.points and held_out:
+        planned = training.max_steps or training.epochs * _steps(len(data), training)
+        note(Point(0, planned, 0.0, None, 0.0, _mean_loss(model, held_out, training)))
+    while not _over(place, training):
+        if place.epoch:
+            data = examples_of(examples, place.epoch, training.seed, training.max_tokens)
+        batches = batches_of(data, training.batch, training.seed, place.epoch)
+        steps = [batches[cut : cut + training.accumulation] for cut in range(0, len(batches), training.accumulation)]
+        planned = training.max_steps or place.step - place.done + len(steps) * (training.epochs - place.epoch)
+        for step in steps[place.done :]:
+            if _over(place, training):
+                break
+            rate = learning_rate(training, place.step, planned)
+            loss = _stepped(model, optimiser, step, rate, training, before_batch)
+            if not math.isfinite(loss):
+                raise LMError(f"training: the loss at step {place.step + 1} is {loss}; lower learning_rate or clip")
+            done = place.step + 1
+            due = held_out and (done == planned or (training.evaluate_every and done % training.evaluate_every == 0))
+            measured = _mean_loss(model, held_out, training) if due else None
+            note(Point(done, planned, place.epoch + (place.done + 1) / len(steps), loss, rate, measured))
+            if done == planned or (training.save_every and done % training.save_every == 0):
+                checkpoint.save(folder, place, model, optimiser, rests_on)
+        place = replace(place, epoch=place.epoch + 1, done=0)
+    model.eval()
+    return History(place.points, used)
+
+
+def learning_rate(training: Training, done: int, planned: int) -> float:
+    """The rate of the step after *done* of *planned*: up in a line from 0, then down to 0 by the schedule.
+
+    As the trainer of the authors (transformers) has it; its very first step has rate 0.
+    """
+    warmup = training.warmup_steps
+    if done < warmup:
+        return training.learning_rate * done / warmup
+    passed = (done - warmup) / max(1, planned - warmup)
+    share = {"linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2, "constant": 1.0}[training.schedule]
+    return training.learning_rate * max(0.0, share)
+
+
+def _over(place: checkpoint.Place, training: Training) -> bool:
+    return place.step >= training.max_steps if training.max_steps else place.epoch >= training.epochs
+
+
+def _steps(examples: int, training: Training) -> int:
+    return math.ceil(math.ceil(examples / training.batch) / training.accumulation)
+
+
+def _stepped(
+    model: nn.Module,
+    optimiser: Optimizer,
+    batches: Sequence[Sequence[Example]],
+    rate: float,
+    training: Training,
+    before_batch: Callable[[Tensor], None] | None,
+) -> float:
+    """One step of the optimiser over *batches*; the mean loss of its sequences before it."""
+    import torch
+
+    model.train()
+    weight = sum(map(weight_of, batches))
+    total = 0.0
+    for batch in batches:
+        with _arithmetic(model, training):
+            loss = summed_loss(model, batch, before_batch) / weight
+        loss.backward()
+        total += loss.item()
+    if not math.isfinite(total):
+        return total
+    if training.clip:
+        parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, training.clip)
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+    return total
+
+
+def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training) -> float:
+    """Mean loss over *examples* in nats a weighted token, nothing dropped out."""
+    import torch
+
+    model.eval()
+    ordered = sorted(examples, key=lambda example: len(example.ids))
+    batches = [ordered[cut : cut + training.batch] for cut in range(0, len(ordered), training.batch)]
+    with torch.no_grad(), _arithmetic(model, training):
+        return math.fsum(summed_loss(model, batch).item() for batch in batches) / sum(map(weight_of, batches))
+
+
+def _arithmetic(model: nn.Module, training: Training) -> AbstractContextManager[Any]:
+    import torch
+
+    device = next(model.parameters()).device.type
+    return torch.autocast(device, dtype=torch.bfloat16, enabled=training.dtype == "bfloat16")
+
+
+def _optimiser(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
+    """The optimiser asked for, or adamw where adamw_8bit cannot run; and which it is."""
+    import torch
+
+    parameters = list(checkpoint.trained(model).values())
+    if not parameters:
+        raise ValueError("no parameter of the model asks for a gradient")
+    groups = [
+        {"params": [one for one in parameters if one.dim() > 1], "weight_decay": training.weight_decay},
+        {"params": [one for one in parameters if one.dim() <= 1], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    on_cuda = parameters[0].device.type == "cuda"
+    if training.optimiser == "adamw_8bit" and on_cuda and importlib.util.find_spec("bitsandbytes"):
+        from bitsandbytes.optim import AdamW8bit
+
+        return AdamW8bit(groups, lr=training.learning_rate), "adamw_8bit"
+    return torch.optim.AdamW(groups, lr=training.learning_rate), "adamw"
