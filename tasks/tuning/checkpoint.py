@@ -132,7 +132,7 @@ def writing(folder: Path) -> Iterator[None]:
         yield
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise SettingsError(f"folder {folder} cannot be written: {reason}; mend that, then run the same again") from error
+        raise SettingsError(f"{folder} cannot be written: {reason}; mend that, then run the same again") from error
 
 
 def _finished(parent: Path) -> list[Path]:
