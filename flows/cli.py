@@ -13,8 +13,9 @@ from typing import Any
 
 import typer
 
-from flows import options, screen
+from flows import options, screen, tune_commands
 from flows.engine import settle, tame_server
+from flows.options import EXIT_CODES
 from tasks import settings as configuration
 from tasks.errors import (
     GreBenchError,
@@ -29,11 +30,6 @@ from tasks.errors import (
 from tasks.store import Store, find_editions
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
-EXIT_CODES = (
-    "Exit codes: 0 done · 1 fault (a broken evaluation LM, a damaged store, a bug) · 2 bad input (one line says what "
-    "and what to do) · 3 incomplete (pairs are still missing or the edition is busy: run it again) · 130 stopped by "
-    "hand. Whatever the code, what was done is kept."
-)
 DEMO = configuration.checkout() / "deployments" / "demo.toml"
 
 app = typer.Typer(
@@ -46,8 +42,7 @@ app = typer.Typer(
 )
 imports = typer.Typer(help="Bring in papers, reviews or judgments that you already have.", no_args_is_help=True)
 app.add_typer(imports, name="import")
-tunes = typer.Typer(help="Train an evaluation LM on judgments of your own.", no_args_is_help=True)
-app.add_typer(tunes, name="tune")
+app.add_typer(tune_commands.app, name="tune")
 
 
 @app.command(epilog=EXIT_CODES)
@@ -72,10 +67,10 @@ def refresh(
     chosen = _settings(settings, edition, override, state)
     if dry_run:
         found = _estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
-        return _print_json(found) if as_json else screen.estimate(found)
+        return screen.print_json(found) if as_json else screen.estimate(found)
     summary = _run(chosen, state, candidate, limit, retry_failed, wait, engine, as_json)
     if as_json:
-        _print_json(summary)
+        screen.print_json(summary)
     else:
         screen.summary(summary, Store(state, summary["edition"]))
     raise typer.Exit({"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}[summary["outcome"]])
@@ -171,7 +166,8 @@ def leaderboard(
     ids = [row["signature_id"] for row in signatures]
     rows, separations = store.read("leaderboard", signature_ids=ids), store.read("separation", signature_ids=ids)
     if as_json:
-        return _print_json({"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations})
+        found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations}
+        return screen.print_json(found)
     screen.show_leaderboard(store.key, rows, signatures, separations)
 
 
@@ -192,40 +188,11 @@ def status(
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
         found.append(current | {"edition": store.key})
     if as_json:
-        return _print_json(found)
+        return screen.print_json(found)
     if not found:
         screen.say(f"no editions in {state}; try: gre-bench refresh")
     for current in found:
         screen.status(current)
-
-
-@tunes.command("cache-ngram", epilog=EXIT_CODES)
-def tune_cache_ngram(
-    judgments: options.JudgmentsFile,
-    train: options.TrainRows,
-    out: options.Out,
-    choose: options.ChooseRows = None,
-    writer: options.OnlyWriter = None,
-    engine: options.Engine = True,
-    state: options.State = Path("state"),
-    as_json: options.Json = False,
-) -> None:
-    """Train the embedded evaluation LM and write it to a folder; prints the figures on the papers kept aside."""
-    settle(state)
-    from flows.tune_evaluation_lm import tune, tune_cache_ngram
-    from tasks import steps
-
-    asked = (judgments, train, choose, out, writer)
-    if engine:
-        tame_server()
-    found = tune_cache_ngram(*asked) if engine else tune(*asked, steps.undecorated())
-    if as_json:
-        return _print_json(found)
-    screen.out.print(
-        f"trained on {found['trained_on']} papers, written to {found['folder']}; on the papers kept aside:"
-    )
-    screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in found["held_out"].items()))
-    screen.say("use it with: --set evaluation_lm.folder=" + found["folder"])
 
 
 def main() -> None:
@@ -336,7 +303,7 @@ def _import(kind: str, edition: str, state: Path, wait: float, as_json: bool, wo
         report = work(store, progress.status["run_id"], chosen)
         progress.end("done")
     if as_json:
-        _print_json(report)
+        screen.print_json(report)
     else:
         screen.imported(report, store.key)
     raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
@@ -371,10 +338,6 @@ def _edition(edition: str | None, state: Path) -> str:
 
 def _unknown(edition: str, state: Path) -> SettingsError:
     return SettingsError(f"no edition {edition} in {state}; known: {', '.join(find_editions(state)) or 'none yet'}")
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, default=str, allow_nan=False))
 
 
 if __name__ == "__main__":

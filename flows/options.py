@@ -7,6 +7,12 @@ from typing import Annotated
 
 import typer
 
+EXIT_CODES = (
+    "Exit codes: 0 done · 1 fault (a broken evaluation LM, a damaged store, a bug) · 2 bad input (one line says what "
+    "and what to do) · 3 incomplete (pairs are still missing or the edition is busy: run it again) · 130 stopped by "
+    "hand. Whatever the code, what was done is kept."
+)
+
 State = Annotated[
     Path, typer.Option("--state", envvar="GRE_BENCH_STATE", help="Folder that keeps everything a run makes.")
 ]

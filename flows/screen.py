@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from rich import box, markup
 from rich.console import Console
@@ -27,6 +29,11 @@ def plain(text: object) -> str:
 def say(text: str, console: Console | None = None) -> None:
     """One line, as it stands."""
     (console or out).print(plain(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """*value* as JSON for machines; a number that is none is a bug."""
+    print(json.dumps(value, indent=2, default=str, allow_nan=False))
 
 
 def escape(text: object) -> str:
