@@ -53,7 +53,7 @@ ONLY_IN = {
     "pandas": {"tasks.corpus"},
     "pymupdf": {"tasks.corpus"},
     "openai": {"tasks.writing"},
-    "httpx2": {"tasks.writing"},
+    "httpx2": {"tasks.lm", "tasks.writing"},
 }
 
 

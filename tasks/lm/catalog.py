@@ -27,9 +27,24 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
     )
 
 
+def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
+    from tasks.lm.vllm_lm import VLLM
+
+    if settings.folder is None:
+        raise SettingsError("the vllm backend needs the served model's tokenizer: --set evaluation_lm.folder=FOLDER")
+    if "dtype" not in settings.model_fields_set:
+        raise SettingsError("a vLLM server does not tell its dtype: state it, --set evaluation_lm.dtype=bfloat16")
+    return VLLM.open(
+        settings.endpoint, settings.folder, model=settings.served_model, revision=settings.revision,
+        dtype=settings.dtype, quantisation=settings.quantisation, max_tokens=settings.max_tokens,
+        parallel=settings.parallel, key_env=settings.key_env,
+    )
+
+
 BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
     "cache-ngram": _cache_ngram,
     "transformers": _transformers,
+    "vllm": _vllm,
 }
 
 
