@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Literal
 
 Form = Literal["as_written", "strict"]
@@ -36,3 +37,14 @@ def yields(text: str, form: Form) -> bool:
 def strict(text: str) -> str:
     """Only the judgment lines of *text*, stripped, one newline between them."""
     return "\n".join(line.strip() for line in text.splitlines() if is_judgment(line))
+
+
+def prepared(text: str, form: Form, ascii_fold: bool) -> str:
+    """Judgments as they are scored: folded to ASCII if asked for, then in their *form*."""
+    text = folded(text) if ascii_fold else text
+    return strict(text) if form == "strict" else text
+
+
+def folded(text: str) -> str:
+    """*text* as ASCII, as the authors of GEM read it: NFKD, what remains dropped, double quotes to single."""
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

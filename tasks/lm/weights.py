@@ -1,11 +1,13 @@
 """Opening a folder of weights: the model, its tokenizer, and what of them belongs in a signature.
 
-Local files and safetensors only; nothing in the folder is run as code.
+The folder holds a whole model, or an adapter that names the folder of its base. Local files and safetensors only;
+nothing in the folder is run as code.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tasks.errors import LMError
+from tasks.lm import adapter_folder
 from tasks.records import digest
 
 if TYPE_CHECKING:
@@ -21,9 +24,10 @@ if TYPE_CHECKING:
 Device = Literal["auto", "cpu", "cuda"]
 DType = Literal["float32", "bfloat16", "float16"]
 Attention = Literal["sdpa", "eager"]
+Quantisation = Literal["none", "nf4"]
 
 _DIGESTED = (
-    *("config.json", "adapter_config.json", "*.safetensors", "*.safetensors.index.json"),
+    *("config.json", "*.safetensors", "*.safetensors.index.json"),
     *("tokenizer*", "special_tokens_map.json", "added_tokens.json", "chat_template*", "vocab.*", "merges.txt"),
     "*.model",
 )
@@ -48,29 +52,55 @@ class Weights:
 
 
 def open_weights(
-    folder: str | Path, *, device: Device = "auto", dtype: DType = "float32", attention: Attention = "sdpa"
+    folder: str | Path,
+    *,
+    device: Device = "auto",
+    dtype: DType = "float32",
+    attention: Attention = "sdpa",
+    quantisation: Quantisation = "none",
 ) -> Weights:
-    """The weights in *folder*; `LMError` naming what it lacks or why they cannot be opened."""
+    """The weights in *folder*; `LMError` naming what it lacks or why they cannot be opened.
+
+    An adapter is merged into its base, unless that is quantised; the digest covers both. *quantisation* nf4 packs the
+    weights into 4 bits as they are loaded (the paper's evaluation LM).
+    """
     folder = Path(folder)
-    _look(folder)
-    for option, known in ((device, Device), (dtype, DType), (attention, Attention)):
+    adapter = adapter_folder.read_adapter(folder)
+    base = adapter.base if adapter else folder
+    _look(base)
+    chosen = ((device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
+    for option, known in chosen:
         if option not in get_args(known):
             raise LMError(f"evaluation LM {folder}: {option!r} is none of {', '.join(get_args(known))}")
     try:
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
     except ImportError as error:
         raise LMError("torch and transformers are not installed: pip install -e '.[lm]' -c constraints.txt") from error
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     elif device == "cuda" and not torch.cuda.is_available():
         raise LMError(f"evaluation LM {folder}: no CUDA device is available; use device auto or cpu")
-    local = {"pretrained_model_name_or_path": str(folder), "local_files_only": True, "trust_remote_code": False}
+    packed = {}
+    if quantisation == "nf4":
+        if lack := lacks_nf4(device):
+            raise LMError(f"evaluation LM {folder}: quantisation nf4 needs {lack}; use quantisation none")
+        packed["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=getattr(torch, dtype),
+        )
+    local = {"local_files_only": True, "trust_remote_code": False}
     with blamed(folder, "its tokenizer cannot be read"):
-        tokenizer = AutoTokenizer.from_pretrained(**local)
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(folder if (folder / "tokenizer_config.json").is_file() else base), **local
+        )
     with blamed(folder, "its weights cannot be loaded"):
         model, loaded = AutoModelForCausalLM.from_pretrained(
+            str(base),
             **local,
+            **packed,
             use_safetensors=True,
             dtype=getattr(torch, dtype),
             attn_implementation=attention,
@@ -78,14 +108,26 @@ def open_weights(
         )
         quantised = getattr(model.config, "quantization_config", None)
         # Quantised weights are put in their place as they are loaded and cannot be moved.
-        model = (model if quantised else model.to(device)).eval()
+        model = model if quantised else model.to(device)
     # transformers fills weights that the files lack with random numbers and only warns.
     if absent := sorted([*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]):
-        raise LMError(f"evaluation LM {folder}: the files lack {len(absent)} weights of the model, as {absent[0]}")
-    return Weights(
-        folder, model, tokenizer, folder_digest(folder), dtype, attention,
-        _quantisation(quantised) if quantised else "none",
-    )
+        raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, as {absent[0]}")
+    found = folder_digest(base)
+    if adapter is not None:
+        if adapter.base_digest not in (None, found):
+            raise LMError(f"evaluation LM {folder}: its base {base} is not the one it was trained on; find that one")
+        with blamed(folder, "its adapter cannot be used"):
+            model = adapter_folder.apply(adapter, model, merge=not quantised)
+        found = digest([found, adapter.described, folder_digest(folder)])
+    named = quantisation if quantisation != "none" else _quantisation(quantised) if quantised else "none"
+    return Weights(folder, model.eval(), tokenizer, found, dtype, attention, named)
+
+
+def lacks_nf4(device: str) -> str | None:
+    """What 4-bit weights on *device* lack on this machine; None if they can be had."""
+    if device != "cuda":
+        return "a CUDA device"
+    return None if importlib.util.find_spec("bitsandbytes") else "bitsandbytes (pip install bitsandbytes)"
 
 
 @contextmanager

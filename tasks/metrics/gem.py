@@ -8,7 +8,6 @@ computed once and reused.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -139,14 +138,10 @@ def _empty(conditional: Prediction) -> str | None:
 
 
 def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
-    text = _folded(text, settings)
     if case.source == "review":
-        return text[:RAW_CUT]
-    return judgments.strict(text) if settings.form == "strict" else text
+        return _folded(text, settings)[:RAW_CUT]
+    return judgments.prepared(text, settings.form, settings.ascii_fold)
 
 
 def _folded(text: str, settings: ScoringSettings) -> str:
-    """*text*, as ASCII if the settings say so: NFKD, what remains dropped, double quotes to single."""
-    if not settings.ascii_fold:
-        return text
-    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")
+    return judgments.folded(text) if settings.ascii_fold else text
