@@ -32,12 +32,12 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     """*model* with the source weights that make *papers* likeliest: alone, then the one review given the other."""
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
-    model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
+    model = _with(model, marginal_weights=maximise(np.concatenate(terms, axis=1)))
     replies = {text: model.read_reply(text) for text in replies}
     known = {text: model.read_known(text) for text in replies}
     pairs = [pair for pair in _pairs(papers) if known[pair[0]]]
     terms = [_chances(replies[y], *model.conditional_terms(replies[y], known[x])) for x, y in pairs]
-    return _with(model, conditional_weights=_maximise(np.concatenate(terms, axis=1)))
+    return _with(model, conditional_weights=maximise(np.concatenate(terms, axis=1)))
 
 
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray
     return np.exp(logs - logs.max(axis=0))
 
 
-def _maximise(chances: np.ndarray) -> list[float]:
+def maximise(chances: np.ndarray) -> list[float]:
     """Mixture weights of the rows of *chances* by expectation maximisation, never quite 0."""
     weights = np.full(len(chances), 1 / len(chances))
     for _ in range(300):
