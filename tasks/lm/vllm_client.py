@@ -80,13 +80,14 @@ class Client:
         found: dict[int, Found] = {}
         queue = iter(enumerate(items))
         # A proxy of the environment must not stand between us and this very machine.
-        own = urlsplit(self.endpoint).hostname in ("localhost", "127.0.0.1", "::1")
+        parts = urlsplit(self.endpoint)
+        own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         limits = httpx2.Limits(max_connections=self.parallel)
         timeout = httpx2.Timeout(self.patience.timeout_s, connect=min(10.0, self.patience.timeout_s))
-        async with httpx2.AsyncClient(
-            base_url=self.endpoint, headers=headers, limits=limits, timeout=timeout, trust_env=not own
-        ) as http:
+        # Certificates take longer to read than a request does, and plain HTTP has no use for them.
+        options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https"}
+        async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
             line = Line(http, self.patience, self._key, self.parallel, self._down)
 
             async def work() -> None:

@@ -1,0 +1,363 @@
+"""The evaluation LM behind a vLLM server, against a scripted server: what is sent, and every way it can go wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+transformers = pytest.importorskip("transformers", reason="the evaluation LM needs the extra `lm`")
+
+from tasks.errors import LMError, SettingsError, SpanError  # noqa: E402
+from tasks.lm.catalog import open_lm  # noqa: E402
+from tasks.lm.span import ChatTemplate  # noqa: E402
+from tasks.lm.vllm_client import Patience  # noqa: E402
+from tasks.lm.vllm_lm import VLLM  # noqa: E402
+from tasks.prompts.library import render  # noqa: E402
+from tasks.records import Prediction, SpanLogprob  # noqa: E402
+from tasks.settings import EvaluationLMSettings  # noqa: E402
+from tests.conftest import ROOT  # noqa: E402
+from tests.contracts.evaluation_lm import CONTRACT  # noqa: E402
+from tests.lm.chat_models import build_tokenizer  # noqa: E402
+from tests.servers.scripted_vllm import ScriptedVLLM, rule, scripted_vllm  # noqa: E402
+
+WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
+QUICK = Patience(attempts=3, timeout_s=5.0, first_wait_s=0.02, longest_wait_s=0.2)
+X = "The reviewer appreciates the clear writing."
+PREDICTIONS = [Prediction(X, None, f"The reviewer questions step {n}.") for n in range(6)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer alone, as one has it of a model that is served elsewhere."""
+    folder = tmp_path_factory.mktemp("tokenizers") / "llama3"
+    build_tokenizer("llama3").save_pretrained(folder)
+    return folder
+
+
+def opened(server: ScriptedVLLM | str, folder: Path, **options: Any) -> VLLM:
+    url = server if isinstance(server, str) else server.url
+    return VLLM.open(url, folder, **({"revision": "r1", "dtype": "float32", "patience": QUICK} | options))
+
+
+def expected(folder: Path, prediction: Prediction) -> SpanLogprob:
+    """What the scripted server's rule gives for the span."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    conversation = ChatTemplate.of(tokenizer).encode(render(prediction))
+    logprobs = tuple(rule(conversation.ids)[conversation.first - 1 :])
+    return SpanLogprob(sum(logprobs), conversation.ids[conversation.first :], logprobs)
+
+
+def assert_right(answers: list[SpanLogprob | SpanError], folder: Path, predictions: list[Prediction]) -> None:
+    for answer, prediction in zip(answers, predictions, strict=True):
+        wanted = expected(folder, prediction)
+        assert isinstance(answer, SpanLogprob), answer
+        assert (answer.ids, answer.logprobs) == (wanted.ids, wanted.logprobs)
+        assert answer.total == pytest.approx(wanted.total, rel=1e-12)
+
+
+@pytest.mark.parametrize("given", ["yes", "old_runner", "drops"])
+@pytest.mark.parametrize("rule_kept", CONTRACT, ids=lambda rule_kept: rule_kept.__name__)
+def test_the_contract_is_kept_whichever_way_the_server_is_asked(folder: Path, rule_kept, given: str) -> None:
+    with scripted_vllm(given=given) as server:
+        rule_kept(lambda: opened(server, folder))
+
+
+def test_only_the_tokens_of_the_span_are_asked_for_in_the_order_of_the_tokens(folder: Path) -> None:
+    with scripted_vllm() as server:
+        lm = opened(server, folder, parallel=1)
+        server.asked.clear()
+        assert_right(lm.logprob(PREDICTIONS[::-1]), folder, PREDICTIONS[::-1])
+    assert [path for path, _ in server.asked] == [GIVEN] * len(PREDICTIONS)
+    sent = [body["token_ids"] for _, body in server.asked]
+    assert sent == sorted(sent)
+    sampling = server.asked[0][1]["sampling_params"]
+    assert len(sampling["prompt_logprob_token_ids"]) == len(expected(folder, PREDICTIONS[0]).ids)
+    assert (sampling["max_tokens"], sampling["temperature"], sampling["skip_reading_prefix_cache"]) == (1, 0.0, False)
+    assert lm.notes == []
+
+
+@pytest.mark.parametrize("given", ["absent", "disabled", "old_runner", "ignored", "wrong"])
+def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_said_once(
+    folder: Path, given: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with scripted_vllm(given=given) as server:
+        lm = opened(server, folder)
+        server.asked.clear()
+        assert_right(lm.logprob(PREDICTIONS), folder, PREDICTIONS)
+        assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
+    assert {path for path, _ in server.asked} == {WHOLE}
+    body = server.asked[0][1]
+    assert (body["prompt_logprobs"], body["max_tokens"], body["temperature"]) == (0, 1, 0.0)
+    assert len(lm.notes) == 1 and [record.message for record in caplog.records] == lm.notes
+    assert "does not score given tokens alone" in lm.notes[0]
+
+
+def test_the_identity_is_the_same_whichever_way_the_server_is_asked(folder: Path) -> None:
+    identities = set()
+    for given in ("yes", "old_runner"):
+        with scripted_vllm(given=given) as server:
+            identities.add(opened(server, folder).identity)
+    (identity,) = identities
+    assert (identity.name, identity.engine_version, identity.attention) == ("tiny", "vllm-0.32.0-1", "server")
+
+
+def test_a_dropped_score_is_asked_for_again_without_the_cache(folder: Path) -> None:
+    with scripted_vllm(given="drops") as server:
+        lm = opened(server, folder, parallel=1)
+        server.asked.clear()
+        assert_right(lm.logprob(PREDICTIONS[:2]), folder, PREDICTIONS[:2])
+    skips = [body["sampling_params"]["skip_reading_prefix_cache"] for _, body in server.asked]
+    assert skips == [False, True] * 2
+
+
+def test_a_server_that_stops_scoring_given_tokens_in_mid_run_is_asked_for_all(folder: Path) -> None:
+    with scripted_vllm() as server:
+        lm = opened(server, folder)
+        server.given = "disabled"
+        assert_right(lm.logprob(PREDICTIONS), folder, PREDICTIONS)
+    assert len(lm.notes) == 1
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "503", "reset", "html", "half"])
+def test_what_passes_by_itself_is_tried_again(folder: Path, fault: str) -> None:
+    with scripted_vllm(given="absent") as server:
+        lm = opened(server, folder)
+        server.script = [fault, fault]
+        assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
+
+
+@pytest.mark.parametrize("fault", ["429", "503", "reset", "html", "slow"])
+def test_what_does_not_pass_is_left_for_the_next_run(folder: Path, fault: str) -> None:
+    with scripted_vllm(given="absent") as server:
+        patience = Patience(attempts=2, timeout_s=0.3, first_wait_s=0.02, longest_wait_s=0.2)
+        lm = opened(server, folder, patience=patience)
+        server.then = fault
+        (answer,) = lm.logprob(PREDICTIONS[:1])
+        assert isinstance(answer, SpanError) and (answer.code, answer.final, answer.broken) == ("no_answer", False, False)
+        server.then = "ok"
+        assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
+
+
+def test_a_server_says_how_long_to_wait(folder: Path) -> None:
+    with scripted_vllm(given="absent", retry_after="0.15") as server:
+        lm = opened(server, folder)
+        server.script = ["429"]
+        began = time.monotonic()
+        assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
+        assert time.monotonic() - began >= 0.15
+        server.retry_after, server.then = "3600", "429"
+        (answer,) = lm.logprob(PREDICTIONS[:1])
+        assert isinstance(answer, SpanError) and "asks to wait 3600 s" in str(answer)
+
+
+def test_neighbours_of_a_fault_are_answered(folder: Path) -> None:
+    spoilt = expected(folder, PREDICTIONS[2]).ids
+    with scripted_vllm(given="absent", when=lambda ids: "503" if tuple(ids[-len(spoilt) :]) == spoilt else None) as server:
+        answers = opened(server, folder).logprob(PREDICTIONS)
+    assert isinstance(answers.pop(2), SpanError)
+    assert_right(answers, folder, PREDICTIONS[:2] + PREDICTIONS[3:])
+
+
+def test_a_server_that_is_down_is_not_asked_for_each_conversation(folder: Path) -> None:
+    with scripted_vllm() as server:
+        lm = opened(server, folder, parallel=2)
+    many = [Prediction(X, None, f"The reviewer suggests {n}.") for n in range(40)]
+    began = time.monotonic()
+    for _ in range(3):
+        answers = lm.logprob(many)
+        assert all(isinstance(answer, SpanError) and not answer.final for answer in answers)
+    assert time.monotonic() - began < 3
+
+
+def test_no_more_requests_are_in_flight_than_allowed(folder: Path) -> None:
+    with scripted_vllm(given="absent", pause_s=0.02) as server:
+        lm = opened(server, folder, parallel=3)
+        lm.logprob(PREDICTIONS)
+    assert server.peak == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        ("short", "misaligned"),
+        ("shifted", "misaligned"),
+        ("bare", "misaligned"),
+        ("nan", "not_finite"),
+        ("nan_500", "not_finite"),
+        ("null", "not_finite"),
+        ("text", "not_finite"),
+        ("floor", "not_finite"),
+        ("positive", "positive"),
+        ("all_zero", "all_zero"),
+        ("list", "refused_request"),
+        ("400", "refused_request"),
+        ("422", "refused_request"),
+    ],
+)
+def test_an_answer_that_cannot_be_trusted_is_a_fault_of_the_lm(folder: Path, fault: str, code: str) -> None:
+    with scripted_vllm(given="absent") as server:
+        lm = opened(server, folder)
+        server.script = [fault]
+        (answer,) = lm.logprob(PREDICTIONS[:1])
+    assert isinstance(answer, SpanError), answer
+    assert (answer.code, answer.broken) == (code, True)
+
+
+@pytest.mark.parametrize(("fault", "code"), [("nan", "not_finite"), ("short", "misaligned"), ("wide", "misaligned"),
+                                              ("objects", "misaligned"), ("garbled", "misaligned")])  # fmt: skip
+def test_scores_of_given_tokens_that_cannot_be_trusted_are_a_fault_of_the_lm(folder: Path, fault: str, code: str) -> None:
+    with scripted_vllm() as server:
+        lm = opened(server, folder)
+        server.script = [fault]
+        (answer,) = lm.logprob(PREDICTIONS[:1])
+    assert isinstance(answer, SpanError), answer
+    assert (answer.code, answer.broken) == (code, True)
+
+
+def test_a_conversation_too_long_for_the_server_is_finally_refused(folder: Path) -> None:
+    length = len(expected(folder, PREDICTIONS[0]).ids)
+    with scripted_vllm(given="absent", served={"tiny": 2048}) as server:
+        lm = opened(server, folder)
+        server.script = ["long"]
+        (said,) = lm.logprob(PREDICTIONS[:1])
+        count = server.count(WHOLE)
+        (known,) = opened(server, folder, max_tokens=length).logprob(PREDICTIONS[:1])
+        assert server.count(WHOLE) == count + 1, "the trial alone"
+    for answer in (said, known):
+        assert isinstance(answer, SpanError)
+        assert (answer.code, answer.final, answer.broken) == ("too_long", True, False)
+
+
+def test_the_server_needs_room_for_one_token_more(folder: Path) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    length = len(ChatTemplate.of(tokenizer).encode(render(PREDICTIONS[0])).ids)
+    for context, right in ((length + 1, True), (length, False)):
+        with scripted_vllm(served={"tiny": context}) as server:
+            (answer,) = opened(server, folder).logprob(PREDICTIONS[:1])
+        assert isinstance(answer, SpanLogprob) == right
+
+
+@pytest.mark.parametrize("status", ["401", "403", "404"])
+def test_a_server_that_closes_its_door_ends_the_run(folder: Path, status: str) -> None:
+    with scripted_vllm(given="absent") as server:
+        lm = opened(server, folder)
+        server.then = status
+        with pytest.raises(LMError, match=status):
+            lm.logprob(PREDICTIONS)
+
+
+def test_a_server_that_is_not_there_is_named_with_what_to_do(folder: Path) -> None:
+    with scripted_vllm() as server:
+        url = server.url
+    with pytest.raises(LMError, match=f"no vLLM server at {url}.*evaluation_lm.endpoint") as caught:
+        opened(url, folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", ["shifted", "nan", "positive", "all_zero", "logits", "500", "bare"])
+def test_a_server_whose_trial_fails_is_not_opened(folder: Path, fault: str) -> None:
+    with scripted_vllm(then=fault) as server, pytest.raises(LMError, match="trial failed|add up to"):
+        opened(server, folder)
+
+
+def test_the_model_that_is_configured_must_be_the_one_served(folder: Path) -> None:
+    with scripted_vllm(served={"one": 512, "other": 512}) as server:
+        assert opened(server, folder, model="other").identity.name == "other"
+        for name, said in (("third", "does not serve 'third'"), (None, "serves several")):
+            with pytest.raises(LMError, match=f"{said}.*one, other"):
+                opened(server, folder, model=name)
+
+
+def test_a_model_served_by_its_path_is_named_without_it(folder: Path) -> None:
+    with scripted_vllm(served={"/mnt/models/llama": 2048}) as server:
+        assert opened(server, folder).identity.name == "llama"
+
+
+def test_the_digest_tells_models_apart(folder: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "weights"
+    build_tokenizer("llama3").save_pretrained(weights)
+    (weights / "model.safetensors").write_bytes(b"some weights")
+    with scripted_vllm() as server:
+        digests = [
+            opened(server, where, revision=revision).identity.digest
+            for where, revision in ((folder, "r1"), (folder, "r2"), (weights, None), (weights, "r1"))
+        ]
+        assert len(set(digests)) == 4
+        assert opened(server, folder).identity.digest == digests[0]
+        with pytest.raises(SettingsError, match="evaluation_lm.revision"):
+            opened(server, folder, revision=None)
+
+
+def test_what_the_server_does_not_tell_must_be_stated(folder: Path) -> None:
+    with pytest.raises(SettingsError, match="evaluation_lm.dtype"):
+        open_lm(EvaluationLMSettings(backend="vllm", folder=folder, revision="r1"))
+    with pytest.raises(SettingsError, match="evaluation_lm.folder"):
+        open_lm(EvaluationLMSettings(backend="vllm", dtype="bfloat16"))
+    with scripted_vllm() as server:
+        settings = EvaluationLMSettings(
+            backend="vllm", folder=folder, revision="r1", dtype="bfloat16", quantisation="awq-4bit",
+            endpoint=f"{server.url}/v1/",
+        )  # fmt: skip
+        identity = open_lm(settings).identity
+    assert (identity.dtype, identity.quantisation) == ("bfloat16", "awq-4bit")
+
+
+@pytest.mark.parametrize("url", ["ftp://a", "127.0.0.1:8000", "http://", "http://me:secret@host", "http://host/?a=1", "http:// a"])
+def test_an_endpoint_that_is_no_plain_url_is_refused(folder: Path, url: str) -> None:
+    with pytest.raises(SettingsError, match="evaluation_lm.endpoint"):
+        opened(url, folder)
+
+
+def test_a_folder_without_a_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "absent"):
+        with pytest.raises(LMError, match=name) as caught:
+            opened("http://127.0.0.1:9", tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def test_the_key_comes_from_the_environment_and_is_never_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted_vllm(given="absent") as server:
+        with pytest.raises(LMError, match="VLLM_KEY"):
+            opened(server, folder, key_env="VLLM_KEY")
+        monkeypatch.setenv("VLLM_KEY", "sk-very-secret")
+        lm = opened(server, folder, key_env="VLLM_KEY")
+        server.script = ["key"]
+        (answer,) = lm.logprob(PREDICTIONS[:1])
+    assert {headers["authorization"] for headers in server.headers} == {"Bearer sk-very-secret"}
+    assert "sk-very-secret" not in str(answer) and "[key]" in str(answer)
+
+
+def test_a_stopped_wait_ends_at_once(folder: Path) -> None:
+    program = f"""
+import sys
+from tasks.lm.vllm_lm import VLLM
+from tasks.records import Prediction
+lm = VLLM.open(sys.argv[1], {str(folder)!r}, revision="r1", dtype="float32")
+print("open", flush=True)
+try:
+    lm.logprob([Prediction(None, None, str(n)) for n in range(20)])
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+    with scripted_vllm(given="absent") as server:
+        child = subprocess.Popen(
+            [sys.executable, "-c", program, server.url], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout and child.stdout.readline() == "open\n"
+        server.then = "slow"
+        server.when = lambda ids: "slow"
+        while server.peak < 16 and child.poll() is None:
+            time.sleep(0.02)
+        began = time.monotonic()
+        os.kill(child.pid, signal.SIGINT)
+        assert child.communicate(timeout=20)[0] == "stopped\n"
+        assert child.returncode == 0 and time.monotonic() - began < 5
+
