@@ -60,3 +60,15 @@ ChooseRows = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the model.")]
 OnlyWriter = Annotated[str | None, typer.Option("--writer", help="Only judgments by this writer.")]
+Base = Annotated[Path, typer.Option("--base", help="Folder of the model to start from; it needs a chat template.")]
+KeptRows = Annotated[
+    str | None, typer.Option("--choose", help="FIRST:END, rows that are not learnt from; the loss on them is measured.")
+]
+AbstractsFile = Annotated[
+    Path | None, typer.Option("--papers", help="Papers' abstracts, in the format of import papers; brings in GEM-S.")
+]
+TuningFile = Annotated[
+    Path | None, typer.Option("--settings", "-s", help="TOML file of training settings; else those of the paper.")
+]
+TuningSet = Annotated[list[str] | None, typer.Option("--set", help="One training setting, key=value; repeatable.")]
+Full = Annotated[bool, typer.Option("--full", help="Train all weights instead of an adapter (method=full).")]

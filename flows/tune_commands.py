@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -39,3 +42,74 @@ def tune_cache_ngram(
     )
     screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in found["held_out"].items()))
     screen.say("use it with: --set evaluation_lm.folder=" + found["folder"])
+
+
+@app.command("lm", epilog=options.EXIT_CODES)
+def tune_lm(
+    base: options.Base,
+    judgments: options.JudgmentsFile,
+    train: options.TrainRows,
+    out: options.Out,
+    choose: options.KeptRows = None,
+    papers: options.AbstractsFile = None,
+    writer: options.OnlyWriter = None,
+    settings: options.TuningFile = None,
+    override: options.TuningSet = None,
+    full: options.Full = False,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Fine-tune a model as an evaluation LM: nine conversations a paper and metric (Xu et al. 2025, appendix E).
+
+    A training that was stopped is continued by the same command. What --out holds in the end is used by naming it.
+    """
+    from tasks.tuning.settings import load
+
+    chosen = load(settings, (*(override or ()), *(["method=full"] if full else [])))
+    settle(state)
+    with _bar(out, as_json):
+        from flows.tune_evaluation_lm import TuningJob, tune_evaluation_lm
+        from flows.tune_evaluation_lm import tune_lm as plain
+        from tasks import steps
+
+        job = TuningJob(base, judgments, train, out, choose, writer, papers, chosen, state)
+        if engine:
+            tame_server()
+        found = tune_evaluation_lm(job) if engine else plain(job, steps.undecorated())
+    if as_json:
+        return screen.print_json(found)
+    _tell(found)
+
+
+@contextmanager
+def _bar(folder: Path, quiet: bool) -> Iterator[None]:
+    """Draws the training in *folder* while it works; nothing where nobody looks."""
+    if quiet or not screen.err.is_terminal:
+        yield
+        return
+    from flows.bar import followed
+
+    with followed(folder):
+        yield
+
+
+def _tell(found: dict[str, Any]) -> None:
+    """Where the tuned model is, what it learnt and what was left out, and how it is used."""
+    loss, conversations = found["loss"], found["conversations"]
+    screen.say(
+        f"trained ({found['method']}, base {found['base']['quantisation']} {found['base']['dtype']}, "
+        f"{found['optimiser']}) on {conversations['learnt']} conversations of {found['trained_on']} papers in "
+        f"{found['steps']} steps"
+    )
+    for kind, reasons in found["excluded"].items():
+        for reason, count in reasons.items():
+            screen.say(f"left out ({kind}): {count} {reason}")
+    screen.say(f"training loss: {loss['first step']:.4f} at the first step, {loss['last step']:.4f} at the last")
+    if loss["held out before"] is not None:
+        screen.say(
+            f"loss on the {found['kept_aside']} papers kept aside, nats a token: {loss['held out before']:.4f} before, "
+            f"{loss['held out after']:.4f} after"
+        )
+    screen.say(f"it is in {found['folder']}, with loss.svg and training.json; use it with:")
+    screen.say(f"  --set evaluation_lm.backend=transformers --set evaluation_lm.folder={found['folder']}")

@@ -1,8 +1,10 @@
-"""Training of evaluation LMs on real judgments."""
+"""Training and fine-tuning of evaluation LMs on real judgments (Xu et al. 2025, appendix E)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,30 @@ from prefect import flow
 
 from flows.intake import row_range
 from tasks import steps
-from tasks.corpus.tables import reviews_from
-from tasks.errors import SourceError
-from tasks.records import HUMAN
+from tasks.corpus.tables import papers_from, reviews_from
+from tasks.errors import SettingsError, SourceError
+from tasks.records import HUMAN, Paper
+from tasks.tuning.pairs import SYNOPSES, JudgedPaper, Metric
+from tasks.tuning.settings import TuningSettings
+from tasks.writing.catalog import Desk
+
+
+@dataclass(frozen=True, slots=True)
+class TuningJob:
+    """What an evaluation LM is fine-tuned from: its *base*, the *judgments* of which rows, the model's folder *out*.
+
+    *papers*: a file with the papers' abstracts (and texts). *state*: where replies of paid writers are kept.
+    """
+
+    base: Path
+    judgments: Path
+    train: str
+    out: Path
+    choose: str | None = None
+    writer: str | None = None
+    papers: Path | None = None
+    settings: TuningSettings = field(default_factory=TuningSettings)
+    state: Path = Path("state")
 
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
@@ -31,14 +54,90 @@ def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str
     return {"folder": str(out), "trained_on": len(papers), "chosen_on": len(kept or ()), "held_out": asdict(figures)}
 
 
+@flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
+def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
+    """Fine-tunes an evaluation LM; its training record, and the folder it is in."""
+    return tune_lm(job, steps)
+
+
+def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:
+    """`tune_evaluation_lm` with the steps given."""
+    learnt = judged_papers(job.judgments, job.train, job.writer)
+    kept = judged_papers(job.judgments, job.choose, job.writer) if job.choose else []
+    if both := {paper.paper_id for paper in learnt} & {paper.paper_id for paper in kept}:
+        raise SettingsError(f"paper {min(both)} is in rows {job.train} and {job.choose}; keep them apart")
+    known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
+    if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
+        raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {job.train}; leave it out, or fill it")
+    metrics = _metrics(job, known)
+    learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
+    data = {
+        "judgments": _sha256(job.judgments), "rows": job.train, "rows kept aside": job.choose,
+        "writer": job.writer, "papers": _sha256(job.papers) if job.papers else None,
+    }
+    made = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
+    return {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), **made}
+
+
 def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
     """For each paper of *rows* with human judgments, its judgments; `SourceError` if there are none."""
+    papers = judged_papers(file, rows, writer, several=True)
+    if len(papers) < 2:
+        raise SourceError(f"{file.name}: rows {rows} have judgments of {len(papers)} papers; training needs at least 2")
+    return [list(paper.judgments) for paper in papers]
+
+
+def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
+    """Papers of *rows* with human judgments by *writer*, or by the only one there is.
+
+    `SourceError` if there are none, `SettingsError` if there are *several* writers and that is not meant.
+    """
     taken = reviews_from(file, {}, {}, (), writer=writer or "given", rows=row_range(rows), make_papers=True)
     human = {review.review_id: review.paper_id for review in taken.reviews if review.candidate == HUMAN}
     papers: dict[str, list[str]] = {}
+    writers = set()
     for item in taken.judgments:
         if item.review_id in human and writer in (None, item.writer):
             papers.setdefault(human[item.review_id], []).append(item.text)
-    if len(papers) < 2:
-        raise SourceError(f"{file.name}: rows {rows} have judgments of {len(papers)} papers; training needs at least 2")
-    return list(papers.values())
+            writers.add(item.writer)
+    if not papers:
+        by = f" by {writer}" if writer else ""
+        why = f"; first row refused: {taken.refusals[0].reason}" if taken.refusals else ""
+        raise SourceError(f"{file.name}: rows {rows} have no human judgments{by}{why}")
+    if len(writers) > 1 and not several:
+        raise SettingsError(f"{file.name} has judgments by {', '.join(sorted(writers))}; choose one with --writer")
+    return [JudgedPaper(paper_id, tuple(texts)) for paper_id, texts in papers.items()]
+
+
+def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
+    """The metrics of the settings; unless they say, gem, and gem_s_abstract where there are abstracts."""
+    chosen = job.settings.metrics
+    if chosen is None:
+        return ("gem", "gem_s_abstract") if any(paper.abstract for paper in known.values()) else ("gem",)
+    if job.papers is None and (lost := [metric for metric in chosen if SYNOPSES[metric] != "none"]):
+        raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers")
+    return chosen
+
+
+def _with_synopses(
+    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob, run: Any
+) -> list[JudgedPaper]:
+    """*papers* with their abstracts and, where a metric reads them, their strengths and weaknesses."""
+    found = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
+    assw: dict[str, str] = {}
+    if "gem_s_assw" in metrics:
+        written = run.write_assw(job.settings.assw, Desk(job.state / "replies"), list(found.values()))
+        assw = {item.item: item.text for item in written if item.text}
+    synopses = {
+        paper_id: {
+            **({"abstract": paper.abstract} if paper.abstract else {}),
+            **({"assw": assw[paper_id]} if paper_id in assw else {}),
+        }
+        for paper_id, paper in found.items()
+    }
+    return [replace(paper, synopses=synopses.get(paper.paper_id, {})) for paper in papers]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

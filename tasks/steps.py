@@ -28,6 +28,8 @@ from tasks.writing.catalog import Desk, scribe, writes_reviews
 
 if TYPE_CHECKING:
     from tasks.tuning.cache_ngram import HeldOut
+    from tasks.tuning.pairs import JudgedPaper, Metric
+    from tasks.tuning.settings import TuningSettings
 
 HOUR = 3600.0
 
@@ -160,9 +162,32 @@ def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[s
     return figures
 
 
+@task(
+    name="fine-tune evaluation LM",
+    tags=["training", "evaluation-lm"],
+    timeout_seconds=48 * HOUR,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def fine_tune_lm(
+    base: Path,
+    papers: Sequence[JudgedPaper],
+    kept: Sequence[JudgedPaper],
+    metrics: Sequence[Metric],
+    settings: TuningSettings,
+    folder: Path,
+    data: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Fine-tunes the evaluation LM in *base* (Xu et al. 2025, appendix E) into *folder*; its training record."""
+    from tasks.tuning.fine_tuning import fine_tune
+
+    return fine_tune(base, papers, kept, metrics, settings, folder, data)
+
+
 def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
-    tasks = (read_papers, write_reviews, write_judgments, write_assw, sign_metrics, score_papers, train_cache_ngram)
+    writing = (read_papers, write_reviews, write_judgments, write_assw)
+    tasks = (*writing, sign_metrics, score_papers, train_cache_ngram, fine_tune_lm)
     plain = {step.fn.__name__: step.fn for step in tasks}
     return SimpleNamespace(
         **plain,

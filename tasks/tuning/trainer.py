@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,7 +103,9 @@ def train(
 
     if not place.points and held_out:
         planned = training.max_steps or training.epochs * _steps(len(data), training)
-        note(Point(0, planned, 0.0, None, 0.0, _mean_loss(model, held_out, training)))
+        with _enough_memory(training):
+            measured = _mean_loss(model, held_out, training)
+        note(Point(0, planned, 0.0, None, 0.0, measured))
     while not _over(place, training):
         if place.epoch:
             data = examples_of(examples, place.epoch, training.seed, training.max_tokens)
@@ -114,12 +116,14 @@ def train(
             if _over(place, training):
                 break
             rate = learning_rate(training, place.step, planned)
-            loss = _stepped(model, optimiser, step, rate, training, before_batch)
+            with _enough_memory(training):
+                loss = _stepped(model, optimiser, step, rate, training, before_batch)
             if not math.isfinite(loss):
                 raise LMError(f"training: the loss at step {place.step + 1} is {loss}; lower learning_rate or clip")
             done = place.step + 1
             due = held_out and (done == planned or (training.evaluate_every and done % training.evaluate_every == 0))
-            measured = _mean_loss(model, held_out, training) if due else None
+            with _enough_memory(training):
+                measured = _mean_loss(model, held_out, training) if due else None
             note(Point(done, planned, place.epoch + (place.done + 1) / len(steps), loss, rate, measured))
             if done == planned or (training.save_every and done % training.save_every == 0):
                 checkpoint.save(folder, place, model, optimiser, rests_on)
@@ -189,6 +193,19 @@ def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training
     batches = [ordered[cut : cut + training.batch] for cut in range(0, len(ordered), training.batch)]
     with torch.no_grad(), _arithmetic(model, training):
         return math.fsum(summed_loss(model, batch).item() for batch in batches) / sum(map(weight_of, batches))
+
+
+@contextmanager
+def _enough_memory(training: Training) -> Iterator[None]:
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise LMError(
+            f"training: no memory left for {training.batch} sequences of up to {training.max_tokens} tokens; lower "
+            "batch (and raise accumulation), lower max_tokens, or set recompute=true"
+        ) from error
 
 
 def _arithmetic(model: nn.Module, training: Training) -> AbstractContextManager[Any]:
