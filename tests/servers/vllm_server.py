@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.conftest import ROOT
@@ -57,14 +57,10 @@ def vllm_server(python: Path, model: Path, log: Path, *, second_runner: bool = F
         yield f"http://127.0.0.1:{port}"
     finally:
         server.send_signal(signal.SIGTERM)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             server.wait(20)
-        except subprocess.TimeoutExpired:
-            pass
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         server.wait()
 
 
