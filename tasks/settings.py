@@ -87,11 +87,18 @@ class EvaluationLMSettings(_Group):
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where a transformers model runs")
     dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="dtype of a transformers model")
     attention: Literal["sdpa", "eager"] = Field("sdpa", description="attention of a transformers model")
+    engine: Literal["trie", "batches", "one-by-one"] = Field(
+        "trie", description="how a transformers model is run: shared tokens once, padded batches, or one text at a time"
+    )
+    token_budget: int | None = Field(
+        None, ge=64, description="tokens of one forward (trie, batches); by the device if not given"
+    )
     max_tokens: int | None = Field(None, ge=8, description="longest conversation; the model's own limit if not given")
     endpoint: str = Field("http://127.0.0.1:8000", description="vllm: URL of the server")
     served_model: str | None = Field(None, description="vllm: name it is served under; the only one if not given")
     revision: str | None = Field(None, min_length=1, description="vllm: its commit, where folder holds no weights")
-    quantisation: str = Field("none", min_length=1, description="vllm: how the served model is quantised")
+    quantisation: str = Field(
+        "none", min_length=1, description="none or nf4; vllm: what the served model's is")
     parallel: int = Field(16, ge=1, le=1024, description="vllm: requests in flight")
     key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key")
 

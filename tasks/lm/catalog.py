@@ -23,7 +23,7 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
         raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
     return TransformersLM.open(
         settings.folder, device=settings.device, dtype=settings.dtype, attention=settings.attention,
-        max_tokens=settings.max_tokens,
+        quantisation=settings.quantisation, max_tokens=settings.max_tokens,
     )
 
 

@@ -15,7 +15,7 @@ from tasks.errors import SpanError
 from tasks.lm.engine import Engine
 from tasks.lm.one_by_one import OneByOne
 from tasks.lm.span import ChatTemplate, Conversation
-from tasks.lm.weights import Attention, Device, DType, Weights, blamed, open_weights
+from tasks.lm.weights import Attention, Device, DType, Quantisation, Weights, blamed, open_weights
 from tasks.prompts.library import render
 from tasks.records import LMIdentity, Prediction, SpanLogprob
 
@@ -47,10 +47,11 @@ class TransformersLM:
         device: Device = "auto",
         dtype: DType = "float32",
         attention: Attention = "sdpa",
+        quantisation: Quantisation = "none",
         max_tokens: int | None = None,
     ) -> TransformersLM:
         """The evaluation LM in *folder*; *max_tokens* shortens the model's own context. `LMError` if it cannot be."""
-        weights = open_weights(folder, device=device, dtype=dtype, attention=attention)
+        weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         with blamed(weights.folder, "its chats cannot be scored"):
             template = ChatTemplate.of(weights.tokenizer)
         return cls(weights, template, OneByOne(weights), max_tokens)

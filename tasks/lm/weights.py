@@ -96,7 +96,7 @@ def open_weights(
         tokenizer = AutoTokenizer.from_pretrained(
             str(folder if (folder / "tokenizer_config.json").is_file() else base), **local
         )
-    with blamed(folder, "its weights cannot be loaded"):
+    with blamed(folder, "its weights cannot be loaded"), _no_bars():
         model, loaded = AutoModelForCausalLM.from_pretrained(
             str(base),
             **local,
@@ -123,11 +123,26 @@ def open_weights(
     return Weights(folder, model.eval(), tokenizer, found, dtype, attention, named)
 
 
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keeps the loaders' own progress bars off a screen where another is drawn."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
 def lacks_nf4(device: str) -> str | None:
     """What 4-bit weights on *device* lack on this machine; None if they can be had."""
     if device != "cuda":
         return "a CUDA device"
-    return None if importlib.util.find_spec("bitsandbytes") else "bitsandbytes (pip install bitsandbytes)"
+    there = importlib.util.find_spec("bitsandbytes")
+    return None if there else "bitsandbytes (pip install -e '.[nf4]' -c constraints.txt)"
 
 
 @contextmanager

@@ -150,21 +150,32 @@ def _flush(folder: Path) -> None:
 
 
 def _split(states: Mapping[int, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The optimiser's state as tensors and as plain values, both by ``<parameter>.<name>``."""
+    """The optimiser's state as tensors and as plain values, both by ``<parameter>/<name>``, or deeper."""
     import torch
 
-    flat = {f"{number}.{name}": value for number, state in states.items() for name, value in state.items()}
-    tensors = {name: value for name, value in flat.items() if isinstance(value, torch.Tensor)}
-    # Clones: some optimisers let parameters share a tensor, which safetensors refuses.
-    kept = {name: value.detach().clone().contiguous() for name, value in tensors.items()}
-    return kept, {name: value for name, value in flat.items() if name not in tensors}
+    flat = dict(_leaves(states))
+    tensors = {path: value for path, value in flat.items() if isinstance(value, torch.Tensor)}
+    # Clones: parameters may share a tensor of the state, which safetensors refuses.
+    kept = {path: value.detach().clone().contiguous() for path, value in tensors.items()}
+    return kept, {path: value for path, value in flat.items() if path not in tensors}
+
+
+def _leaves(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{name}/")
+        else:
+            yield f"{above}{name}", value
 
 
 def _joined(tensors: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
     states: dict[int, dict[str, Any]] = {}
-    for name, value in {**tensors, **plain}.items():
-        number, _, key = name.partition(".")
-        states.setdefault(int(number), {})[key] = value
+    for path, value in {**tensors, **plain}.items():
+        number, *names = path.split("/")
+        place = states.setdefault(int(number), {})
+        for name in names[:-1]:
+            place = place.setdefault(name, {})
+        place[names[-1]] = value
     return states
 
 

@@ -17,6 +17,9 @@ FILE = "loss.svg"
 _MOST = 300
 """Points of the training curve; of more, the means of neighbours are drawn."""
 
+_FEW = 30
+"""Held-out losses that are marked one by one."""
+
 
 def draw(history: History, folder: Path, title: str) -> Path:
     """Writes ``loss.svg`` into *folder*: training loss and, where it was measured, held-out loss over steps."""
@@ -27,38 +30,33 @@ def draw(history: History, folder: Path, title: str) -> Path:
 
 
 def chart(history: History, title: str) -> altair.LayerChart:
-    """The picture itself: a step's loss as it came, pale; its running mean; the held-out loss with its points."""
+    """The picture itself: training losses, pale; how they run, smoothed; the held-out losses."""
     try:
         import altair
     except ImportError as error:
         raise LMError("altair is not installed: pip install -e '.[lm]' -c constraints.txt") from error
-    width = max(1, -(-len(history.training) // _MOST))
-    each = means(history.training, width)
-    lines = {
-        "training, step by step": each,
-        "training, running mean": smoothed(each),
-        "held out": history.held_out,
-    }
-    rows = [
-        {"step": step, "loss": loss, "what": what} for what, points in lines.items() for step, loss in points
-    ]
+    each = means(history.training, max(1, -(-len(history.training) // _MOST)))
+    lines = {"training": each, "training, smoothed": smoothed(each), "held out": history.held_out}
+    rows = [{"step": step, "loss": loss, "what": what} for what, points in lines.items() for step, loss in points]
     shown = [what for what, points in lines.items() if points]
-    colours = {"training, step by step": "#c6d3e3", "training, running mean": "#31639c", "held out": "#c2571a"}
-    base = altair.Chart(altair.Data(values=rows)).encode(
-        x=altair.X("step:Q", title="step", axis=altair.Axis(grid=False, format="d", tickMinStep=1)),
-        y=altair.Y("loss:Q", title="nats a token", scale=altair.Scale(zero=False)),
-        color=altair.Color(
-            "what:N", title=None, sort=shown,
-            scale=altair.Scale(domain=shown, range=[colours[what] for what in shown]),
-            legend=altair.Legend(orient="top", symbolStrokeWidth=3, labelLimit=300),
-        ),
+    colours = {"training": "#c6d3e3", "training, smoothed": "#31639c", "held out": "#c2571a"}
+    drawn = (
+        altair.Chart(altair.Data(values=rows))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=altair.X("step:Q", title="step", axis=altair.Axis(grid=False, format="d", tickMinStep=1)),
+            y=altair.Y("loss:Q", title="nats a token", scale=altair.Scale(zero=False)),
+            color=altair.Color(
+                "what:N", title=None, sort=shown,
+                scale=altair.Scale(domain=shown, range=[colours[what] for what in shown]),
+                legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, labelLimit=300),
+            ),
+        )
     )
-    held_out = base.transform_filter("datum.what == 'held out'")
-    layers = [
-        base.transform_filter("datum.what != 'held out'").mark_line(strokeWidth=2),
-        held_out.mark_line(strokeWidth=2), held_out.mark_point(filled=True, size=40),
-    ]
-    return altair.layer(*layers).properties(width=560, height=300, title=title)
+    held_out = drawn.transform_filter("datum.what == 'held out'")
+    marks = [held_out.mark_point(filled=True, size=30, opacity=1)] if len(history.held_out) <= _FEW else []
+    whole = altair.layer(drawn, *marks).properties(width=560, height=300, title=altair.Title(title, anchor="start"))
+    return whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8")
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
@@ -68,9 +66,10 @@ def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, fl
 
 
 def smoothed(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The mean of each point and those before it, as far back as a tenth of the run."""
-    back = max(1, len(points) // 10)
-    return [
-        (step, sum(loss for _, loss in points[max(0, place - back + 1) : place + 1]) / min(back, place + 1))
-        for place, (step, _) in enumerate(points)
-    ]
+    """The mean of each point and its neighbours on both sides, a twentieth of the run in all; fewer at the ends."""
+    reach = max(1, len(points) // 40)
+    found = []
+    for place, (step, _) in enumerate(points):
+        around = points[max(0, place - reach) : place + reach + 1]
+        found.append((step, sum(loss for _, loss in around) / len(around)))
+    return found
