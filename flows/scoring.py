@@ -30,6 +30,7 @@ def score(store: Store, job: Job, run: Any, work: Work, progress: Progress) -> N
             chunk[0][0], job.settings.evaluation_lm, job.settings.scoring, works, known_spans(store, job, work, works)
         )
         commit(store, work, scored, progress.status["run_id"])
+        work.notes += [remark for remark in scored.remarks if remark not in work.notes]
         progress.advance(len(scored.scores))
         store.copy_for_readers(job.settings.run.read_copy_every_s)
 

@@ -20,9 +20,10 @@ from tasks.corpus.pdf_text import read_pdf
 from tasks.corpus.snapshot import Snapshot
 from tasks.errors import GreBenchError
 from tasks.lm.catalog import open_lm
+from tasks.lm.protocol import take_remarks
 from tasks.metrics.catalog import RECIPES
-from tasks.metrics.gem import Gem, Scored, signature
-from tasks.records import Case, LMIdentity, Paper, Signature, SpanLogprob, Written
+from tasks.metrics.gem import Gem, Scored, ask, signature
+from tasks.records import Case, LMIdentity, Paper, Score, Signature, SpanLogprob, Written
 from tasks.settings import EvaluationLMSettings, ScoringSettings
 from tasks.writing.catalog import Desk, scribe, writes_reviews
 
@@ -122,15 +123,21 @@ def score_papers(
     works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Scores of all *works* of some papers; *known* spans (by address) are not computed again."""
+    """Scores of all *works* of some papers; *known* spans (by address) are not computed again.
+
+    The evaluation LM is asked once for each paper, all metrics together: it may compute once what its texts share.
+    """
     evaluation_lm = open_lm(lm)
-    spans = dict(known)
-    scores = []
-    for work in works:
-        scored = Gem(RECIPES[work.metric], evaluation_lm, scoring, work.signature_id).score(work.cases, spans)
-        scores += scored.scores
-        spans |= scored.spans
-    return Scored(scores, {place: span for place, span in spans.items() if place not in known})
+    scores: list[Score] = []
+    spans: dict[str, SpanLogprob] = {}
+    for paper in dict.fromkeys(case.paper_id for work in works for case in work.cases):
+        parts = [(work, [case for case in work.cases if case.paper_id == paper]) for work in works]
+        fresh = ask(evaluation_lm, (case for _, cases in parts for case in cases), scoring, known)
+        for work, cases in parts:
+            metric = Gem(RECIPES[work.metric], evaluation_lm, scoring, work.signature_id)
+            scores += metric.score(cases, {**known, **fresh})
+        spans |= {place: answer for place, answer in fresh.items() if isinstance(answer, SpanLogprob)}
+    return Scored(scores, spans, take_remarks(evaluation_lm))
 
 
 @task(

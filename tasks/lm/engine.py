@@ -23,12 +23,23 @@ class Engine(Protocol):
         ...
 
 
-def out_of_memory(conversation: Conversation) -> SpanError:
-    """The answer for a *conversation* that does not fit alone; what the failed try held is given back."""
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether *error* says that a tensor did not fit; on the CPU torch has no class of its own for that."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def give_back() -> None:
+    """Returns to the device what a failed try held."""
     import torch
 
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def out_of_memory(conversation: Conversation) -> SpanError:
+    """The answer for a *conversation* that does not fit."""
     length = len(conversation.ids)
     message = f"no memory left for a conversation of {length} tokens; use a larger device or a shorter text"
     return SpanError("out_of_memory", message, final=False)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 
 from tasks.errors import SpanError
-from tasks.lm.engine import Logprobs, out_of_memory
+from tasks.lm.engine import Logprobs, give_back, is_out_of_memory, out_of_memory
 from tasks.lm.span import Conversation
 from tasks.lm.weights import Weights
 
@@ -25,13 +25,13 @@ class OneByOne:
         return [self._one(conversation) for conversation in conversations]
 
     def _one(self, conversation: Conversation) -> list[float] | SpanError:
-        import torch
-
         try:
             return self._forward(conversation)
-        except torch.OutOfMemoryError:
-            pass
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
         # Outside of the handler, whose traceback still holds the tensors.
+        give_back()
         return out_of_memory(conversation)
 
     def _forward(self, conversation: Conversation) -> list[float]:

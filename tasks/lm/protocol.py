@@ -27,6 +27,14 @@ class EvaluationLM(Protocol):
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]: ...
 
 
+def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
+    """What *lm* has put into its list ``remarks``, if it keeps one: what it did otherwise than asked. Each once."""
+    remarks = getattr(lm, "remarks", [])
+    taken = tuple(dict.fromkeys(remarks))
+    remarks.clear()
+    return taken
+
+
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
     """*span*, or the `SpanError` that says why its numbers cannot be trusted.
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks.errors import SpanError
 from tasks.lm.engine import Engine
-from tasks.lm.one_by_one import OneByOne
+from tasks.lm.engines import EngineName, engine_for
 from tasks.lm.span import ChatTemplate, Conversation
 from tasks.lm.weights import Attention, Device, DType, Quantisation, Weights, blamed, open_weights
 from tasks.prompts.library import render
 from tasks.records import LMIdentity, Prediction, SpanLogprob
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 class TransformersLM:
@@ -27,6 +31,7 @@ class TransformersLM:
         self.weights = weights
         self.template = template
         self.engine = engine
+        self.remarks: list[str] = getattr(engine, "remarks", [])
         self._limit = min((size for size in (weights.context, max_tokens) if size is not None), default=None)
         self._rows = weights.model.get_input_embeddings().num_embeddings
         self._identity = LMIdentity(
@@ -48,13 +53,22 @@ class TransformersLM:
         dtype: DType = "float32",
         attention: Attention = "sdpa",
         quantisation: Quantisation = "none",
+        engine: EngineName = "trie",
+        token_budget: int | None = None,
         max_tokens: int | None = None,
     ) -> TransformersLM:
-        """The evaluation LM in *folder*; *max_tokens* shortens the model's own context. `LMError` if it cannot be."""
+        """The evaluation LM in *folder*; *max_tokens* shortens the model's own context. `LMError` if it cannot be.
+
+        A model that the engine cannot run is run in plain batches, and the first answers say so.
+        """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         with blamed(weights.folder, "its chats cannot be scored"):
             template = ChatTemplate.of(weights.tokenizer)
-        return cls(weights, template, OneByOne(weights), max_tokens)
+        with blamed(weights.folder, "it cannot be run"):
+            chosen, remark = engine_for(weights, template, engine, token_budget)
+        lm = cls(weights, template, chosen, max_tokens)
+        lm.remarks += [remark] if remark else []
+        return lm
 
     @property
     def identity(self) -> LMIdentity:
@@ -62,7 +76,7 @@ class TransformersLM:
         return self._identity
 
     @property
-    def tokenizer(self):  # noqa: ANN201
+    def tokenizer(self) -> PreTrainedTokenizerBase:
         """The tokenizer whose ids the spans are made of."""
         return self.weights.tokenizer
 

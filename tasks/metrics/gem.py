@@ -8,7 +8,7 @@ computed once and reused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks import judgments
@@ -29,10 +29,14 @@ _SYNOPSIS_WRITERS = {"none": "none", "abstract": "the paper's own abstract"}
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Scores of some cases, one each in their order, and the spans that were computed for them, by address."""
+    """Scores of some cases, one each, and the spans that were computed for them, by address.
+
+    *remarks*: what the evaluation LM did otherwise than asked.
+    """
 
     scores: list[Score]
     spans: dict[str, SpanLogprob]
+    remarks: tuple[str, ...] = ()
 
 
 def signature(
@@ -74,8 +78,21 @@ def addresses(cases: Sequence[Case], settings: ScoringSettings) -> list[str]:
     return list(dict.fromkeys(address(term) for case in cases for term in terms(case, settings)))
 
 
+Answers = Mapping[str, SpanLogprob | SpanError]
+"""What an evaluation LM said, by address."""
+
+
+def ask(
+    lm: EvaluationLM, cases: Iterable[Case], settings: ScoringSettings, known: Answers
+) -> dict[str, SpanLogprob | SpanError]:
+    """Answers to all that *cases* need and is not *known*, asked in one call: what they share is computed once."""
+    due = {address(term): term for case in cases for term in terms(case, settings)}
+    due = {place: term for place, term in due.items() if place not in known}
+    return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
+
+
 class Gem:
-    """A `Metric`: scores cases; *known* spans (by address) are not computed again."""
+    """A `Metric`: scores cases; what is *known* (by address) is not asked again."""
 
     needs_reference = True
 
@@ -85,49 +102,23 @@ class Gem:
         self.settings = settings
         self.signature_id = signature_id
 
-    def score(self, cases: Sequence[Case], known: Mapping[str, SpanLogprob] | None = None) -> Scored:
-        """One score or problem for each of *cases*, in order, and the spans that had to be computed."""
-        pairs = [terms(case, self.settings) for case in cases]
-        places = {term: address(term) for conditional, marginal in pairs for term in (marginal, conditional)}
-        answers: dict[Prediction, SpanLogprob | SpanError] = {}
-        due = []
-        for term, place in places.items():
-            if known and place in known:
-                answers[term] = known[place]
-            else:
-                due.append(term)
-        fresh = dict(zip(due, map(checked, self.lm.logprob(due)), strict=True))
-        answers |= fresh
-        scores = [
-            self._score(
-                case,
-                places[conditional],
-                places[marginal],
-                answers[conditional],
-                answers[marginal],
-                _empty(conditional),
-            )
-            for case, (conditional, marginal) in zip(cases, pairs, strict=True)
-        ]
-        return Scored(scores, {places[term]: span for term, span in fresh.items() if isinstance(span, SpanLogprob)})
+    def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
+        """One score or problem for each of *cases*, in order."""
+        answers = {**(known or {}), **ask(self.lm, cases, self.settings, known or {})}
+        return [self._score(case, answers) for case in cases]
 
-    def _score(
-        self,
-        case: Case,
-        conditional_at: str,
-        marginal_at: str,
-        conditional: SpanLogprob | SpanError,
-        marginal: SpanLogprob | SpanError,
-        empty: str | None,
-    ) -> Score:
+    def _score(self, case: Case, answers: Answers) -> Score:
+        conditional, marginal = terms(case, self.settings)
+        places = address(conditional), address(marginal)
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if empty:
+        if empty := _empty(conditional):
             what = f"{case.name}: nothing is left of {empty} once it is cut and folded"
             return Score(*ids, None, Problem("empty_text", what))
-        for error in (conditional, marginal):
+        found = [answers[place] for place in places]
+        for error in found:
             if isinstance(error, SpanError):
                 return Score(*ids, None, Problem(error.code, f"{case.name}: {error}", error.final, error.broken))
-        return Score(*ids, conditional.total - marginal.total, None, conditional_at, marginal_at)
+        return Score(*ids, found[0].total - found[1].total, None, *places)
 
 
 def _empty(conditional: Prediction) -> str | None:
