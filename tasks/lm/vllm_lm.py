@@ -7,7 +7,6 @@ the served name, the context, that tokens come back aligned and that what comes 
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it
 class VLLM:
     """An evaluation LM on another machine or in another process; make one with `open`.
 
-    *notes* tell what its user should know, such as why the faster way to ask is not taken.
+    *remarks* tell what its user should know, such as why the faster way to ask is not taken.
     """
 
     def __init__(self, client: Client, model: str, template: ChatTemplate, identity: LMIdentity, limit: int | None):
@@ -43,7 +42,7 @@ class VLLM:
         self._identity = identity
         self._limit = limit
         self._given = True
-        self.notes: list[str] = []
+        self.remarks: list[str] = []
 
     @classmethod
     def open(
@@ -157,11 +156,10 @@ class VLLM:
         """From here on whole conversations are asked for; said once."""
         if self._given:
             self._given = False
-            self.notes.append(
+            self.remarks.append(
                 f"vLLM server {self._client.endpoint} does not score given tokens alone ({why}): all tokens of each "
                 "conversation are asked for, which is slower"
             )
-            logging.getLogger(__name__).warning(self.notes[-1])
 
     def _refused(self, refusal: Refusal) -> SpanError:
         if closed(refusal):

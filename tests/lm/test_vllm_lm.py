@@ -16,6 +16,7 @@ transformers = pytest.importorskip("transformers", reason="the evaluation LM nee
 
 from tasks.errors import LMError, SettingsError, SpanError  # noqa: E402
 from tasks.lm.catalog import open_lm  # noqa: E402
+from tasks.lm.protocol import take_remarks  # noqa: E402
 from tasks.lm.span import ChatTemplate  # noqa: E402
 from tasks.lm.vllm_client import Patience  # noqa: E402
 from tasks.lm.vllm_lm import VLLM  # noqa: E402
@@ -80,12 +81,12 @@ def test_only_the_tokens_of_the_span_are_asked_for_in_the_order_of_the_tokens(fo
     sampling = server.asked[0][1]["sampling_params"]
     assert len(sampling["prompt_logprob_token_ids"]) == len(expected(folder, PREDICTIONS[0]).ids)
     assert (sampling["max_tokens"], sampling["temperature"], sampling["skip_reading_prefix_cache"]) == (1, 0.0, False)
-    assert lm.notes == []
+    assert lm.remarks == []
 
 
 @pytest.mark.parametrize("given", ["absent", "disabled", "old_runner", "ignored", "wrong"])
 def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_said_once(
-    folder: Path, given: str, caplog: pytest.LogCaptureFixture
+    folder: Path, given: str
 ) -> None:
     with scripted_vllm(given=given) as server:
         lm = opened(server, folder)
@@ -95,8 +96,8 @@ def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_sa
     assert {path for path, _ in server.asked} == {WHOLE}
     body = server.asked[0][1]
     assert (body["prompt_logprobs"], body["max_tokens"], body["temperature"]) == (0, 1, 0.0)
-    assert len(lm.notes) == 1 and [record.message for record in caplog.records] == lm.notes
-    assert "does not score given tokens alone" in lm.notes[0]
+    (remark,) = take_remarks(lm)
+    assert "does not score given tokens alone" in remark
 
 
 def test_the_identity_is_the_same_whichever_way_the_server_is_asked(folder: Path) -> None:
@@ -122,7 +123,7 @@ def test_a_server_that_stops_scoring_given_tokens_in_mid_run_is_asked_for_all(fo
         lm = opened(server, folder)
         server.given = "disabled"
         assert_right(lm.logprob(PREDICTIONS), folder, PREDICTIONS)
-    assert len(lm.notes) == 1
+    assert len(lm.remarks) == 1
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "503", "reset", "html", "half"])

@@ -68,7 +68,7 @@ def test_each_log_probability_is_that_of_the_one_by_one_reference(served: Served
 
 
 def test_given_tokens_alone_are_scored_where_the_server_can(served: Served) -> None:
-    assert bool(served.open().notes) != served.given
+    assert bool(served.open().remarks) != served.given
 
 
 def test_a_conversation_as_long_as_the_server_takes_is_scored_and_a_longer_one_refused(served: Served) -> None:
