@@ -54,7 +54,7 @@ class TuningSettings(BaseModel):
     optimiser: Literal["adamw", "adamw_8bit"] = Field("adamw_8bit", description="adamw where 8 bits cannot be had")
     clip: float = Field(1.0, ge=0, description="largest norm of a gradient; 0: any")
     seed: int = Field(42, ge=0, le=2**31 - 1, description="seed of every random choice")
-    save_every: int = Field(100, ge=0, description="steps between checkpoints; 0: none but the last")
+    save_every: int = Field(50, ge=0, description="steps between checkpoints; 0: none but the last")
     evaluate_every: int = Field(100, ge=0, description="steps between held-out losses; 0: before and after only")
     max_tokens: int = Field(4096, ge=8, description="longer conversations are left out")
     recompute: bool = Field(False, description="keep less between the layers and compute it again: slower, less memory")

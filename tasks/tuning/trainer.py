@@ -48,7 +48,7 @@ class Training:
     optimiser: Literal["adamw", "adamw_8bit"] = "adamw_8bit"
     clip: float = 1.0
     seed: int = 42
-    save_every: int = 100
+    save_every: int = 50
     evaluate_every: int = 100
     max_tokens: int = 4096
     dtype: Literal["float32", "bfloat16"] = "float32"

@@ -1,0 +1,61 @@
+"""A causal LM of a few thousand weights with dropout, written in plain torch, and sequences it can learn."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+
+from tasks.tuning.trainer import Example, Point, Training, train
+
+TOKENS = 40
+TRAINING = Training(
+    epochs=3, batch=3, accumulation=2, learning_rate=1e-2, save_every=2, evaluate_every=5, max_tokens=30
+)
+
+
+class SmallLM(torch.nn.Module):
+    """Embedding, a recurrent layer, dropout, head: knows nothing of transformers."""
+
+    def __init__(self, seed: int = 0):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.embedding = torch.nn.Embedding(TOKENS, 16)
+        self.layer = torch.nn.GRU(16, 16, batch_first=True)
+        self.dropout = torch.nn.Dropout(0.2)
+        self.head = torch.nn.Linear(16, TOKENS)
+
+    def forward(self, input_ids: torch.Tensor) -> SimpleNamespace:
+        return SimpleNamespace(logits=self.head(self.dropout(self.layer(self.embedding(input_ids))[0])))
+
+
+def sequences(epoch: int, generator: random.Random, count: int = 31) -> list[Example]:
+    """Counting up in steps of three from anywhere, other ones every epoch; the first two tokens are given."""
+    made = []
+    for _ in range(count):
+        start, length = generator.randrange(TOKENS), generator.randint(4, 20)
+        ids = tuple((start + 3 * place) % TOKENS for place in range(length))
+        made.append(Example(ids, (0.0, 0.0, *[1.0] * (length - 2))))
+    return made
+
+
+HELD_OUT: Sequence[Example] = sequences(0, random.Random(99), 7)
+
+
+def train_slowly(folder: str) -> None:
+    """A training in a process of its own, slow enough to be killed at work."""
+    torch.set_num_threads(1)
+
+    def pause(_: Point) -> None:
+        time.sleep(0.02)
+
+    train(SmallLM(), sequences, TRAINING, Path(folder), held_out=HELD_OUT, on_step=pause)
+
+
+if __name__ == "__main__":
+    train_slowly(sys.argv[1])

@@ -1,0 +1,324 @@
+"""The training loop: what is minimised, that a run cut short ends as an unbroken one, and its refusals."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import random
+import resource
+import time
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs the extra `lm`")
+
+from tasks.errors import LMError, SettingsError, SourceError  # noqa: E402
+from tasks.tuning import checkpoint, history  # noqa: E402
+from tasks.tuning.batches import batches_of, summed_loss, weight_of  # noqa: E402
+from tasks.tuning.trainer import Example, History, Point, Training, learning_rate, train  # noqa: E402
+from tests.tuning import small_lm  # noqa: E402
+from tests.tuning.small_lm import HELD_OUT, TRAINING, SmallLM, sequences  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def by_hand(model: torch.nn.Module, examples: list[Example]) -> tuple[float, float]:
+    """Σ weight · nll and Σ weight, one sequence at a time, softmax in float64."""
+    total = weight = 0.0
+    for example in examples:
+        with torch.no_grad():
+            logits = model(torch.tensor([example.ids])).logits[0].double().numpy()
+        for place in range(1, len(example.ids)):
+            row = logits[place - 1]
+            nll = row.max() + np.log(np.exp(row - row.max()).sum()) - row[example.ids[place]]
+            total += example.weights[place] * nll
+            weight += example.weights[place]
+    return total, weight
+
+
+MIXED = [
+    Example((1, 2, 3, 4, 5, 6), (9.0, 0.0, 0.5, 1.0, 0.0, 2.0)),
+    Example((7, 8), (0.0, 1.0)),
+    Example((3, 1, 4, 1), (1.0, 1.0, 1.0, 0.0)),
+]
+
+
+def test_the_loss_is_the_weighted_one_whatever_the_padding() -> None:
+    model = SmallLM().eval()
+    total, weight = by_hand(model, MIXED)
+    assert weight == weight_of(MIXED) == 6.5
+    assert summed_loss(model, MIXED).item() == pytest.approx(total, rel=1e-6)
+    apart = sum(summed_loss(model, [example]).item() for example in MIXED)
+    assert summed_loss(model, MIXED).item() == pytest.approx(apart, rel=1e-6)
+
+
+def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None:
+    examples = MIXED + sequences(0, random.Random(1), 5)
+    once = replace(TRAINING, epochs=2, warmup_steps=0, max_tokens=99, save_every=0)
+    models = []
+    for batch, accumulation in ((8, 1), (1, 8), (3, 3)):
+        model = SmallLM()
+        model.dropout.p = 0.0
+        past = train(model, examples, replace(once, batch=batch, accumulation=accumulation), tmp_path / str(batch))
+        assert past.steps == 2
+        models.append(weights(model))
+        fresh = SmallLM().eval()
+        total, weight = by_hand(fresh, examples)
+        assert past.training[0][1] == pytest.approx(total / weight, rel=1e-5)
+    for other in models[1:]:
+        assert all(torch.allclose(models[0][name], other[name], atol=1e-5) for name in other)
+
+
+def test_training_lowers_the_held_out_loss_and_says_so_in_lines(tmp_path: Path) -> None:
+    model = SmallLM()
+    seen: list[Point] = []
+    past = train(model, sequences, TRAINING, tmp_path, held_out=HELD_OUT, on_step=seen.append)
+    assert past.steps == 18 and [step for step, _ in past.held_out] == [0, 5, 10, 15, 18]
+    assert past.held_out[-1][1] < past.held_out[0][1] - 0.2
+    total, weight = by_hand(model, list(HELD_OUT))
+    assert not model.training and past.held_out[-1][1] == pytest.approx(total / weight, rel=1e-5)
+    assert tuple(seen) == past.points
+    assert seen[-1].epoch == 3 and seen[-1].steps == 18
+    assert len((tmp_path / history.FILE).read_text().splitlines()) == 19
+
+
+def test_all_examples_are_seen_once_an_epoch_in_batches_of_like_length() -> None:
+    examples = sequences(0, random.Random(5), 400)
+    batches = batches_of(examples, 4, seed=1, epoch=0)
+    assert sorted(id(one) for batch in batches for one in batch) == sorted(map(id, examples))
+    spread = [max(len(one.ids) for one in batch) - min(len(one.ids) for one in batch) for batch in batches]
+    assert np.mean(spread) < 1
+    lengths = [len(batch[0].ids) for batch in batches]
+    assert lengths != sorted(lengths)
+    assert batches == batches_of(examples, 4, seed=1, epoch=0)
+    assert batches != batches_of(examples, 4, seed=1, epoch=1) and batches != batches_of(examples, 4, seed=2, epoch=0)
+
+
+@pytest.mark.parametrize(("schedule", "theirs"), [("linear", "linear"), ("cosine", "cosine")])
+def test_the_learning_rate_is_that_of_the_authors_trainer(schedule: str, theirs: str) -> None:
+    from transformers import get_scheduler
+
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2e-4)
+    scheduler = get_scheduler(theirs, optimiser, num_warmup_steps=5, num_training_steps=40)
+    training = Training(schedule=schedule)
+    for done in range(40):
+        assert learning_rate(training, done, 40) == pytest.approx(scheduler.get_last_lr()[0], rel=1e-9)
+        optimiser.step()
+        scheduler.step()
+    assert learning_rate(Training(schedule="constant"), 39, 40) == 2e-4
+
+
+def test_only_parameters_that_ask_for_it_are_trained(tmp_path: Path) -> None:
+    model = SmallLM()
+    model.embedding.requires_grad_(False)
+    before = weights(model)
+    train(model, sequences, TRAINING, tmp_path)
+    after = weights(model)
+    changed = {name for name in after if not torch.equal(before[name], after[name])}
+    assert changed == {name for name in after if not name.startswith("embedding")}
+    model.requires_grad_(False)
+    with pytest.raises(ValueError, match="asks for a gradient"):
+        train(model, sequences, TRAINING, tmp_path / "none")
+
+
+def test_training_ends_after_max_steps_however_many_epochs_that_takes(tmp_path: Path) -> None:
+    for steps in (4, 20):
+        past = train(SmallLM(), sequences, replace(TRAINING, max_steps=steps), tmp_path / str(steps), held_out=HELD_OUT)
+        assert past.steps == steps == past.held_out[-1][0]
+        assert past.points[-1].learning_rate == pytest.approx(learning_rate(TRAINING, steps - 1, steps))
+
+
+def test_examples_are_made_anew_each_epoch_and_the_same_again(tmp_path: Path) -> None:
+    calls: list[tuple[int, float]] = []
+
+    def making(epoch: int, generator: random.Random) -> list[Example]:
+        calls.append((epoch, generator.random()))
+        return sequences(epoch, generator)
+
+    train(SmallLM(), making, TRAINING, tmp_path / "one")
+    first = list(calls)
+    assert [epoch for epoch, _ in first] == [0, 1, 2] and len({drawn for _, drawn in first}) == 3
+    calls.clear()
+    train(SmallLM(), making, TRAINING, tmp_path / "two")
+    assert calls == first
+
+
+def test_before_each_training_batch_its_ids_are_shown(tmp_path: Path) -> None:
+    model = SmallLM()
+    shown: list[tuple[bool, torch.Tensor]] = []
+    train(
+        model, MIXED, replace(TRAINING, epochs=1, batch=3), tmp_path, held_out=HELD_OUT,
+        before_batch=lambda ids: shown.append((model.training, ids)),
+    )
+    assert [(training, sorted(ids.tolist())) for training, ids in shown] == [
+        (True, [[1, 2, 3, 4, 5, 6], [3, 1, 4, 1, 0, 0], [7, 8, 0, 0, 0, 0]])
+    ]
+
+
+def test_arithmetic_in_bfloat16_leaves_the_weights_in_float32(tmp_path: Path) -> None:
+    whole, half = SmallLM(), SmallLM()
+    exact = train(whole, sequences, TRAINING, tmp_path / "whole", held_out=HELD_OUT)
+    rough = train(half, sequences, replace(TRAINING, dtype="bfloat16"), tmp_path / "half", held_out=HELD_OUT)
+    assert all(value.dtype == torch.float32 for value in half.state_dict().values())
+    assert 0 < abs(exact.held_out[-1][1] - rough.held_out[-1][1]) < 0.1
+
+
+def test_where_8_bits_cannot_be_had_adamw_stands_in_and_is_named(tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("8 bits may be had here")
+    assert train(SmallLM(), MIXED, replace(TRAINING, epochs=1), tmp_path).optimiser == "adamw"
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, torch.Tensor], History, str]:
+    """Weights, history and its lines of a run that nobody disturbed."""
+    torch.set_num_threads(1)
+    folder, model = tmp_path_factory.mktemp("unbroken"), SmallLM()
+    past = train(model, sequences, TRAINING, folder, held_out=HELD_OUT)
+    return weights(model), past, (folder / history.FILE).read_text()
+
+
+def test_a_run_killed_again_and_again_ends_with_the_weights_of_an_unbroken_one(unbroken, tmp_path: Path) -> None:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.tuning.small_lm"])
+    random = Random(3)
+    for _ in range(4):
+        process = context.Process(target=small_lm.train_slowly, args=(str(tmp_path),))
+        process.start()
+        start, deadline = _lines(tmp_path), time.monotonic() + 60
+        while process.is_alive() and _lines(tmp_path) in (start, 0) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        process.join(random.uniform(0.0, 0.2))
+        assert process.is_alive()
+        process.kill()
+        process.join()
+    assert 0 < _lines(tmp_path) < 19
+    model = SmallLM(seed=5)
+    past = train(model, sequences, TRAINING, tmp_path, held_out=HELD_OUT)
+    assert (past, (tmp_path / history.FILE).read_text()) == unbroken[1:]
+    assert same(weights(model), unbroken[0])
+
+
+def _lines(folder: Path) -> int:
+    path = folder / history.FILE
+    return path.read_text().count("\n") if path.is_file() else 0
+
+
+@pytest.mark.parametrize("last", [0, 1, 2, 5, 6, 7, 11, 12, 17])
+def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Path, last: int) -> None:
+    class Failure(Exception):
+        pass
+
+    def fail(point: Point) -> None:
+        if point.step == last:
+            raise Failure
+
+    with pytest.raises(Failure):
+        train(SmallLM(), sequences, TRAINING, tmp_path, held_out=HELD_OUT, on_step=fail)
+    torch.rand(7)
+    model = SmallLM(seed=8 if last > 2 else 0)
+    assert train(model, sequences, TRAINING, tmp_path, held_out=HELD_OUT) == unbroken[1]
+    assert same(weights(model), unbroken[0])
+    assert len(list((tmp_path / checkpoint.FOLDER).iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "data", "why"),
+    [
+        ({"batch": 4}, sequences, "option batch was 3, is 4"),
+        ({"learning_rate": 0.5}, sequences, "option learning_rate was 0.01, is 0.5"),
+        ({}, lambda epoch, generator: sequences(epoch, generator, 30), "training data was"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, changed, data, why: str) -> None:
+    train(SmallLM(), sequences, replace(TRAINING, max_steps=3), tmp_path)
+    with pytest.raises(SettingsError, match=why) as refusal:
+        train(SmallLM(), data, replace(TRAINING, max_steps=3, **changed), tmp_path)
+    assert f"or delete {tmp_path / 'checkpoint'} to start anew" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    train(SmallLM(), sequences, replace(TRAINING, max_steps=3, save_every=1), tmp_path)
+
+
+def test_a_checkpoint_that_rests_on_another_base_is_refused_by_name(tmp_path: Path) -> None:
+    train(SmallLM(), MIXED, TRAINING, tmp_path, about={"base": "one"})
+    with pytest.raises(SettingsError, match="base was one, is two"):
+        train(SmallLM(), MIXED, TRAINING, tmp_path, about={"base": "two"})
+
+
+@pytest.mark.parametrize("file", ["state.json", "weights.safetensors", "optimiser.safetensors"])
+def test_a_cut_checkpoint_is_refused_by_name(tmp_path: Path, file: str) -> None:
+    train(SmallLM(), MIXED, TRAINING, tmp_path)
+    (path,) = tmp_path.glob(f"checkpoint/step-*/{file}")
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(SourceError, match="cannot be read") as refusal:
+        train(SmallLM(), MIXED, TRAINING, tmp_path)
+    assert str(path.parent) in str(refusal.value) and "to start anew" in str(refusal.value)
+
+
+def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_path: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(point: Point) -> None:
+        if point.step == 3:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+
+    try:
+        with pytest.raises(SettingsError, match="cannot be written: .+; mend that, then run the same again"):
+            train(SmallLM(), sequences, TRAINING, tmp_path, on_step=fill)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in (tmp_path / "checkpoint").glob("step-*")] == ["step-00000002"]
+    assert train(SmallLM(), sequences, TRAINING, tmp_path).steps == 18
+
+
+def test_a_folder_that_cannot_be_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match="cannot be written"):
+        train(SmallLM(), MIXED, TRAINING, tmp_path / "file" / "out")
+
+
+def test_a_loss_that_is_no_number_ends_the_training_with_one_clear_line(tmp_path: Path) -> None:
+    model = SmallLM()
+    with torch.no_grad():
+        model.head.bias[3] = math.nan
+    with pytest.raises(LMError, match="the loss at step 1 is nan; lower learning_rate"):
+        train(model, MIXED, TRAINING, tmp_path)
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_running_out_of_memory_says_what_to_lower(tmp_path: Path) -> None:
+    def full(_: torch.Tensor) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(LMError, match="no memory left for 3 sequences of up to 30 tokens; lower batch"):
+        train(SmallLM(), MIXED, TRAINING, tmp_path, before_batch=full)
+
+
+@pytest.mark.parametrize(
+    ("examples", "why"),
+    [
+        ([], "nothing to train on"),
+        ([Example((1, 2), (0.0,))], "2 tokens but 1 weights"),
+        ([Example(tuple(range(31)), (1.0,) * 31)], "31 tokens; at most 30"),
+        ([Example((1, 2), (1.0, 0.0))], "a weight below 0, or none above"),
+        ([Example((1, 2), (0.0, -1.0))], "a weight below 0"),
+    ],
+)
+def test_examples_that_teach_nothing_are_refused(tmp_path: Path, examples: list[Example], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        train(SmallLM(), examples, TRAINING, tmp_path)
