@@ -28,9 +28,11 @@ from tasks.settings import EvaluationLMSettings, ScoringSettings
 from tasks.writing.catalog import Desk, scribe, writes_reviews
 
 if TYPE_CHECKING:
+    from tasks.tuning.augmentation import ReviewedPaper
     from tasks.tuning.cache_ngram import HeldOut
     from tasks.tuning.pairs import JudgedPaper, Metric
     from tasks.tuning.settings import TuningSettings
+    from tasks.tuning.tiny_llama import Recipe
 
 HOUR = 3600.0
 
@@ -191,10 +193,40 @@ def fine_tune_lm(
     return fine_tune(base, papers, kept, metrics, settings, folder, data)
 
 
+@task(
+    name="train tiny-llama", tags=["training"], timeout_seconds=24 * HOUR, cache_policy=NO_CACHE, persist_result=False
+)
+def train_tiny_llama(
+    papers: Sequence[ReviewedPaper],
+    kept: Sequence[ReviewedPaper],
+    folder: Path,
+    data: Mapping[str, Any],
+    recipe: Recipe | None = None,
+) -> dict[str, Any]:
+    """Trains the embedded neural evaluation LM and its mixture into *folder*; its training record."""
+    from tasks.tuning.tiny_llama import train_tiny_llama as train
+
+    return train(papers, kept, folder, data, recipe)
+
+
+@task(
+    name="fit mixture", tags=["training", "evaluation-lm"], timeout_seconds=24 * HOUR, cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def fit_mixture(
+    lm: EvaluationLMSettings, folder: Path, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Fits a copying mixture over the evaluation LM of *lm* to *kept*, into *folder*; its figures there."""
+    from tasks.tuning.token_mixture import fit_into
+
+    return fit_into(folder, open_lm(lm), papers, kept)
+
+
 def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
     writing = (read_papers, write_reviews, write_judgments, write_assw)
-    tasks = (*writing, sign_metrics, score_papers, train_cache_ngram, fine_tune_lm)
+    training = (train_cache_ngram, fine_tune_lm, train_tiny_llama, fit_mixture)
+    tasks = (*writing, sign_metrics, score_papers, *training)
     plain = {step.fn.__name__: step.fn for step in tasks}
     return SimpleNamespace(
         **plain,

@@ -3,6 +3,7 @@
     P(token | x, synopsis) = w₀ LM(token | x, synopsis) + w₁ LM(token | absent, synopsis)
                              + w₂ any token of what is known + w₃ what followed there after the token before
                              + w₄ what followed there after the two tokens before
+                             + w₅ as w₂ between tokens alike + w₆ as w₃ between tokens alike
 
 What is known is the synopsis and x. Where a source has nothing to copy its weight goes to the second term. Without x
 the first term is the second, and only the synopsis is copied from; without both, the LM is left alone. The weights
@@ -23,14 +24,14 @@ import numpy as np
 
 from tasks.errors import LMError, SpanError
 from tasks.lm.protocol import checked
-from tasks.lm.token_copies import LEVELS, PLACES, SOURCES, TokenCopies
+from tasks.lm.token_copies import LEVELS, PLACES, SOURCES, TokenCopies, Tokens
 from tasks.records import LMIdentity, Prediction, SpanLogprob, digest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 ENGINE_VERSION = "mixture-1"
-CONFIG, COUNTS = "mixture.json", "document_counts.safetensors"
+CONFIG, ARRAYS = "mixture.json", "tokens.safetensors"
 TERMS = ("lm given x", "lm without x", *SOURCES)
 _FORMAT = 1
 
@@ -51,27 +52,30 @@ class TokenLM(Protocol):
 class Blend:
     """What is fitted of a mixture.
 
-    *lm*: digest of the evaluation LM it was fitted for. *counts*: per token id, the papers of *papers* whose judgments
-    hold it. *exponent*: of the inverse document frequency by which tokens are drawn. *weights*: per kind of place and
-    term, each row summing to 1.
+    *lm*: digest of the evaluation LM it was fitted for. Per token id: *counts*, the papers of *papers* whose judgments
+    hold it; *alike* and *share*, see `Tokens`. *exponent*: of the inverse document frequency by which tokens are
+    drawn. *weights*: per kind of place and term, each row summing to 1.
     """
 
     lm: str
     papers: int
     exponent: float
     counts: np.ndarray
+    alike: np.ndarray
+    share: np.ndarray
     weights: np.ndarray
 
     @property
-    def idf(self) -> np.ndarray:
-        """log(papers / papers with the token) in nats; a token of fewer than two papers counts as one of two."""
-        return np.log(max(self.papers, 2) / np.clip(self.counts, 2, max(self.papers, 2)))
+    def tokens(self) -> Tokens:
+        """What copying needs; idf = log(papers / papers with the token), one of fewer than two counting as of two."""
+        idf = np.log(max(self.papers, 2) / np.clip(self.counts, 2, max(self.papers, 2)))
+        return Tokens(idf, idf**self.exponent, self.alike, self.share)
 
     @property
     def digest(self) -> str:
         """SHA-256 over all of it."""
-        numbers = [self.papers, self.exponent, self.counts.tolist(), self.weights.tolist(), LEVELS]
-        return digest([_FORMAT, self.lm, *numbers])
+        arrays = [array.tolist() for array in (self.counts, self.alike, self.share, self.weights)]
+        return digest([_FORMAT, self.lm, self.papers, self.exponent, LEVELS, *arrays])
 
 
 class Mixture:
@@ -87,9 +91,9 @@ class Mixture:
         if len(inner.tokenizer) > len(blend.counts):
             raise LMError(f"this mixture knows {len(blend.counts)} tokens, the tokenizer has {len(inner.tokenizer)}")
         self.inner, self.blend = inner, blend
-        self._idf = blend.idf
-        self._drawn = self._idf**blend.exponent
-        self._drawn[[token for token in inner.tokenizer.all_special_ids if token < len(self._drawn)]] = 0.0
+        self._tokens = blend.tokens
+        # A control token written in a text is no token of it, and no reply may end by copying.
+        self._tokens.weight[[token for token in inner.tokenizer.all_special_ids if token < len(blend.counts)]] = 0.0
         with np.errstate(divide="ignore"):
             self._log_weights = np.log(blend.weights)
         self._identity = replace(
@@ -119,14 +123,14 @@ class Mixture:
     def terms(
         self, prediction: Prediction, given: SpanLogprob, alone: SpanLogprob, known: dict[str, np.ndarray] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """log P(token) by term and place (5, n), and the kind of each place (n); *known* keeps texts as tokens."""
+        """log P(token) by term and place (7, n), and the kind of each place (n); *known* keeps texts as tokens."""
         known = {} if known is None else known
         texts = [text for text in (prediction.synopsis, prediction.x) if text is not None]
         for text in texts:
             if text not in known:
                 ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
                 known[text] = np.array(ids, dtype=np.int64)
-        copies = TokenCopies([known[text] for text in texts], self._idf, self._drawn)
+        copies = TokenCopies([known[text] for text in texts], self._tokens)
         reply = np.array(alone.ids, dtype=np.int64)
         without = np.array(alone.logprobs)
         with np.errstate(divide="ignore"):
@@ -166,8 +170,11 @@ def load(folder: Path) -> Blend:
         weights = np.array(config["weights"], dtype=np.float64)
         if weights.shape != (PLACES, len(TERMS)) or (weights < 0).any() or abs(weights.sum(axis=1) - 1).max() > 1e-9:
             raise ValueError("the weights are no distributions")
-        counts = load_file(folder / COUNTS)["counts"]
-        return Blend(config["lm"], config["papers"], config["exponent"], counts, weights)
+        arrays = load_file(folder / ARRAYS)
+        if len({len(arrays[name]) for name in ("counts", "alike", "share")}) != 1:
+            raise ValueError("the arrays are of different lengths")
+        of_tokens = arrays["counts"], arrays["alike"], arrays["share"]
+        return Blend(config["lm"], config["papers"], config["exponent"], *of_tokens, weights)
     except FileNotFoundError as error:
         raise LMError(
             f"no mixture in {folder}: {Path(error.filename).name} is missing; fit one with `gre-bench tune mixture`"
@@ -182,7 +189,8 @@ def save(blend: Blend, folder: Path) -> None:
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({"counts": np.ascontiguousarray(blend.counts)}, folder / COUNTS)
+    arrays = {"counts": blend.counts, "alike": blend.alike, "share": blend.share}
+    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / ARRAYS)
     config = {
         "format": _FORMAT, "lm": blend.lm, "papers": blend.papers, "exponent": blend.exponent,
         "levels": LEVELS, "terms": TERMS, "weights": blend.weights.tolist(),

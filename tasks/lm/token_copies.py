@@ -1,53 +1,108 @@
 """What may be copied from known texts, token by token: distributions over token ids, and how far a reply follows them.
 
-Three sources: any token of the known texts, drawn by weight; what followed the reply's token before where that stands
-in them; what followed its two tokens before. Each answers per place of the reply with P(this token), NaN where it
-has nothing to copy; over all tokens each answer sums to 1. All are O(n log n) in the texts.
+Five sources: any token of the known texts, drawn by weight; what followed the reply's token before where that stands
+in them; what followed its two tokens before; and the first two again between tokens that are alike (another ending,
+a capital, no space in front). Each answers per place of the reply with P(this token), NaN where it has nothing to
+copy; over all tokens each answer sums to 1. All are O(n log n) in the texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.lm.known_text import stem
 from tasks.lm.spelling import look_up
 
-START = -1
-"""Stands before the first token of each text."""
-SOURCES = ("drawn", "after one token", "after two tokens")
+SOURCES = ("drawn", "after one token", "after two tokens", "drawn alike", "after one alike")
 LEVELS = (1.0, 2.5, 4.0)
 """Inverse document frequencies, in nats, between which a token followed is told from a rarer one."""
 PLACES = 1 + 2 * (len(LEVELS) + 1)
 """Kinds of places in a reply: the token before is not known; it is, by level; the two before are, by level."""
+_START = -1
 _PAIR = 1 << 32
 
 
-class TokenCopies:
-    """Copies from the known *texts* (token ids of each), with the *idf* of every token id and its *weights* as drawn."""
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What is known of each token id: its *idf* (nats), its *weight* when drawn, the number of those it is *alike*,
+    and its *share* among them, P(token | one of those alike)."""
 
-    def __init__(self, texts: Sequence[np.ndarray], idf: np.ndarray, weights: np.ndarray):
-        self._idf = idf
-        words = np.concatenate(texts) if texts else np.zeros(0, dtype=np.int64)
-        one, two = (np.concatenate(parts) if texts else words for parts in zip(*map(_contexts, texts), strict=True)) \
-            if texts else (words, words)
-        self._words, place = np.unique(words, return_inverse=True)
-        self._weights = np.bincount(place, weights[words], len(self._words))
+    idf: np.ndarray
+    weight: np.ndarray
+    alike: np.ndarray
+    share: np.ndarray
+
+
+class TokenCopies:
+    """Copies from the known *texts*, token ids of each."""
+
+    def __init__(self, texts: Sequence[np.ndarray], tokens: Tokens):
+        self._tokens = tokens
+        nothing = np.zeros(0, dtype=np.int64)
+        contexts = [_contexts(text) for text in texts]
+        words = np.concatenate([nothing, *texts])
+        one = np.concatenate([nothing, *(before for before, _ in contexts)])
+        two = np.concatenate([nothing, *(before for _, before in contexts)])
+        weights = tokens.weight[words]
+        self._drawn, self._drawn_alike = _Drawn(words, weights), _Drawn(tokens.alike[words], weights)
         self._after_one, self._after_two = _Followed(one, words), _Followed(two, words)
+        self._after_alike = _Followed(self._alike(one), tokens.alike[words])
 
     def chances(self, reply: np.ndarray) -> np.ndarray:
-        """P(token) by source and place of *reply*, (3, n)."""
+        """P(token) by source and place of *reply*, (5, n)."""
         one, two = _contexts(reply)
-        total = self._weights.sum()
-        drawn = look_up(self._words, self._weights, reply) / total if total > 0 else np.full(len(reply), np.nan)
-        return np.stack([drawn, self._after_one.chances(one, reply), self._after_two.chances(two, reply)])
+        alike, share = self._tokens.alike[reply], self._tokens.share[reply]
+        return np.stack([
+            self._drawn.chances(reply),
+            self._after_one.chances(one, reply),
+            self._after_two.chances(two, reply),
+            self._drawn_alike.chances(alike) * share,
+            self._after_alike.chances(self._alike(one), alike) * share,
+        ])
 
     def places(self, reply: np.ndarray) -> np.ndarray:
         """The kind of each place of *reply* (n), told by what stands before it alone."""
         one, two = _contexts(reply)
-        level = np.where(one == START, 0, np.digitize(self._idf[np.maximum(one, 0)], LEVELS))
-        longer = self._after_two.knows(two) & (one != START)
+        level = np.where(one == _START, 0, np.digitize(self._tokens.idf[np.maximum(one, 0)], LEVELS))
+        longer = self._after_two.knows(two) & (one != _START)
         return np.where(self._after_one.knows(one), 1 + level + longer * (len(LEVELS) + 1), 0)
+
+    def _alike(self, before: np.ndarray) -> np.ndarray:
+        return np.where(before == _START, _START, self._tokens.alike[np.maximum(before, 0)])
+
+
+def likeness(signs: Sequence[str], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``alike`` and ``share`` of the tokens written *signs*, which stand *counts* times in some texts.
+
+    Alike are tokens that are one word but for blanks in front, capitals, and, where a word starts, its ending.
+    """
+    numbers: dict[str, int] = {}
+    alike = np.array([numbers.setdefault(_root(sign), len(numbers)) for sign in signs], dtype=np.int32)
+    seen = counts + 0.5
+    return alike, seen / np.bincount(alike, seen)[alike]
+
+
+def _root(sign: str) -> str:
+    word = sign.lstrip("\u0120\u2581 ")
+    starts = len(word) < len(sign)
+    return stem(word.lower()) if starts and word.isalpha() else word.lower() or sign
+
+
+class _Drawn:
+    """Words drawn by weight."""
+
+    def __init__(self, words: np.ndarray, weights: np.ndarray):
+        self._words, place = np.unique(words, return_inverse=True)
+        self._weights = np.bincount(place, weights, len(self._words))
+        self._total = self._weights.sum()
+
+    def chances(self, words: np.ndarray) -> np.ndarray:
+        if self._total <= 0:
+            return np.full(len(words), np.nan)
+        return look_up(self._words, self._weights, words) / self._total
 
 
 class _Followed:
@@ -71,5 +126,5 @@ class _Followed:
 
 def _contexts(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each of *words* the one before, and the two before as one number."""
-    padded = np.concatenate(([START, START], words)).astype(np.int64)
+    padded = np.concatenate(([_START, _START], words)).astype(np.int64)
     return padded[1:-1], (padded[:-2] + 1) * _PAIR + padded[1:-1] + 1

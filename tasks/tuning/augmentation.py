@@ -34,20 +34,19 @@ class ReviewedPaper:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How a paper's reviews become conversations; shares are of conversations.
+    """How a paper's reviews become conversations; shares are of conversations, lists go by epoch, the last goes on.
 
     *exchanged*: rare tokens trade places; a token is *rare* in fewer than that share of the judgments. *shuffled*: the
     lines are. *synopses*: a synopsis is given, half of them a third review's judgments, half its summary of the paper.
-    *originals*: original reviews as first review, in the first epoch, none from epoch *fading* on. *marginals*: of each
-    paper's reviews, predicted from nothing. *weights* of the loss: reply, first review, synopsis.
+    *originals*: the first review stands as it was written. *marginals*: of each paper's reviews, predicted from
+    nothing. *weights* of the loss: reply, first review, synopsis.
     """
 
-    exchanged: float = 0.6
+    exchanged: tuple[float, ...] = (0.9, 0.7, 0.5)
     rare: float = 0.02
     shuffled: float = 0.6
     synopses: float = 0.25
-    originals: float = 0.3
-    fading: int = 6
+    originals: tuple[float, ...] = (0.15, 0.05, 0.0)
     marginals: float = 0.5
     weights: tuple[float, float, float] = (1.0, 0.5, 0.3)
     max_tokens: int = 1536
@@ -58,6 +57,7 @@ class Conversations:
 
     def __init__(self, papers: Sequence[ReviewedPaper], template: ChatTemplate, variation: Variation):
         self._papers, self._template, self._variation = papers, template, variation
+        self._shares = variation.originals, variation.exchanged
         tokenizer = template.tokenizer
         self._users, self._assistants = tokenizer.convert_tokens_to_ids([USER, ASSISTANT])
         (self._between,) = tokenizer(constants()[2])["input_ids"]
@@ -65,17 +65,17 @@ class Conversations:
 
     def __call__(self, epoch: int, random: Random) -> list[Example]:
         """Every ordered pair of reviews of a paper, and some marginals; too long ones are left out."""
-        originals = self._variation.originals * max(0.0, 1 - epoch / max(1, self._variation.fading))
+        originals, exchanged = (shares[min(epoch, len(shares) - 1)] for shares in self._shares)
         found = []
         for paper in self._papers:
             for x, y in permutations(range(len(paper.judgments)), 2):
                 first = paper.judgments[x]
                 if paper.originals[x] and random.random() < originals:
                     first, y = paper.originals[x], random.choice((x, y))
-                found.append(self._example(paper, first, {x, y}, y, random))
+                found.append(self._example(paper, first, {x, y}, y, exchanged, random))
             for y in range(len(paper.judgments)):
                 if random.random() < self._variation.marginals:
-                    found.append(self._example(paper, None, {y}, y, random))
+                    found.append(self._example(paper, None, {y}, y, exchanged, random))
         return [example for example in found if example is not None]
 
     def plain(self) -> list[Example]:
@@ -85,7 +85,7 @@ class Conversations:
         return [example for example in found if example is not None]
 
     def _example(
-        self, paper: ReviewedPaper, first: str | None, told: set[int], y: int, random: Random
+        self, paper: ReviewedPaper, first: str | None, told: set[int], y: int, share: float, random: Random
     ) -> Example | None:
         x = self._shuffled(first, random) if first is not None else None
         synopsis = None
@@ -98,8 +98,8 @@ class Conversations:
         example = self._encoded(Prediction(x, synopsis, reply), self._variation.weights)
         # Where nothing is known, content cannot be told by what stands before: the marginal learns it as it is.
         known = x is not None or synopsis is not None
-        if example is not None and known and random.random() < self._variation.exchanged:
-            return Example(exchanged(example.ids, self._partners, random), example.weights)
+        if example is not None and known and random.random() < share:
+            return Example(trade(example.ids, self._partners, random), example.weights)
         return example
 
     def _shuffled(self, text: str, random: Random) -> str:
@@ -146,7 +146,7 @@ def constants() -> tuple[str, ...]:
     return tuple(text.lstrip("\n") for text in (prompt.system, before, between, after, prompt.absent) if text)
 
 
-def exchanged(ids: Sequence[int], partners: Sequence[Sequence[int]], random: Random) -> tuple[int, ...]:
+def trade(ids: Sequence[int], partners: Sequence[Sequence[int]], random: Random) -> tuple[int, ...]:
     """*ids* with each token that has *partners* written as one of them: equal ones alike, different ones apart."""
     told: dict[int, int] = {}
     by_group: dict[int, list[int]] = {}

@@ -7,15 +7,17 @@ one paper; the evaluation LM itself is asked once and never changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import permutations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tasks.errors import LMError, SpanError
-from tasks.lm.mixture import TERMS, Blend, Mixture, TokenLM
+from tasks.lm.mixture import TERMS, Blend, Mixture, TokenLM, save
 from tasks.lm.protocol import checked
-from tasks.lm.token_copies import PLACES
+from tasks.lm.token_copies import PLACES, likeness
 from tasks.records import Prediction, SpanLogprob
 from tasks.tuning.mixture import Papers, maximise
 
@@ -64,24 +66,37 @@ def fit(lm: TokenLM, papers: Papers, kept: Papers) -> tuple[Blend, Fitted]:
     asked = _ask(lm, [*same, *other])
     told = [asked[pair] for pair in same if pair in asked]
     if 2 * len(told) < len(same):
-        raise LMError(f"the evaluation LM {lm.identity.name} scores only {len(told)} of {len(same)} pairs: see its limits")
-    counts = document_counts(lm, papers)
+        only = f"{len(told)} of {len(same)} pairs"
+        raise LMError(f"the evaluation LM {lm.identity.name} scores only {only}: is its context long enough?")
+    counts, alike, share = count_tokens(lm, papers)
     even = np.full((PLACES, len(TERMS)), 1 / len(TERMS))
     found = []
     for exponent in EXPONENTS:
-        blend = Blend(lm.identity.digest, len(papers), exponent, counts, even)
+        blend = Blend(lm.identity.digest, len(papers), exponent, counts, alike, share, even)
         found.append(_weighted(Mixture(lm, blend), told))
     likeliest = max(found, key=lambda pair: pair[1])[0]
     return likeliest, _figures(Mixture(lm, likeliest), asked, same, other, len(kept))
 
 
-def document_counts(lm: TokenLM, papers: Papers) -> np.ndarray:
-    """Per token id the number of *papers* a review of which holds it (int32)."""
-    counts = np.zeros(len(lm.tokenizer), dtype=np.int32)
+def fit_into(folder: Path, lm: TokenLM, papers: Papers, kept: Papers) -> dict[str, Any]:
+    """`fit`, the mixture written to *folder*; its figures by name."""
+    if not hasattr(lm, "tokenizer"):
+        raise LMError(f"the evaluation LM {lm.identity.name} has no tokenizer of its own: nothing can be mixed with it")
+    blend, figures = fit(lm, papers, kept)
+    save(blend, folder)
+    return asdict(figures)
+
+
+def count_tokens(lm: TokenLM, papers: Papers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Per token id of *lm*: the number of *papers* a review of which holds it, and its `likeness`."""
+    size = len(lm.tokenizer)
+    with_token, times = np.zeros(size, dtype=np.int32), np.zeros(size)
     for paper in papers:
-        ids = {token for text in paper for token in lm.tokenizer(text, add_special_tokens=False)["input_ids"]}
-        counts[sorted(ids)] += 1
-    return counts
+        ids = np.concatenate([lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in paper])
+        found, often = np.unique(ids.astype(np.int64), return_counts=True)
+        with_token[found] += 1
+        times[found] += often
+    return with_token, *likeness(lm.tokenizer.convert_ids_to_tokens(list(range(size))), times)
 
 
 def _pairs(papers: Papers) -> tuple[list[Prediction], list[Prediction]]:

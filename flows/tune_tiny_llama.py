@@ -1,0 +1,78 @@
+"""Training of `tiny-llama` on real judgments, and of the copying mixture over any evaluation LM."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from flows.intake import row_range
+from flows.tune_evaluation_lm import papers_of
+from tasks import steps
+from tasks.corpus.tables import reviews_from
+from tasks.errors import SettingsError, SourceError
+from tasks.records import HUMAN
+from tasks.settings import EvaluationLMSettings
+from tasks.tuning.augmentation import ReviewedPaper
+from tasks.tuning.tiny_llama import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Human *judgments* by *writer* (None: whoever): rows to *train* on and rows to *choose* the mixture on."""
+
+    judgments: Path
+    train: str
+    choose: str
+    writer: str | None = None
+
+
+@flow(name="tune-tiny-llama", flow_run_name="tiny-llama", persist_result=False)
+def tune_tiny_llama(rows: Rows, out: Path, recipe: Recipe | None = None) -> dict[str, Any]:
+    """Trains `tiny-llama` into *out*; its training record."""
+    return train_tiny_llama(rows, out, steps, recipe)
+
+
+def train_tiny_llama(rows: Rows, out: Path, run: Any, recipe: Recipe | None = None) -> dict[str, Any]:
+    """`tune_tiny_llama` with the steps given."""
+    papers, kept = (reviewed_papers(rows.judgments, part, rows.writer) for part in (rows.train, rows.choose))
+    if both := set(papers) & set(kept):
+        raise SettingsError(f"paper {min(both)} is in rows {rows.train} and {rows.choose}; keep them apart")
+    with rows.judgments.open("rb") as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    data = {"judgments": sha256, "rows": rows.train, "rows kept aside": rows.choose, "writer": rows.writer}
+    made = run.train_tiny_llama(list(papers.values()), list(kept.values()), out, data, recipe)
+    return {"folder": str(out), "trained_on": len(papers), "chosen_on": len(kept), **made}
+
+
+@flow(name="tune-mixture", flow_run_name="mixture", persist_result=False)
+def tune_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path) -> dict[str, Any]:
+    """Fits the copying mixture over *lm* into *out*; figures on the papers kept aside."""
+    return fit_mixture(rows, lm, out, steps)
+
+
+def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Any) -> dict[str, Any]:
+    """`tune_mixture` with the steps given."""
+    papers, kept = (papers_of(rows.judgments, part, rows.writer) for part in (rows.train, rows.choose))
+    figures = run.fit_mixture(lm, out, papers, kept)
+    return {"folder": str(out), "counted_on": len(papers), "chosen_on": len(kept), "held_out": figures}
+
+
+def reviewed_papers(file: Path, rows: str, writer: str | None) -> dict[str, ReviewedPaper]:
+    """Papers of *rows* with at least two human reviews that have judgments, by id; `SourceError` if under two."""
+    taken = reviews_from(file, {}, {}, (), writer=writer or "given", rows=row_range(rows), make_papers=True)
+    human = {review.review_id: review for review in taken.reviews if review.candidate == HUMAN}
+    found: dict[str, list[tuple[str, str]]] = {}
+    for item in taken.judgments:
+        if item.review_id in human and writer in (None, item.writer):
+            review = human[item.review_id]
+            found.setdefault(review.paper_id, []).append((item.text, review.text or ""))
+    papers = {paper: ReviewedPaper(*zip(*texts, strict=True)) for paper, texts in found.items() if len(texts) > 1}
+    if len(papers) < 2:
+        raise SourceError(
+            f"{file.name}: rows {rows} have {len(papers)} papers with judgments of two human reviews; at least 2 needed"
+        )
+    return papers
