@@ -22,6 +22,7 @@ _PATHS = (
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts")),
     ("writing", "models"),
     ("evaluation_lm", "folder"),
+    ("evaluation_lm", "mixture"),
 )
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
 
@@ -83,7 +84,10 @@ class EvaluationLMSettings(_Group):
     """The LM whose log-probabilities are the scores."""
 
     backend: str = Field("cache-ngram", description="kind of evaluation LM")
-    folder: Path | None = Field(None, description="model folder; the embedded one for cache-ngram if not given")
+    folder: Path | None = Field(None, description="model folder; the embedded one of cache-ngram or tiny-llama if not given")
+    mixture: Path | None = Field(
+        None, description="folder of a copying mixture fitted for this model; its own for tiny-llama"
+    )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where a transformers model runs")
     dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="dtype of a transformers model")
     attention: Literal["sdpa", "eager"] = Field("sdpa", description="attention of a transformers model")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 
 from tasks.errors import SettingsError
 from tasks.lm.protocol import EvaluationLM
@@ -41,10 +42,25 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
     )
 
 
+def _tiny_llama(settings: EvaluationLMSettings) -> EvaluationLM:
+    folder = settings.folder or checkout() / "data" / "evaluation_lm" / "tiny-llama"
+    lm = _transformers(settings.model_copy(update={"folder": folder}))
+    return lm if settings.mixture else _mixed(lm, folder / "mixture")
+
+
+def _mixed(lm: EvaluationLM, folder: Path) -> EvaluationLM:
+    from tasks.lm.mixture import Mixture, load
+
+    if not hasattr(lm, "tokenizer"):
+        raise SettingsError(f"evaluation_lm.mixture: the evaluation LM {lm.identity.name} cannot be mixed with copies")
+    return Mixture(lm, load(folder))
+
+
 BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
     "cache-ngram": _cache_ngram,
     "transformers": _transformers,
     "vllm": _vllm,
+    "tiny-llama": _tiny_llama,
 }
 
 
@@ -53,4 +69,5 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     """The evaluation LM of *settings*, kept open for this process; `SettingsError` or `LMError` if it cannot be."""
     if settings.backend not in BACKENDS:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
-    return BACKENDS[settings.backend](settings)
+    lm = BACKENDS[settings.backend](settings)
+    return _mixed(lm, settings.mixture) if settings.mixture else lm
