@@ -52,7 +52,7 @@ def train_slowly(folder: str) -> None:
     torch.set_num_threads(1)
 
     def pause(_: Point) -> None:
-        time.sleep(0.02)
+        time.sleep(0.05)
 
     train(SmallLM(), sequences, TRAINING, Path(folder), held_out=HELD_OUT, on_step=pause)
 

@@ -1,0 +1,117 @@
+"""What is learnt from a paper: the nine conversations of appendix E, word for word, and where their loss lies."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("transformers", reason="tuning needs the extra `lm`")
+
+from tasks.lm.span import ChatTemplate
+from tasks.prompts.library import load
+from tasks.records import Prediction
+from tasks.tuning.pairs import JudgedPaper, lessons, nine, predictions
+from tests.lm.chat_models import build_tokenizer
+
+R1 = "The reviewer appreciates the clear writing.\n\nThe reviewer questions the choice of hyperparameters."
+R2 = "The reviewer criticizes the limited novelty.\nA stray “line”."
+R3 = "The reviewer suggests adding an ablation study."
+PAPER = JudgedPaper("p1", (R1, R2, R3), {"abstract": "We study how a model learns.", "assw": "We study.\n\nIt works."})
+
+
+@pytest.fixture(scope="module")
+def template() -> ChatTemplate:
+    return ChatTemplate.of(build_tokenizer("llama3"))
+
+
+def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper() -> None:
+    asked, excluded = predictions([PAPER], ["gem"], seed=0)
+    assert asked == [
+        Prediction(R1, None, R2), Prediction(R1, None, R3), Prediction(R2, None, R1), Prediction(R2, None, R3),
+        Prediction(R3, None, R1), Prediction(R3, None, R2),
+        Prediction(None, None, R1), Prediction(None, None, R2), Prediction(None, None, R3),
+    ]  # fmt: skip
+    assert not excluded
+
+
+def test_each_metric_gives_nine_with_its_own_synopsis() -> None:
+    asked, excluded = predictions([PAPER], ["gem", "gem_s_abstract", "gem_s_assw"], seed=0)
+    synopses = [prediction.synopsis for prediction in asked]
+    assert synopses == [None] * 9 + [PAPER.synopses["abstract"]] * 9 + [PAPER.synopses["assw"]] * 9
+    assert asked[9:18] == nine((R1, R2, R3), PAPER.synopses["abstract"])
+    bare = JudgedPaper("p2", (R1, R2, R3))
+    asked, excluded = predictions([bare], ["gem", "gem_s_abstract"], seed=0)
+    assert len(asked) == 9 and excluded == {"papers without abstract, for gem_s_abstract": 1}
+
+
+def test_a_thousand_papers_give_eighteen_thousand_conversations() -> None:
+    papers = [JudgedPaper(f"p{number}", (R1, R2, R3), {"abstract": "a"}) for number in range(1000)]
+    assert len(predictions(papers, ["gem", "gem_s_abstract"], seed=42)[0]) == 18_000
+
+
+def test_of_more_than_three_reviews_a_seeded_choice_is_made() -> None:
+    many = tuple(f"The reviewer suggests {number}." for number in range(6))
+    chosen = {}
+    for seed in range(30):
+        asked, _ = predictions([JudgedPaper("p", many)], ["gem"], seed)
+        assert asked == predictions([JudgedPaper("p", many)], ["gem"], seed)[0] and len(asked) == 9
+        chosen[seed] = frozenset(prediction.reply for prediction in asked)
+        assert len(chosen[seed]) == 3
+    assert set().union(*chosen.values()) == set(many) and len(set(chosen.values())) > 5
+    other = {prediction.reply for prediction in predictions([JudgedPaper("q", many)], ["gem"], 1)[0]}
+    assert other != chosen[1]
+
+
+def test_a_paper_with_fewer_than_three_reviews_that_judge_is_left_out_and_counted() -> None:
+    papers = [PAPER, JudgedPaper("two", (R1, R2)), JudgedPaper("blank", (R1, R2, "I have no opinion."))]
+    asked, excluded = predictions(papers, ["gem"], seed=0)
+    assert len(asked) == 9
+    assert excluded == {"papers with fewer than 3 reviews that judge anything": 2}
+
+
+def test_texts_take_the_form_that_is_scored() -> None:
+    strict, _ = predictions([PAPER], ["gem"], 0, "strict")
+    assert strict[0].x == R1.replace("\n\n", "\n") and strict[0].reply == R2.split("\n")[0]
+    folded, _ = predictions([PAPER], ["gem"], 0, "as_written", ascii_fold=True)
+    assert folded[0].reply.endswith("A stray line.")
+
+
+def test_the_conversation_is_the_prompt_of_the_paper_word_for_word(template: ChatTemplate) -> None:
+    made = lessons([PAPER], ["gem_s_abstract"], template, "reply", 4096, seed=0)
+    texts = [template.tokenizer.decode(example.ids) for example in made.examples]
+    head = "<|start_header_id|>{}<|end_header_id|>\n\n"
+    system = load("predict_judgments").system
+    for text, x, y in ((texts[0], R1, R2), (texts[6], "Not available", R1)):
+        assert text == (
+            f"<|begin_of_text|>{head.format('system')}Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024"
+            f"\n\n{system}<|eot_id|>{head.format('user')}[Abstract of the paper]\n\nWe study how a model learns.\n\n"
+            f"[Review judgments from the first reviewer]\n\n{x}<|eot_id|>{head.format('assistant')}{y}<|eot_id|>"
+        )
+
+
+def test_the_loss_lies_on_the_scored_tokens_or_on_all_as_the_authors_have_it(template: ChatTemplate) -> None:
+    reply = lessons([PAPER], ["gem"], template, "reply", 4096, seed=0)
+    full = lessons([PAPER], ["gem"], template, "full", 4096, seed=0)
+    for learnt, whole, y in zip(reply.examples, full.examples, (R2, R3, R1, R3, R1, R2, R1, R2, R3), strict=True):
+        assert learnt.ids == whole.ids
+        scored = [token for token, weight in zip(learnt.ids, learnt.weights, strict=True) if weight]
+        assert template.tokenizer.decode(scored) == f"\n\n{y}<|eot_id|>"
+        assert set(learnt.weights) == {0.0, 1.0}
+        assert whole.weights == (0.0, *[1.0] * (len(whole.ids) - 1))
+
+
+def test_what_is_too_long_or_cannot_be_encoded_is_left_out_and_counted(template: ChatTemplate) -> None:
+    long = JudgedPaper("long", (R1, R2, R3 + " again" * 900))
+    shortest = len(lessons([PAPER], ["gem"], template, "reply", 4096, seed=0).examples[8].ids)
+    made = lessons([long], ["gem"], template, "reply", 1000, seed=0)
+    assert len(made.examples) == 4 and made.excluded == {"conversations of more than 1000 tokens": 5}
+    bad = JudgedPaper("bad", (R1, R2, R3 + "\udcff"))
+    made = lessons([bad, long], ["gem"], template, "reply", shortest - 1, seed=0)
+    assert not made.examples
+    assert made.excluded == {
+        "conversations that cannot be encoded: bad_text": 5, f"conversations of more than {shortest - 1} tokens": 13
+    }  # fmt: skip
+
+
+def test_the_id_of_a_paper_is_no_part_of_what_is_learnt(template: ChatTemplate) -> None:
+    renamed = JudgedPaper("another", PAPER.judgments, PAPER.synopses)
+    assert lessons([renamed], ["gem"], template, "reply", 4096, 0) == lessons([PAPER], ["gem"], template, "reply", 4096, 0)
