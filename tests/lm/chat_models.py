@@ -93,32 +93,58 @@ def build_tokenizer(template: Template):
     return fast
 
 
-def build_chat_model(folder: Path, template: Template = "llama3", seed: int = 0, *, context: int = 2048) -> Path:
-    """Writes a random two-layer model and its tokenizer into *folder* and gives *folder*; torch keeps to one thread."""
+ARCHITECTURES = ("llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text")
+
+_OWN = {
+    # Windows shorter than a conversation, so that a token too far back shows.
+    "mistral": {"sliding_window": 48},
+    "mixtral": {"sliding_window": None, "num_local_experts": 4, "num_experts_per_tok": 2},
+    "qwen2": {"use_sliding_window": True, "sliding_window": 64, "max_window_layers": 1},
+    "qwen2_moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64},
+    "qwen3_moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64},
+    "gemma2": {"sliding_window": 40, "query_pre_attn_scalar": 32, "final_logit_softcapping": 5.0},
+    "gemma3_text": {"sliding_window": 56, "query_pre_attn_scalar": 32, "layer_types": ["sliding_attention", "full_attention"]},
+}
+
+
+def build_chat_model(
+    folder: Path, template: Template = "llama3", seed: int = 0, *, context: int = 2048, architecture: str = "llama",
+    **changes: object,
+) -> Path:
+    """Writes a random two-layer model and its tokenizer into *folder* and gives *folder*; torch keeps to one thread.
+
+    *architecture* is a model type of transformers; *changes* are entries of its config.
+    """
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     # Work this small is lost in waiting for a second thread: a hundred times slower where another process has the core.
     torch.set_num_threads(1)
 
     tokenizer = build_tokenizer(template)
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=32,
-        max_position_embeddings=context,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        # Ten times the usual: next-token distributions far from uniform, so that a row or token too far shows.
-        initializer_range=0.2,
+    config = AutoConfig.for_model(
+        architecture,
+        **{
+            "vocab_size": len(tokenizer),
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 1,
+            "head_dim": 32,
+            "max_position_embeddings": context,
+            "bos_token_id": tokenizer.bos_token_id,
+            "eos_token_id": tokenizer.eos_token_id,
+            "pad_token_id": None,
+            # Ten times the usual: next-token distributions far from uniform, so that a row or token too far shows.
+            "initializer_range": 0.2,
+            **_OWN.get(architecture, {}),
+            **changes,
+        },
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = LlamaForCausalLM(config)
+        model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -1,0 +1,210 @@
+"""The scoring engine where the contract does not reach: sharing, memory, other ways to attend, models it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the engine needs the extra `lm`")
+
+from tasks.errors import LMError, SpanError  # noqa: E402
+from tasks.lm import trie_attention  # noqa: E402
+from tasks.lm.one_by_one import OneByOne  # noqa: E402
+from tasks.lm.protocol import take_remarks  # noqa: E402
+from tasks.lm.span import ChatTemplate, Conversation  # noqa: E402
+from tasks.lm.transformers_lm import TransformersLM  # noqa: E402
+from tasks.lm.trie import HALVED, Trie  # noqa: E402
+from tasks.lm.weights import Weights, open_weights  # noqa: E402
+from tasks.prompts.library import render  # noqa: E402
+from tasks.records import Prediction, SpanLogprob  # noqa: E402
+from tests.lm.chat_models import build_chat_model  # noqa: E402
+
+TEXTS = (
+    "The reviewer appreciates the clear writing.\nThe reviewer criticizes the limited novelty.",
+    "The reviewer appreciates the clear writing.\nThe reviewer questions the choice of hyperparameters.",
+    "The reviewer suggests adding an ablation study.",
+)
+PREDICTIONS = [
+    Prediction(x, synopsis, y) for synopsis in (None, "We study how a model learns.") for x in (None, *TEXTS) for y in TEXTS
+]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Weights:
+    return open_weights(build_chat_model(tmp_path_factory.mktemp("model") / "llama3"), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def conversations(weights: Weights) -> list[Conversation]:
+    template = ChatTemplate.of(weights.tokenizer)
+    return [template.encode(render(prediction)) for prediction in PREDICTIONS]
+
+
+@pytest.fixture(scope="module")
+def right(weights: Weights, conversations: list[Conversation]) -> list[list[float]]:
+    return OneByOne(weights).logprobs(conversations)
+
+
+def assert_near(found, right, allowed=2e-5):
+    for one, other in zip(found, right, strict=True):
+        assert one == pytest.approx(other, abs=allowed, rel=0)
+
+
+@pytest.mark.parametrize("budget", [1, 3, 50, 333, 10**6])
+def test_the_size_of_a_pack_changes_nothing(weights, conversations, right, budget):
+    assert_near(Trie(weights, budget).logprobs(conversations), right)
+
+
+def test_each_token_is_read_once_and_each_row_passes_the_head_once(weights, conversations):
+    read, rows = [], []
+    hooks = [
+        weights.model.get_input_embeddings().register_forward_hook(lambda _, given, made: read.append(made.shape[1])),
+        weights.model.lm_head.register_forward_hook(lambda _, given, made: rows.append(made.shape[0])),
+    ]
+    Trie(weights, 200).logprobs(conversations)
+    for hook in hooks:
+        hook.remove()
+    beginnings = {one.ids[:end] for one in conversations for end in range(1, one.last + 1)}
+    asked = {one.ids[:token] for one in conversations for token in range(one.first, one.last + 1)}
+    assert (sum(read), sum(rows)) == (len(beginnings), len(asked))
+    assert sum(read) < sum(one.last for one in conversations) / 3
+
+
+def test_predictions_that_are_written_the_same_are_computed_once(weights):
+    lm = TransformersLM.open(weights.folder, device="cpu")
+    asked = []
+    inner = lm.engine.logprobs
+    lm.engine.logprobs = lambda given: asked.extend(given) or inner(given)
+    # The template trims both texts alike.
+    answers = lm.logprob([Prediction(TEXTS[0], None, TEXTS[1]), Prediction(TEXTS[0], None, f"{TEXTS[1]}\n")])
+    assert len(asked) == 1 and answers[0] == answers[1]
+
+
+def test_a_forward_leaves_the_model_with_its_own_attention(weights, conversations):
+    Trie(weights).logprobs(conversations[:2])
+    assert weights.model.config._attn_implementation == "sdpa"
+
+
+def too_small_for(weights: Weights, most: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Makes the model's memory end at *most* tokens a forward; the sizes of the forwards tried."""
+    tried: list[int] = []
+    decoder = weights.model.get_decoder()
+    forward = decoder.forward
+
+    def limited(*args, input_ids, **keywords):
+        tried.append(input_ids.shape[1])
+        if input_ids.shape[1] > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(*args, input_ids=input_ids, **keywords)
+
+    monkeypatch.setattr(decoder, "forward", limited)
+    return tried
+
+
+def test_a_pack_that_does_not_fit_is_halved_and_that_is_said(weights, conversations, right, monkeypatch):
+    tried = too_small_for(weights, 150, monkeypatch)
+    engine = Trie(weights, 800)
+    assert_near(engine.logprobs(conversations), right)
+    assert max(tried) > 150 and set(engine.remarks) == {HALVED}
+
+
+def test_where_nothing_fits_every_answer_is_out_of_memory_for_now(weights, conversations, monkeypatch):
+    too_small_for(weights, 0, monkeypatch)
+    answers = Trie(weights, 800).logprobs(conversations)
+    assert {(answer.code, answer.final) for answer in answers} == {("out_of_memory", False)}
+    assert len(answers) == len(conversations)
+
+
+def test_any_other_failure_of_the_model_flies(weights, conversations, monkeypatch):
+    monkeypatch.setattr(weights.model.get_decoder(), "forward", lambda **_: (_ for _ in ()).throw(RuntimeError("bug")))
+    with pytest.raises(RuntimeError, match="bug"):
+        Trie(weights).logprobs(conversations)
+
+
+def by_plain_products(q, k, v, each, scale, *, causal):
+    """What the variable-length kernel of CUDA computes, by plain products."""
+    out, sums = torch.empty_like(q), torch.empty(q.shape[1], q.shape[0])
+    groups = q.shape[1] // k.shape[1]
+    for (a, b), (c, d) in zip(
+        zip(each.at_q[:-1], each.at_q[1:], strict=True), zip(each.at_k[:-1], each.at_k[1:], strict=True), strict=True
+    ):
+        assert 0 < b - a <= each.most_q and 0 < d - c <= each.most_k
+        keys, values = (one[c:d].repeat_interleave(groups, 1) for one in (k, v))
+        scores = torch.einsum("qhd,khd->hqk", q[a:b], keys) * scale
+        if causal:
+            scores.masked_fill_(torch.ones(b - a, d - c, dtype=torch.bool).triu(1), -torch.inf)
+        out[a:b] = torch.einsum("hqk,khd->qhd", scores.softmax(-1), values)
+        sums[:, a:b] = scores.logsumexp(-1)
+    return out, sums
+
+
+@pytest.mark.parametrize("budget", [60, 10**6])
+@pytest.mark.parametrize("way", ["batched", "gathered", "weighed"])
+def test_the_ways_to_attend_agree(weights, conversations, right, monkeypatch, way, budget):
+    if way == "batched":
+        monkeypatch.setattr(trie_attention, "_variable", by_plain_products)
+        other = trie_attention.batched
+    elif way == "gathered":
+        def other(*given):
+            return trie_attention.gathered(*given, None)
+    else:
+        def other(*given):
+            return trie_attention.weighed(*given, None, None)
+    used = []
+    monkeypatch.setattr(trie_attention, "cascaded", lambda *given: used.append(1) or other(*given))
+    assert_near(Trie(weights, budget).logprobs(conversations), right)
+    assert used
+
+
+@pytest.mark.parametrize(
+    ("architecture", "changes", "why"),
+    [
+        ("gpt2", {}, "the architecture gpt2"),
+        ("llama", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}}, "dynamic"),
+    ],
+)
+def test_a_model_it_cannot_run_is_run_in_plain_batches_and_that_is_said(tmp_path, architecture, changes, why):
+    place = build_chat_model(tmp_path / "model", architecture=architecture, **changes)
+    lm = TransformersLM.open(place, device="cpu")
+    assert lm.identity.engine_version == "batches-1"
+    (remark,) = take_remarks(lm)
+    assert why in remark and "plain batches" in remark
+    assert take_remarks(lm) == ()
+    one = TransformersLM.open(place, device="cpu", engine="one-by-one")
+    for found, right in zip(lm.logprob(PREDICTIONS), one.logprob(PREDICTIONS), strict=True):
+        assert isinstance(found, SpanLogprob)
+        assert found.logprobs == pytest.approx(right.logprobs, abs=2e-5, rel=0)
+
+
+def test_an_engine_that_disagrees_with_the_model_is_not_trusted(weights, monkeypatch):
+    monkeypatch.setattr(trie_attention, "_put_together", lambda out, sums, found, found_sums: None)
+    lm = TransformersLM.open(weights.folder, device="cpu")
+    assert lm.identity.engine_version == "batches-1"
+    assert "changed a log-probability" in lm.remarks[0]
+
+
+def test_an_unknown_engine_is_refused_by_name(weights):
+    with pytest.raises(LMError, match="no engine 'fast'; known: trie, batches, one-by-one"):
+        TransformersLM.open(weights.folder, device="cpu", engine="fast")
+
+
+def test_a_batch_that_does_not_fit_is_halved(weights, conversations, right, monkeypatch):
+    lm = TransformersLM.open(weights.folder, device="cpu", engine="batches", token_budget=4000)
+    forward = lm.weights.model.forward
+
+    def limited(ids, **keywords):
+        if len(ids) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(ids, **keywords)
+
+    monkeypatch.setattr(lm.weights.model, "forward", limited)
+    assert_near(lm.engine.logprobs(conversations), right)
+    assert lm.remarks and "halved" in lm.remarks[0]
+    monkeypatch.setattr(lm.weights.model, "forward", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
+    with pytest.raises(MemoryError):
+        lm.engine.logprobs(conversations)
+
+
+def test_out_of_memory_in_the_self_check_is_one_line(weights, monkeypatch):
+    monkeypatch.setattr(OneByOne, "logprobs", lambda self, given: [SpanError("out_of_memory", "no memory left")] * 4)
+    with pytest.raises(LMError, match="it cannot be run: no memory left"):
+        TransformersLM.open(weights.folder, device="cpu")
