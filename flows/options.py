@@ -72,3 +72,13 @@ TuningFile = Annotated[
 ]
 TuningSet = Annotated[list[str] | None, typer.Option("--set", help="One training setting, key=value; repeatable.")]
 Full = Annotated[bool, typer.Option("--full", help="Train all weights instead of an adapter (method=full).")]
+MixtureRows = Annotated[
+    str, typer.Option("--choose", help="FIRST:END, rows not learnt from; the mixture is fitted to them.")
+]
+CountRows = Annotated[str, typer.Option("--train", help="FIRST:END, rows to count document frequencies on.")]
+MixedFolder = Annotated[Path, typer.Option("--lm", help="Folder of the model whose log-probabilities are mixed.")]
+MixtureOut = Annotated[Path, typer.Option("--out", help="Folder for the mixture, such as MODEL/mixture.")]
+RecipeSet = Annotated[list[str] | None, typer.Option("--set", help="One part of the recipe, name=value; repeatable.")]
+LMSet = Annotated[
+    list[str] | None, typer.Option("--set", help="One setting of evaluation_lm, such as dtype=bfloat16; repeatable.")
+]

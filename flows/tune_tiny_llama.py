@@ -17,7 +17,7 @@ from tasks.errors import SettingsError, SourceError
 from tasks.records import HUMAN
 from tasks.settings import EvaluationLMSettings
 from tasks.tuning.augmentation import ReviewedPaper
-from tasks.tuning.tiny_llama import Recipe
+from tasks.tuning.recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Rows:
 
 
 @flow(name="tune-tiny-llama", flow_run_name="tiny-llama", persist_result=False)
-def tune_tiny_llama(rows: Rows, out: Path, recipe: Recipe | None = None) -> dict[str, Any]:
+def tune_tiny_llama(rows: Rows, out: Path, recipe: Recipe) -> dict[str, Any]:
     """Trains `tiny-llama` into *out*; its training record."""
-    return train_tiny_llama(rows, out, steps, recipe)
+    return train_tiny_llama(rows, out, recipe, steps)
 
 
-def train_tiny_llama(rows: Rows, out: Path, run: Any, recipe: Recipe | None = None) -> dict[str, Any]:
+def train_tiny_llama(rows: Rows, out: Path, recipe: Recipe, run: Any) -> dict[str, Any]:
     """`tune_tiny_llama` with the steps given."""
     papers, kept = (reviewed_papers(rows.judgments, part, rows.writer) for part in (rows.train, rows.choose))
     if both := set(papers) & set(kept):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tasks.tuning.augmentation import ReviewedPaper
     from tasks.tuning.cache_ngram import HeldOut
     from tasks.tuning.pairs import JudgedPaper, Metric
+    from tasks.tuning.recipe import Recipe
     from tasks.tuning.settings import TuningSettings
-    from tasks.tuning.tiny_llama import Recipe
 
 HOUR = 3600.0
 

@@ -113,6 +113,11 @@ class Mixture:
         """The inner LM's."""
         return self.inner.tokenizer
 
+    @property
+    def remarks(self) -> list[str]:
+        """The inner LM's."""
+        return getattr(self.inner, "remarks", [])
+
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """One answer for each prediction; where the inner LM refuses one of its two terms, that refusal."""
         asked = dict.fromkeys(term for prediction in predictions for term in (prediction, replace(prediction, x=None)))

@@ -8,18 +8,19 @@ channels dropped in a conversation from end to end, and a strong weight decay.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import LMError
 from tasks.lm.span import ChatTemplate
 from tasks.tuning import picture, record
-from tasks.tuning.augmentation import Conversations, ReviewedPaper, Variation, constants
+from tasks.tuning.augmentation import Conversations, ReviewedPaper, constants
 from tasks.tuning.history import History
+from tasks.tuning.recipe import Recipe, Shape
 from tasks.tuning.token_mixture import fit_into
 from tasks.tuning.tokenizer import build_tokenizer
-from tasks.tuning.trainer import Training, train
+from tasks.tuning.trainer import train
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -28,43 +29,6 @@ if TYPE_CHECKING:
 
 MIXTURE = "mixture"
 """Folder of the mixture within the model's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The model: sizes of vocabulary (at most), hidden state, feed-forward, and the longest conversation, in tokens."""
-
-    vocabulary: int = 4096
-    width: int = 256
-    layers: int = 3
-    heads: int = 4
-    feed_forward: int = 672
-    context: int = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How `tiny-llama` is trained; *dropout* is of channels, *measured* the number of pairs the held-out loss is of."""
-
-    shape: Shape = field(default_factory=Shape)
-    variation: Variation = field(default_factory=Variation)
-    training: Training = field(
-        default_factory=lambda: Training(
-            epochs=3, batch=8, accumulation=1, learning_rate=3e-3, warmup_steps=100, schedule="cosine",
-            weight_decay=0.3, optimiser="adamw", seed=0, save_every=100, evaluate_every=200, max_tokens=1536,
-            dtype="bfloat16",
-        )
-    )
-    dropout: float = 0.1
-    measured: int = 150
-
-    def describe(self) -> dict[str, Any]:
-        """All of it that the outcome rests on, by name; plain values."""
-        groups = (self.shape, self.variation, self.training)
-        named = {name: value for group in groups for name, value in asdict(group).items()}
-        del named["save_every"]
-        lists = {name: list(value) for name, value in named.items() if isinstance(value, tuple)}
-        return {**named, **lists, "dropout": self.dropout, "measured": self.measured}
 
 
 def train_tiny_llama(
