@@ -63,7 +63,8 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
     with writing(folder):
         if hasattr(model, "peft_config"):
             model.peft_config["default"].base_model_name_or_path = os.path.abspath(base)
-            model.save_pretrained(folder, safe_serialization=True)
+            # Embeddings are never part of it; left to guess, peft would ask a hub about the base.
+            model.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
             # A card that peft writes of its own accord, full of blanks to be filled in.
             (folder / "README.md").unlink(missing_ok=True)
         else:

@@ -1,0 +1,218 @@
+"""Fine-tuning by the command: from rows of judgments to a model that scores, every mistake one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="tuning needs the extra `lm`")
+pytest.importorskip("peft", reason="tuning needs the extra `lm`")
+
+from flows import cli, screen
+from flows.bar import last_point
+from flows.tune_evaluation_lm import judged_papers, papers_of
+from tasks.errors import SettingsError, SourceError
+from tasks.lm.transformers_lm import TransformersLM
+from tasks.tuning.settings import load
+from tests.conftest import ROOT
+from tests.lm.chat_models import build_chat_model
+
+DONE, BAD_INPUT, INCOMPLETE, STOPPED = 0, 2, 3, 130
+VERBS = ("appreciates", "criticizes", "questions", "suggests")
+FAST = ("--set", "epochs=1", "--set", "learning_rate=2e-2", "--set", "max_tokens=1500", "--set", "warmup_steps=0")
+
+
+def rows(papers: int, reviews: int = 3, **more: object) -> list[dict[str, object]]:
+    return [
+        {
+            "row": paper, "paper_id": f"p{paper}", "slot": slot + 1, "writer": "by-hand", **more,
+            "judgments": f"The reviewer {VERBS[slot]} part {paper}.\n\nThe reviewer suggests more of it.",
+        }
+        for paper in range(papers) for slot in range(reviews)
+    ]  # fmt: skip
+
+
+def write(path: Path, lines: list[dict[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a base, judgments of eight papers, abstracts of seven and texts of two."""
+    folder = tmp_path_factory.mktemp("tuning")
+    build_chat_model(folder / "base", "chatml")
+    write(folder / "judgments.jsonl", rows(8))
+    abstracts = [{"paper_id": f"p{paper}", "abstract": f"We study part {paper}."} for paper in range(7)]
+    write(folder / "papers.jsonl", abstracts)
+    text = "Introduction\n\nWe propose a simple method that outperforms all baselines.\n\nLimitations\n\n" \
+           "A limitation of our method is that it only applies to graphs.\n"
+    write(folder / "texts.jsonl", [row | {"text": text} for row in abstracts[:2]])
+    return folder
+
+
+@pytest.fixture
+def call(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs gre-bench tune lm in this process, judgments and base given; (exit code, standard output, error)."""
+    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(place)
+
+    def calling(*arguments: str, base: str = "base", judgments: str = "judgments.jsonl", fast: bool = True):
+        given = ["--base", base, "--judgments", judgments, *(FAST if fast else ()), *arguments]
+        monkeypatch.setattr(sys, "argv", ["gre-bench", "tune", "lm", "--no-prefect", *given])
+        monkeypatch.setattr(screen, "out", screen.Console(width=300))
+        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=300))
+        code = DONE
+        try:
+            cli.main()
+        except SystemExit as stopped:
+            code = stopped.code or DONE
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return calling
+
+
+def test_the_command_tunes_and_says_where_how_well_and_how_to_use_it(call, place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, said, _ = call("--train", "0:4", "--choose", "4:6", "--papers", "papers.jsonl", "--out", str(out))
+    assert code == DONE
+    for part in (
+        "on 72 conversations of 4 papers in 9 steps", "lora", "loss on the 2 papers kept aside, nats a token:",
+        f"it is in {out}", f"--set evaluation_lm.backend=transformers --set evaluation_lm.folder={out}",
+    ):  # fmt: skip
+        assert part in said
+    made = json.loads((out / "training.json").read_text())
+    assert made["asked"]["metrics"] == ["gem", "gem_s_abstract"]
+    assert made["loss"]["held out after"] < made["loss"]["held out before"]
+    assert TransformersLM.open(out, device="cpu").identity.name == "out"
+
+
+def test_as_json_it_gives_the_training_record(call, tmp_path: Path) -> None:
+    code, said, _ = call("--train", "0:2", "--out", str(tmp_path / "out"), "--json", "--full")
+    found = json.loads(said)
+    assert (code, found["method"], found["trained_on"], found["kept_aside"]) == (DONE, "full", 2, 0)
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert record == {name: value for name, value in found.items() if name in record}
+    assert len(found["asked"]["judgments"]) == 64 and found["asked"]["rows"] == "0:2"
+    assert (tmp_path / "out" / "model.safetensors").is_file()
+
+
+def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, tmp_path: Path) -> None:
+    code, said, _ = call(
+        "--train", "0:3", "--papers", "texts.jsonl", "--out", str(tmp_path / "out"), "--json",
+        "--set", 'metrics=["gem_s_assw"]',
+    )  # fmt: skip
+    found = json.loads(said)
+    assert code == DONE and found["conversations"]["learnt"] == 18
+    assert found["excluded"]["learnt"] == {"papers without assw, for gem_s_assw": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "why"),
+    [
+        (("--train", "0:4"), {"base": "nowhere"}, "there is no such folder"),
+        (("--train", "0:4"), {"judgments": "nowhere.jsonl"}, "no file nowhere.jsonl"),
+        (("--train", "50:60"), {}, "rows 50:60 have no human judgments"),
+        (("--train", "0-4"), {}, "are not written as FIRST:END"),
+        (("--train", "0:4", "--writer", "nobody"), {}, "rows 0:4 have no human judgments by nobody"),
+        (("--train", "0:4", "--choose", "3:5"), {}, "paper p3 is in rows 0:4 and 3:5; keep them apart"),
+        (("--train", "7:8", "--papers", "papers.jsonl"), {}, "papers.jsonl has no abstract of a paper of rows 7:8"),
+        (("--train", "0:4", "--set", "metrics=['gem_s_abstract']"), {}, "name their file with --papers"),
+        (("--train", "0:4", "--set", "epoch=1"), {}, "unknown setting epoch; did you mean epochs?"),
+        (("--train", "0:4", "--set", "batch=0"), {}, "setting batch"),
+        (("--train", "0:4", "--set", "batch"), {}, "write it as key=value"),
+        (("--train", "0:4", "--settings", "nowhere.toml"), {}, "no settings file nowhere.toml"),
+        (("--train", "0:4", "--set", "max_tokens=50"), {}, "nothing is left: 36 conversations of more than 50 tokens"),
+        (("--train", "0:4", "--set", "quantisation=nf4", "--set", "device=cpu"), {}, "nf4 needs a CUDA device"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(call, tmp_path: Path, arguments, given, why: str) -> None:
+    code, said, error = call(*arguments, "--out", str(tmp_path / "out"), **given)
+    assert (code, said) == (BAD_INPUT, "")
+    assert why in error and error.startswith("error: ") and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_another_model_is_refused(call, place: Path) -> None:
+    code, _, error = call("--train", "0:4", "--out", "base")
+    assert code == BAD_INPUT and "base holds something else" in error
+
+
+def test_settings_come_from_a_file_and_are_those_of_the_paper_without_one(tmp_path: Path) -> None:
+    paper = load(None)
+    training = paper.training
+    assert (training.batch, training.accumulation, training.warmup_steps, training.max_steps) == (2, 4, 5, 0)
+    assert (training.epochs, training.learning_rate, training.optimiser, training.seed) == (3, 2e-4, "adamw_8bit", 42)
+    assert (training.weight_decay, training.schedule, training.max_tokens) == (0.01, "linear", 4096)
+    assert (paper.method, paper.lora_r, paper.lora_alpha, paper.lora_dropout) == ("lora", 16, 16, 0)
+    assert len(paper.lora_targets) == 7
+    (tmp_path / "tuning.toml").write_text('epochs = 5\nlearnt = "full"\n')
+    read = load(tmp_path / "tuning.toml", ("epochs=7",))
+    assert (read.epochs, read.learnt, read.batch) == (7, "full", 2)
+    (tmp_path / "tuning.toml").write_text("epochs = ")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load(tmp_path / "tuning.toml")
+
+
+def test_judgments_by_several_writers_must_be_chosen_from(tmp_path: Path) -> None:
+    file = write(tmp_path / "two.jsonl", rows(2) + rows(2, writer="other"))
+    with pytest.raises(SettingsError, match=r"judgments by by-hand, other; choose one with --writer"):
+        judged_papers(file, "0:2", None)
+    (one, two) = judged_papers(file, "0:2", "other")
+    assert (one.paper_id, len(one.judgments), len(two.judgments)) == ("p0", 3, 3)
+    assert [len(paper) for paper in papers_of(file, "0:2", None)] == [6, 6]
+    with pytest.raises(SourceError, match="have no human judgments"):
+        judged_papers(write(tmp_path / "models.jsonl", rows(2, candidate="some-model", slot=None)), "0:2", None)
+
+
+def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -> None:
+    assert last_point(tmp_path, 0) is None
+    (tmp_path / "history.jsonl").write_text('{"step": 1}\n{"step": 2}\n{"st')
+    assert last_point(tmp_path, 0) == {"step": 2}
+    assert last_point(tmp_path, time.time() + 60) is None
+
+
+def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [
+        sys.executable, "-m", "flows.cli", "tune", "lm", "--no-prefect", "--base", str(place / "base"), "--judgments",
+        str(place / "judgments.jsonl"), "--train", "0:6", "--out", str(out), *FAST, "--set", "epochs=2",
+        "--set", "save_every=1", "--state", str(tmp_path / "state"), "--json",
+    ]  # fmt: skip
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    first = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=-1, stderr=-1, text=True)
+    deadline = time.monotonic() + 60
+    while not list(out.glob("checkpoint/step-*")) and time.monotonic() < deadline and first.poll() is None:
+        time.sleep(0.01)
+    first.send_signal(signal.SIGINT)
+    _, error = first.communicate(timeout=60)
+    assert (first.returncode, error) == (STOPPED, "stopped; what was done is kept, the same command goes on from there\n")
+    assert not (out / "training.json").exists()
+    again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert again.returncode == DONE, again.stderr
+    assert json.loads(again.stdout)["steps"] == 14
+    lines = [json.loads(line)["step"] for line in (out / "history.jsonl").read_text().splitlines()]
+    assert lines == list(range(1, 15))
+
+
+@pytest.mark.slow
+def test_the_flow_runs_under_the_engine(place: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "flows.cli", "tune", "lm", "--base", str(place / "base"), "--judgments",
+        str(place / "judgments.jsonl"), "--train", "0:3", "--choose", "3:4", "--out", str(tmp_path / "out"), *FAST,
+        "--state", str(tmp_path / "state"), "--json",
+    ]  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True
+    )
+    assert done.returncode == DONE, done.stderr
+    assert json.loads(done.stdout)["kept_aside"] == 1

@@ -1,0 +1,289 @@
+"""Fine-tuning from a folder to a folder: what comes of it, that it is used by naming it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="tuning needs the extra `lm`")
+pytest.importorskip("peft", reason="tuning needs the extra `lm`")
+
+from tasks.errors import LMError, LockedError, SettingsError, SourceError  # noqa: E402
+from tasks.lm import weights as opening  # noqa: E402
+from tasks.lm.transformers_lm import TransformersLM  # noqa: E402
+from tasks.lm.weights import open_weights  # noqa: E402
+from tasks.records import SpanLogprob  # noqa: E402
+from tasks.tuning import fine_tuning, record  # noqa: E402
+from tasks.tuning.fine_tuning import fine_tune  # noqa: E402
+from tasks.tuning.pairs import JudgedPaper, predictions  # noqa: E402
+from tasks.tuning.settings import TuningSettings  # noqa: E402
+from tests.lm.chat_models import build_chat_model  # noqa: E402
+
+THEMES = ("writing", "novelty", "proofs", "baselines", "figures", "ablations")
+PAPERS = [
+    JudgedPaper(f"p{number}", tuple(f"The reviewer {verb} the {theme}." for verb in ("appreciates", "questions", "suggests")))
+    for number, theme in enumerate(THEMES)
+]
+LEARNT, KEPT = PAPERS[:4], PAPERS[4:]
+ASKED, _ = predictions(KEPT, ["gem"], 42)
+SETTINGS = TuningSettings(
+    max_tokens=1000, learning_rate=2e-2, epochs=2, batch=3, accumulation=2, warmup_steps=1, dtype="float32",
+    evaluate_every=4, save_every=3,
+)  # fmt: skip
+DATA = {"judgments": "0" * 64, "rows": "0:4"}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_chat_model(tmp_path_factory.mktemp("bases") / "base", "llama3")
+
+
+@pytest.fixture(scope="module")
+def adapter(base: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    folder = tmp_path_factory.mktemp("tuned") / "adapter"
+    return folder, tune(base, folder)
+
+
+def tune(base: Path, folder: Path, **changes) -> dict:
+    return fine_tune(base, LEARNT, KEPT, ["gem"], SETTINGS.model_copy(update=changes), folder, DATA)
+
+
+def scores(folder: Path) -> list[SpanLogprob]:
+    return TransformersLM.open(folder, device="cpu").logprob(ASKED)
+
+
+def loss(folder: Path) -> float:
+    """Nats a scored token on the papers kept aside, as an edition would score them."""
+    spans = scores(folder)
+    return -sum(span.total for span in spans) / sum(len(span.ids) for span in spans)
+
+
+def test_an_adapter_lowers_the_loss_on_papers_it_never_saw_and_scores_with_that_loss(base: Path, adapter) -> None:
+    folder, made = adapter
+    assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.5
+    assert made["loss"]["held out before"] == pytest.approx(loss(base), rel=1e-5)
+    assert made["loss"]["held out after"] == pytest.approx(loss(folder), rel=1e-5)
+
+
+def test_the_tuned_model_is_used_by_naming_its_folder(base: Path, adapter) -> None:
+    plain, tuned = (TransformersLM.open(folder, device="cpu") for folder in (base, adapter[0]))
+    assert (tuned.identity.name, tuned.identity.quantisation) == ("adapter", "none")
+    assert tuned.identity.digest != plain.identity.digest
+    assert tuned.identity.template_digest == plain.identity.template_digest
+    assert type(tuned.weights.model) is type(plain.weights.model)
+    assert all(one.total != other.total for one, other in zip(plain.logprob(ASKED), tuned.logprob(ASKED), strict=True))
+
+
+def test_an_adapter_folder_holds_the_adapter_the_tokenizer_the_record_and_the_picture(base: Path, adapter) -> None:
+    folder, made = adapter
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "adapter_config.json", "adapter_model.safetensors", "chat_template.jinja", "history.jsonl", "loss.svg",
+        "tokenizer.json", "tokenizer_config.json", "training.json",
+    ]  # fmt: skip
+    config = json.loads((folder / "adapter_config.json").read_text())
+    assert (config["r"], config["lora_alpha"], config["lora_dropout"]) == (16, 16, 0)
+    assert sorted(config["target_modules"]) == [
+        "down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"
+    ]  # fmt: skip
+    assert config["base_model_name_or_path"] == str(base)
+    assert json.loads((folder / "training.json").read_text()) == made
+    assert made["base"] == {
+        "folder": str(base), "digest": opening.folder_digest(base), "dtype": "float32", "quantisation": "none"
+    }  # fmt: skip
+    assert made["conversations"] == {"learnt": 36, "held out": 18} and made["steps"] == 12
+    assert made["asked"]["judgments"] == "0" * 64 and made["versions"]["torch"] == torch.__version__
+    assert "save_every" not in made["asked"]
+    lines = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == list(range(13))
+
+
+def test_the_picture_shows_both_losses(adapter) -> None:
+    picture = ElementTree.parse(adapter[0] / "loss.svg")
+    texts = {node.text for node in picture.iter() if node.tag.endswith("text")}
+    assert {"step", "nats a token", "training", "held out", "base: lora on 4 papers"} <= texts
+    assert not [node for node in picture.iter() if node.tag.endswith("script")]
+
+
+def test_the_digest_covers_adapter_and_base_but_not_where_they_lie(base: Path, adapter, tmp_path: Path) -> None:
+    digest = TransformersLM.open(adapter[0], device="cpu").identity.digest
+    moved_base = shutil.copytree(base, tmp_path / "elsewhere")
+    moved = shutil.copytree(adapter[0], tmp_path / "adapter")
+    pointed(moved, "../elsewhere")
+    assert TransformersLM.open(moved, device="cpu").identity.digest == digest
+    tensors = moved / "adapter_model.safetensors"
+    tensors.write_bytes(tensors.read_bytes()[:-4] + b"\0\0\1\0")
+    assert TransformersLM.open(moved, device="cpu").identity.digest != digest
+    shutil.rmtree(moved_base)
+    with pytest.raises(LMError, match=r"its base \.\./elsewhere is no folder on this machine; put the base's folder"):
+        TransformersLM.open(moved, device="cpu")
+
+
+def test_a_base_other_than_at_training_is_refused(base: Path, adapter, tmp_path: Path) -> None:
+    other = build_chat_model(tmp_path / "other", "llama3", seed=1)
+    moved = shutil.copytree(adapter[0], tmp_path / "adapter")
+    pointed(moved, str(other))
+    with pytest.raises(LMError, match="is not the one it was trained on"):
+        open_weights(moved, device="cpu")
+    (moved / "training.json").unlink()
+    without_record = TransformersLM.open(moved, device="cpu").identity.digest
+    pointed(moved, str(base))
+    assert TransformersLM.open(moved, device="cpu").identity.digest != without_record
+
+
+def pointed(adapter: Path, base: str) -> None:
+    config = json.loads((adapter / "adapter_config.json").read_text())
+    (adapter / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": base}))
+
+
+def lacking_a_matrix(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(folder / "adapter_model.safetensors")
+    del tensors[sorted(tensors)[0]]
+    save_file(tensors, folder / "adapter_model.safetensors")
+
+
+def of_another_kind(folder: Path) -> None:
+    config = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps(config | {"peft_type": "IA3"}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda folder: (folder / "adapter_model.safetensors").unlink(), "no adapter_model.safetensors; other"),
+        (lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"none"), "its adapter cannot be used"),
+        (lambda folder: (folder / "adapter_config.json").write_text("{"), "adapter_config.json cannot be read"),
+        (lambda folder: (folder / "training.json").write_text("[]"), "training.json cannot be read"),
+        (lacking_a_matrix, "does not fit the base"),
+        (of_another_kind, "only plain LoRA adapters"),
+        (lambda folder: pointed(folder, "meta-llama/Llama-3.1-8B-Instruct"), "is no folder on this machine"),
+        (lambda folder: pointed(folder, "."), "is an adapter itself"),
+    ],
+)
+def test_a_damaged_adapter_is_one_clear_line(adapter, tmp_path: Path, damage, why: str) -> None:
+    folder = shutil.copytree(adapter[0], tmp_path / "damaged")
+    damage(folder)
+    with pytest.raises(LMError, match=why) as refusal:
+        open_weights(folder, device="cpu")
+    assert "\n" not in str(refusal.value) and str(folder) in str(refusal.value)
+
+
+def test_all_weights_can_be_trained_and_the_folder_is_an_ordinary_one(base: Path, tmp_path: Path) -> None:
+    made = tune(base, tmp_path / "full", method="full", learning_rate=2e-3, dtype="bfloat16")
+    shutil.move(base, base.with_name("away"))
+    try:
+        assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.5
+        assert made["loss"]["held out after"] == pytest.approx(loss(tmp_path / "full"), rel=0.02)
+        assert (tmp_path / "full" / "model.safetensors").is_file()
+        assert not (tmp_path / "full" / "checkpoint").exists()
+    finally:
+        shutil.move(base.with_name("away"), base)
+
+
+def test_learning_from_all_tokens_is_another_training(base: Path, adapter, tmp_path: Path) -> None:
+    made = tune(base, tmp_path / "full", learnt="full", epochs=1)
+    assert made["loss"]["held out before"] != pytest.approx(adapter[1]["loss"]["held out before"], rel=1e-3)
+
+
+def test_the_same_training_gives_the_same_adapter_and_is_not_done_twice(base: Path, adapter, tmp_path: Path) -> None:
+    folder = tmp_path / "again"
+    assert tune(base, folder) == adapter[1]
+    tensors = folder / "adapter_model.safetensors"
+    assert tensors.read_bytes() == (adapter[0] / "adapter_model.safetensors").read_bytes()
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert tune(base, folder, save_every=5) == adapter[1]
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("stage", ["train", "save", "draw", "write"])
+def test_a_training_that_ends_at_any_stage_is_continued(
+    base: Path, adapter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    class Failure(Exception):
+        pass
+
+    def after(*args, **keywords):
+        work(*args, **keywords)
+        raise Failure
+
+    owner = {"draw": fine_tuning.picture, "write": fine_tuning.record}.get(stage, fine_tuning)
+    work = getattr(owner, stage)
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, stage, after)
+        with pytest.raises(Failure):
+            tune(base, tmp_path / "out")
+    assert tune(base, tmp_path / "out") == adapter[1]
+    written = (tmp_path / "out" / "adapter_model.safetensors").read_bytes()
+    assert written == (adapter[0] / "adapter_model.safetensors").read_bytes()
+    assert not (tmp_path / "out" / "checkpoint").exists()
+
+
+def test_a_folder_of_another_training_is_refused_and_says_what_differs(base: Path, adapter, tmp_path: Path) -> None:
+    folder = shutil.copytree(adapter[0], tmp_path / "out")
+    with pytest.raises(SettingsError, match="another training .epochs was 2, is 1.; choose another folder"):
+        tune(base, folder, epochs=1)
+    with pytest.raises(SettingsError, match="rows was 0:4, is 0:5"):
+        fine_tune(base, LEARNT, KEPT, ["gem"], SETTINGS, folder, DATA | {"rows": "0:5"})
+
+
+def test_a_folder_that_holds_something_else_is_refused(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("")
+    with pytest.raises(SettingsError, match=r"holds something else \(thesis.tex\)"):
+        tune(base, tmp_path / "out")
+    with pytest.raises(SettingsError, match="holds something else"):
+        tune(base, base)
+
+
+def test_two_trainings_do_not_share_a_folder(base: Path, tmp_path: Path) -> None:
+    with record.claimed(tmp_path / "out"), pytest.raises(LockedError, match="another process is training into"):
+        tune(base, tmp_path / "out")
+
+
+def test_where_four_bits_cannot_be_had_they_are_refused_and_auto_does_without(base: Path, tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("4 bits may be had here")
+    with pytest.raises(LMError, match="quantisation nf4 needs a CUDA device; use quantisation none"):
+        tune(base, tmp_path / "out", quantisation="nf4")
+    with pytest.raises(LMError, match="quantisation nf4 needs a CUDA device"):
+        open_weights(base, quantisation="nf4")
+    assert opening.lacks_nf4("cuda") is None or "bitsandbytes" in opening.lacks_nf4("cuda")
+
+
+def test_a_base_that_cannot_be_trained_is_one_clear_line(base: Path, adapter, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(LMError, match="there is no such folder"):
+        tune(tmp_path / "nowhere", out)
+    with pytest.raises(LMError, match="is an adapter; give the folder of a whole model"):
+        tune(adapter[0], out)
+    with pytest.raises(LMError, match="no adapter can be put in: .*c_attn"):
+        tune(base, out, lora_targets=("c_attn",))
+    bare = shutil.copytree(base, tmp_path / "bare")
+    (bare / "chat_template.jinja").unlink()
+    with pytest.raises(LMError, match="no chat template"):
+        tune(bare, out)
+    assert not out.exists()
+
+
+def test_papers_that_teach_nothing_are_refused_with_the_reasons(base: Path, tmp_path: Path) -> None:
+    two = [replace(paper, judgments=paper.judgments[:2]) for paper in LEARNT]
+    with pytest.raises(SourceError, match="of 4 papers to train on nothing is left: 4 papers with fewer than 3 reviews"):
+        fine_tune(base, two, KEPT, ["gem"], SETTINGS, tmp_path / "out", DATA)
+    with pytest.raises(SourceError, match="of 2 papers to measure the loss on nothing is left: 18 conversations of more"):
+        long = [replace(paper, judgments=tuple(text + " again" * 900 for text in paper.judgments)) for paper in KEPT]
+        fine_tune(base, LEARNT, long, ["gem"], SETTINGS, tmp_path / "out", DATA)
+
+
+def test_what_is_left_out_is_counted_in_the_record(base: Path, tmp_path: Path) -> None:
+    papers = [*LEARNT[:1], JudgedPaper("two", PAPERS[1].judgments[:2])]
+    made = fine_tune(base, papers, (), ["gem"], SETTINGS.model_copy(update={"epochs": 1}), tmp_path / "out", DATA)
+    assert made["excluded"] == {
+        "learnt": {"papers with fewer than 3 reviews that judge anything": 1}, "held out": {}
+    }  # fmt: skip
+    assert made["loss"]["held out before"] is None and made["conversations"] == {"learnt": 9, "held out": 0}
