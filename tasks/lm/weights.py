@@ -96,7 +96,7 @@ def open_weights(
         tokenizer = AutoTokenizer.from_pretrained(
             str(folder if (folder / "tokenizer_config.json").is_file() else base), **local
         )
-    with blamed(folder, "its weights cannot be loaded"), _no_bars():
+    with blamed(folder, "its weights cannot be loaded"), no_bars():
         model, loaded = AutoModelForCausalLM.from_pretrained(
             str(base),
             **local,
@@ -124,7 +124,7 @@ def open_weights(
 
 
 @contextmanager
-def _no_bars() -> Iterator[None]:
+def no_bars() -> Iterator[None]:
     """Keeps the loaders' own progress bars off a screen where another is drawn."""
     from transformers.utils import logging
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.errors import LMError
 from tasks.lm.span import ChatTemplate
-from tasks.tuning import picture, record
+from tasks.lm.weights import no_bars
+from tasks.tuning import checkpoint, picture, record
 from tasks.tuning.augmentation import Conversations, ReviewedPaper, constants
 from tasks.tuning.history import History
 from tasks.tuning.recipe import Recipe, Shape
@@ -98,8 +99,9 @@ def _learn(
         held_out=held_out[:: max(1, len(held_out) // recipe.measured)],
         about={name: value for name, value in asked.items() if name not in options},
     )
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    with checkpoint.writing(folder), no_bars():
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
     return past
 
 
