@@ -18,6 +18,7 @@ from tasks.records import HUMAN
 from tasks.settings import EvaluationLMSettings
 from tasks.tuning.augmentation import ReviewedPaper
 from tasks.tuning.recipe import Recipe
+from tasks.tuning.token_mixture import is_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,10 @@ def reviewed_papers(file: Path, rows: str, writer: str | None) -> dict[str, Revi
     human = {review.review_id: review for review in taken.reviews if review.candidate == HUMAN}
     found: dict[str, list[tuple[str, str]]] = {}
     for item in taken.judgments:
-        if item.review_id in human and writer in (None, item.writer):
+        if item.review_id in human and writer in (None, item.writer) and is_text(item.text):
             review = human[item.review_id]
-            found.setdefault(review.paper_id, []).append((item.text, review.text or ""))
+            original = review.text if review.text and is_text(review.text) else ""
+            found.setdefault(review.paper_id, []).append((item.text, original))
     papers = {paper: ReviewedPaper(*zip(*texts, strict=True)) for paper, texts in found.items() if len(texts) > 1}
     if len(papers) < 2:
         raise SourceError(

@@ -182,7 +182,7 @@ def load(folder: Path) -> Blend:
         return Blend(config["lm"], config["papers"], config["exponent"], *of_tokens, weights)
     except FileNotFoundError as error:
         raise LMError(
-            f"no mixture in {folder}: {Path(error.filename).name} is missing; fit one with `gre-bench tune mixture`"
+            f"no mixture in {folder}: {Path(error.filename or ARRAYS).name} is missing; fit one with `gre-bench tune mixture`"
         ) from error
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())

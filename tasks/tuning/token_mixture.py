@@ -92,11 +92,18 @@ def count_tokens(lm: TokenLM, papers: Papers) -> tuple[np.ndarray, np.ndarray, n
     size = len(lm.tokenizer)
     with_token, times = np.zeros(size, dtype=np.int32), np.zeros(size)
     for paper in papers:
-        ids = np.concatenate([lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in paper])
+        ids = np.concatenate(
+            [[], *(lm.tokenizer(text, add_special_tokens=False)["input_ids"] for text in paper if is_text(text))]
+        )
         found, often = np.unique(ids.astype(np.int64), return_counts=True)
         with_token[found] += 1
         times[found] += often
     return with_token, *likeness(lm.tokenizer.convert_ids_to_tokens(list(range(size))), times)
+
+
+def is_text(text: str) -> bool:
+    """Whether *text* can be written as tokens: not with a lone surrogate in it."""
+    return not any("\ud800" <= mark <= "\udfff" for mark in text)
 
 
 def _pairs(papers: Papers) -> tuple[list[Prediction], list[Prediction]]:

@@ -1,0 +1,246 @@
+"""The copying mixture: a true distribution over any evaluation LM, its contract, its files."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.register_assert_rewrite("tests.contracts.evaluation_lm")
+
+from tasks.errors import LMError, SettingsError, SpanError  # noqa: E402
+from tasks.lm.catalog import open_lm  # noqa: E402
+from tasks.lm.mixture import ARRAYS, CONFIG, TERMS, Blend, Mixture, load, save  # noqa: E402
+from tasks.lm.token_copies import PLACES, TokenCopies, Tokens, likeness  # noqa: E402
+from tasks.records import LMIdentity, Prediction, SpanLogprob  # noqa: E402
+from tasks.settings import EvaluationLMSettings  # noqa: E402
+from tests.contracts.evaluation_lm import CONTRACT  # noqa: E402
+
+SIGNS = "abAB .\u0000"
+END = len(SIGNS) - 1
+
+
+class Letters:
+    """A tokenizer of single letters, one of which ends a turn."""
+
+    all_special_ids = (END,)
+
+    def __len__(self) -> int:
+        return len(SIGNS)
+
+    def __call__(self, text: str, **_: object) -> dict[str, list[int]]:
+        return {"input_ids": [SIGNS.index(letter) for letter in text]}
+
+
+class Scripted:
+    """A scripted evaluation LM over letters: the next one depends on what is given and on the one before."""
+
+    def __init__(self, serial: int = 0):
+        self.identity = LMIdentity("scripted", f"{serial}", "test")
+        self.tokenizer = Letters()
+        self.calls: list[list[Prediction]] = []
+
+    def logprob(self, predictions):
+        self.calls.append(list(predictions))
+        return [self.one(prediction) for prediction in predictions]
+
+    def one(self, prediction: Prediction) -> SpanLogprob | SpanError:
+        if "!" in f"{prediction.x}{prediction.synopsis}{prediction.reply}":
+            return SpanError("refused", f"no: {prediction.x}")
+        ids = [*self.tokenizer(prediction.reply)["input_ids"], END]
+        logs = []
+        for before, token in zip([END, *ids], ids, strict=False):
+            seed = [before, *map(ord, f"{prediction.x}|{prediction.synopsis}")]
+            chances = np.random.default_rng(seed).dirichlet(np.ones(len(SIGNS)))
+            logs.append(math.log(max(chances[token], 1e-12)))
+        return SpanLogprob(math.fsum(logs), tuple(ids), tuple(logs))
+
+
+def blend(size: int = len(SIGNS), lm: str = "0", seed: int = 0) -> Blend:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 60, size).astype(np.int32)
+    alike = (np.arange(size) % max(1, size - 2)).astype(np.int32)
+    times = counts + 0.5
+    share = times / np.bincount(alike, times)[alike]
+    return Blend(lm, 60, 2.0, counts, alike, share, rng.dirichlet(np.ones(len(TERMS)), PLACES))
+
+
+texts = st.none() | st.text(st.sampled_from(SIGNS[:END]), max_size=12)
+
+
+@given(x=texts, synopsis=texts, start=st.text(st.sampled_from(SIGNS[:END]), max_size=6))
+@settings(max_examples=80, deadline=None)
+def test_after_any_start_the_next_tokens_sum_to_one(x: str | None, synopsis: str | None, start: str) -> None:
+    mixture = Mixture(Scripted(), blend())
+    nexts = [Prediction(x, synopsis, start + letter) for letter in SIGNS[:END]]
+    place = len(start)
+    answers = mixture.logprob([*nexts, Prediction(x, synopsis, start)])
+    assert sum(math.exp(answer.logprobs[place]) for answer in answers) == pytest.approx(1, abs=1e-9)
+    for answer in answers:
+        assert answer.total == pytest.approx(math.fsum(answer.logprobs))
+
+
+@given(known=st.lists(st.lists(st.integers(0, 6), max_size=8), max_size=2), start=st.lists(st.integers(0, 6), max_size=5))
+def test_every_source_is_a_distribution_or_has_nothing(known: list[list[int]], start: list[int]) -> None:
+    whole = blend()
+    copies = TokenCopies([np.array(text, dtype=np.int64) for text in known], whole.tokens)
+    rows = np.array([copies.chances(np.array([*start, token], dtype=np.int64))[:, -1] for token in range(len(SIGNS))])
+    for source in rows.T:
+        assert np.isnan(source).all() or source.sum() == pytest.approx(1)
+
+
+@given(st.lists(st.integers(0, 6), max_size=9), st.lists(st.integers(0, 6), max_size=9), st.integers(0, 6))
+def test_the_kind_of_a_place_is_told_by_what_stands_before_it(known: list[int], reply: list[int], last: int) -> None:
+    copies = TokenCopies([np.array(known, dtype=np.int64)], blend().tokens)
+    one, other = (copies.places(np.array([*reply, token], dtype=np.int64)) for token in (last, (last + 1) % 7))
+    assert (one == other).all()
+    assert ((one >= 0) & (one < PLACES)).all()
+
+
+def test_copies_follow_the_table() -> None:
+    tokens = Tokens(np.full(9, 3.0), np.array([0, 0, 0, 0, 0, 1.0, 2, 1, 4]), np.array([0, 1, 2, 3, 4, 5, 6, 5, 8]),
+                    np.array([1, 1, 1, 1, 1, 0.25, 1, 0.75, 1]))  # fmt: skip
+    copies = TokenCopies([np.array([5, 6, 5]), np.array([5, 8])], tokens)
+    nan = math.nan
+    np.testing.assert_allclose(copies.chances(np.array([5, 6, 7, 8])), [
+        [3 / 9, 2 / 9, 0, 4 / 9],  # drawn by weight: 5 three times, 6 and 8 once
+        [2 / 2, 1 / 2, 0, nan],  # both texts start with 5; after 5 came 6 or 8; after 6 came 5; 7 is not there
+        [2 / 2, 1 / 2, 0, nan],
+        [3 / 9 / 4, 2 / 9, 3 / 9 * 0.75, 4 / 9],  # 7 is like 5, three times as frequent
+        [1 / 4, 1 / 2, 1 * 0.75, 1 / 2],
+    ])  # fmt: skip
+    assert copies.places(np.array([5, 6, 7, 8])).tolist() == [1, 3 + 4, 3 + 4, 0]
+
+
+def test_tokens_are_alike_but_for_blanks_capitals_and_endings() -> None:
+    alike, share = likeness(["Ġpolicy", "Ġpolicies", "Policy", "Ġ", "é", "É", "▁Policies", "."], np.arange(8.0))
+    assert alike[0] == alike[1] == alike[6] != alike[2]
+    assert alike[4] == alike[5]
+    assert len(set(alike.tolist())) == 5
+    np.testing.assert_allclose(np.bincount(alike, share), 1)
+
+
+def test_without_anything_known_the_lm_is_left_alone() -> None:
+    prediction = Prediction(None, None, "ab A.")
+    assert Mixture(Scripted(), blend()).logprob([prediction]) == Scripted().logprob([prediction])
+
+
+def test_the_inner_lm_is_asked_once_for_both_terms_of_all_pairs() -> None:
+    inner = Scripted()
+    Mixture(inner, blend()).logprob([Prediction("ab", None, "b"), Prediction("B", None, "b"), Prediction("ab", "A", "b")])
+    assert inner.calls == [[
+        Prediction("ab", None, "b"), Prediction(None, None, "b"), Prediction("B", None, "b"),
+        Prediction("ab", "A", "b"), Prediction(None, "A", "b"),
+    ]]  # fmt: skip
+
+
+def test_a_refused_term_refuses_its_pair_and_no_other() -> None:
+    pairs = [Prediction("a!", None, "b"), Prediction("a", None, "b"), Prediction("a", None, "b!")]
+    refused, answer, also = Mixture(Scripted(), blend()).logprob(pairs)
+    assert (refused.code, str(refused)) == ("refused", "no: a!")
+    assert isinstance(answer, SpanLogprob) and isinstance(also, SpanError)
+
+
+def test_copying_raises_a_reply_that_repeats_what_is_known() -> None:
+    # Signs alike 0, 5 and 1, 6 share a number; the LM is the same for every x here.
+    class Deaf(Scripted):
+        def one(self, prediction):
+            return super().one(replace(prediction, x=None))
+
+    mixture = Mixture(Deaf(), blend())
+    same, other = mixture.logprob([Prediction("ABABAB", None, "ABAB"), Prediction("..", None, "ABAB")])
+    assert same.total > other.total
+
+
+def test_a_synopsis_is_copied_from_in_the_marginal_too() -> None:
+    inner, mixture = Scripted(), Mixture(Scripted(), blend())
+    marginal = Prediction(None, "abab", "abab")
+    assert mixture.logprob([marginal])[0].total != inner.logprob([marginal])[0].total
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch", reason="this evaluation LM needs the extra `lm`")
+    from tests.lm.chat_models import build_chat_model
+
+    return build_chat_model(tmp_path_factory.mktemp("mixture") / "lm", "chatml")
+
+
+@pytest.fixture(scope="module")
+def mixture_folder(folder: Path) -> Path:
+    lm = open_lm(EvaluationLMSettings(backend="transformers", folder=folder, device="cpu"))
+    where = folder / "mixture"
+    save(blend(len(lm.tokenizer), lm.identity.digest), where)
+    return where
+
+
+@pytest.mark.parametrize("rule", CONTRACT, ids=lambda rule: rule.__name__)
+def test_a_mixture_keeps_the_contract(folder: Path, mixture_folder: Path, rule) -> None:
+    lm = open_lm(EvaluationLMSettings(backend="transformers", folder=folder, device="cpu"))
+    rule(lambda: Mixture(lm, load(mixture_folder)))
+
+
+def test_the_setting_wraps_the_lm_and_the_identity_says_so(folder: Path, mixture_folder: Path) -> None:
+    settings = EvaluationLMSettings(backend="transformers", folder=folder, device="cpu")
+    alone = open_lm(settings).identity
+    mixed = open_lm(settings.model_copy(update={"mixture": mixture_folder})).identity
+    assert "mixture" in mixed.name and mixed.engine_version.startswith("mixture-1+")
+    assert mixed.digest != alone.digest
+    assert (mixed.dtype, mixed.attention, mixed.template_digest) == (alone.dtype, alone.attention, alone.template_digest)
+    with pytest.raises(SettingsError, match="cannot be mixed with copies"):
+        open_lm(EvaluationLMSettings(mixture=mixture_folder))
+
+
+def test_other_weights_or_counts_are_another_identity() -> None:
+    whole = blend()
+    others = [blend(seed=1), replace(whole, exponent=3.0), replace(whole, papers=61)]
+    others.append(replace(whole, counts=whole.counts + 1))
+    others.append(replace(whole, weights=whole.weights[::-1]))
+    digests = {Mixture(Scripted(), one).identity.digest for one in [whole, blend(), *others]}
+    assert len(digests) == 1 + len(others)
+
+
+def test_a_mixture_comes_back_from_its_files(tmp_path: Path) -> None:
+    whole = blend()
+    save(whole, tmp_path / "new")
+    assert load(tmp_path / "new").digest == whole.digest
+
+
+def test_a_mixture_of_another_lm_or_vocabulary_is_refused() -> None:
+    with pytest.raises(LMError, match="was fitted for another evaluation LM than scripted: fit one"):
+        Mixture(Scripted(1), blend())
+    with pytest.raises(LMError, match="knows 5 tokens, the tokenizer has 7"):
+        Mixture(Scripted(), blend(5))
+
+
+@pytest.mark.parametrize("name", [CONFIG, ARRAYS])
+def test_a_missing_or_damaged_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    save(blend(), tmp_path / "good")
+    folder = shutil.copytree(tmp_path / "good", tmp_path / "bad")
+    data = (folder / name).read_bytes()
+    for damaged in (b"", b"[]", data[: len(data) // 2]):
+        (folder / name).write_bytes(damaged)
+        with pytest.raises(LMError, match=r"^the mixture in .* is damaged [^\n]*$"):
+            load(folder)
+    (folder / name).unlink()
+    with pytest.raises(LMError, match=rf"^no mixture in .*: {name} is missing; fit one with [^\n]*$"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [({"format": 99}, "another format"), ({"levels": [1.0]}, "another format"), ({"weights": [[1.0]]}, "damaged")],
+)
+def test_numbers_that_do_not_fit_are_refused(tmp_path: Path, changes: dict[str, object], what: str) -> None:
+    save(blend(), tmp_path)
+    config = json.loads((tmp_path / CONFIG).read_text())
+    (tmp_path / CONFIG).write_text(json.dumps({**config, **changes}))
+    with pytest.raises(LMError, match=what):
+        load(tmp_path)
