@@ -1,0 +1,183 @@
+"""tiny-llama from end to end: a training of seconds, what it leaves, and the model that the project ships."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="training needs the extra `lm`")
+
+from flows import cli, screen
+from tasks.errors import LMError, SettingsError
+from tasks.lm.catalog import open_lm
+from tasks.lm.transformers_lm import TransformersLM
+from tasks.records import Prediction, SpanLogprob
+from tasks.settings import EvaluationLMSettings
+from tasks.tuning.recipe import Recipe, altered
+from tests.conftest import ROOT
+from tests.tuning.test_cache_ngram_training import corpus
+
+SHIPPED = ROOT / "data" / "evaluation_lm" / "tiny-llama"
+SMALL = (
+    "vocabulary=1200", "width=64", "layers=1", "heads=2", "feed_forward=96", "rare=0.2", "warmup_steps=2",
+    "learning_rate=0.01", "batch=8", "max_steps=14", "evaluate_every=7", "save_every=7", "dtype=float32",
+)  # fmt: skip
+PAPERS = corpus(14, 3)
+
+
+@pytest.fixture(scope="module")
+def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rows") / "judgments.jsonl"
+    rows = [
+        {"row": row, "paper_id": f"p{row}", "slot": slot, "writer": "by-hand", "judgments": text,
+         "review": f"Summary Of The Paper:\n\nNumber {row}.\n\nStrength And Weaknesses:\n\n{text}"}
+        for row, paper in enumerate(PAPERS) for slot, text in enumerate(paper, 1)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def call(monkeypatch, capsys, *given: object) -> tuple[int, str, str]:
+    """Runs gre-bench tune in this process; (exit code, standard output, error)."""
+    monkeypatch.setattr(sys, "argv", ["gre-bench", "tune", *map(str, given), "--no-prefect"])
+    monkeypatch.setattr(screen.err, "width", 500, raising=False)
+    try:
+        cli.main()
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+@pytest.fixture(scope="module")
+def trained(judgments: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    from flows.tune_tiny_llama import Rows, train_tiny_llama
+    from tasks import steps
+
+    out = tmp_path_factory.mktemp("tiny") / "tiny-llama"
+    recipe = altered(Recipe(), SMALL)
+    return out, train_tiny_llama(Rows(judgments, "0:10", "10:14"), out, recipe, steps.undecorated())
+
+
+def test_training_lowers_the_loss_on_papers_never_seen_and_says_so(trained: tuple[Path, dict]) -> None:
+    out, made = trained
+    assert (made["trained_on"], made["chosen_on"], made["steps"]) == (10, 4, 14)
+    assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.5
+    assert made["held_out"]["pairs"] == 24
+    record = json.loads((out / "training.json").read_text())
+    assert record["asked"]["width"] == 64 and record["asked"]["rows kept aside"] == "10:14"
+    assert {path.name for path in out.iterdir()} >= {"config.json", "model.safetensors", "tokenizer.json", "loss.svg"}
+    assert not list(out.glob("checkpoint*"))
+
+
+def test_the_folder_opens_by_name_and_scores_with_its_mixture(trained: tuple[Path, dict]) -> None:
+    out, _ = trained
+    lm = open_lm(EvaluationLMSettings(backend="tiny-llama", folder=out, device="cpu"))
+    assert lm.identity.name == "tiny-llama in a copying mixture"
+    x, y = PAPERS[11][:2]
+    given, alone = lm.logprob([Prediction(x, None, y), Prediction(None, None, y)])
+    assert isinstance(given, SpanLogprob) and isinstance(alone, SpanLogprob)
+    assert math.isfinite(given.total - alone.total) and given.total != alone.total
+    bare = TransformersLM.open(out, device="cpu")
+    assert bare.logprob([Prediction(None, None, y)])[0].total == pytest.approx(alone.total, rel=1e-5)
+    assert bare.weights.model.config.head_dim >= 32
+
+
+def test_the_command_tells_of_a_training_that_is_done_and_refuses_another_into_its_folder(
+    trained: tuple[Path, dict], judgments: Path, monkeypatch, capsys
+) -> None:
+    out, made = trained
+    asked = ("tiny-llama", "--judgments", judgments, "--train", "0:10", "--choose", "10:14", "--out", out)
+    settings = [part for one in SMALL for part in ("--set", one)]
+    code, told, _ = call(monkeypatch, capsys, *asked, *settings, "--json")
+    assert (code, json.loads(told)) == (0, made)
+    code, _, error = call(monkeypatch, capsys, *asked, *settings, "--set", "width=96")
+    assert code == 2
+    assert "holds a model of another training (width was 64, is 96); choose another folder" in " ".join(error.split())
+
+
+def test_a_mixture_is_fitted_over_any_folder_by_the_command(
+    trained: tuple[Path, dict], judgments: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    out, made = trained
+    rows = ("--judgments", judgments, "--train", "0:10", "--choose", "10:14")
+    code, told, error = call(monkeypatch, capsys, "mixture", "--lm", out, *rows, "--out", tmp_path / "mixture", "--json")
+    assert code == 0, error
+    assert json.loads(told)["held_out"] == pytest.approx(made["held_out"], rel=1e-4)
+    settings = EvaluationLMSettings(backend="transformers", folder=out, mixture=tmp_path / "mixture", device="cpu")
+    assert "mixture" in open_lm(settings).identity.name
+
+
+def test_papers_to_learn_from_and_papers_kept_aside_are_kept_apart(
+    judgments: Path, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    asked = ("tiny-llama", "--judgments", judgments, "--train", "0:10", "--choose", "9:14", "--out", tmp_path / "new")
+    code, _, error = call(monkeypatch, capsys, *asked)
+    assert code == 2 and "paper p9 is in rows 0:10 and 9:14" in " ".join(error.split())
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("override", "reason"),
+    [
+        ("widht=3", "did you mean width"),
+        ("width", "did you mean width"),
+        ("width=many", "valid integer"),
+        ("schedule=step", "'linear', 'cosine' or 'constant'"),
+        ("zzz=1", "known: vocabulary, width"),
+    ],
+)
+def test_a_part_of_the_recipe_that_cannot_be_is_refused_by_name(override: str, reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        altered(Recipe(), [override])
+
+
+def test_parts_of_the_recipe_are_changed_by_name() -> None:
+    recipe = altered(Recipe(), ["width=384", "exchanged=[0.5]", "epochs=1", "dropout=0.2"])
+    assert (recipe.shape.width, recipe.variation.exchanged, recipe.training.epochs, recipe.dropout) == (
+        384, (0.5,), 1, 0.2,
+    )  # fmt: skip
+
+
+def test_without_its_mixture_the_model_is_refused_in_one_line(trained: tuple[Path, dict], tmp_path: Path) -> None:
+    import shutil
+
+    folder = shutil.copytree(trained[0], tmp_path / "bare")
+    shutil.rmtree(folder / "mixture")
+    with pytest.raises(LMError, match="mixture.json is missing; fit one with `gre-bench tune mixture`"):
+        open_lm(EvaluationLMSettings(backend="tiny-llama", folder=folder, device="cpu"))
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    if not (SHIPPED / "config.json").is_file():
+        pytest.skip(f"the embedded neural evaluation LM has not been trained yet: no {SHIPPED}")
+    return open_lm(EvaluationLMSettings(backend="tiny-llama", device="cpu"))
+
+
+def test_the_model_in_the_repository_is_small_and_copies_what_is_rare(shipped) -> None:
+    assert sum(file.stat().st_size for file in SHIPPED.rglob("*") if file.is_file()) < 40e6
+    reply = "The reviewer criticizes the missing ablation of the Wasserstein barycenter regularizer."
+    same = "The reviewer appreciates the Wasserstein barycenter."
+    other = "The reviewer appreciates the protein folding benchmark."
+    totals = [answer.total for answer in shipped.logprob([Prediction(x, None, reply) for x in (None, same, other)])]
+    assert totals[1] - totals[0] > 3
+    assert totals[2] - totals[0] < 0
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_the_model_in_the_repository_tells_reviews_of_one_paper_from_those_of_another(shipped, iclr2023: Path) -> None:
+    from flows.tune_evaluation_lm import papers_of
+    from tests.bench.bench_tiny_llama import figures, scores
+
+    found = figures(scores(shipped, papers_of(iclr2023, "900:950", None), False))
+    same, other, auc, *effects = found
+    assert same > 2 and other < same
+    assert auc > 0.85
+    assert max(effects) < 0
