@@ -180,6 +180,7 @@ def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -
     assert last_point(tmp_path, time.time() + 60) is None
 
 
+@pytest.mark.slow
 def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [

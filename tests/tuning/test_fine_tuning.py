@@ -24,18 +24,18 @@ from tasks.tuning.pairs import JudgedPaper, predictions  # noqa: E402
 from tasks.tuning.settings import TuningSettings  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
-THEMES = ("writing", "novelty", "proofs", "baselines", "figures", "ablations")
+THEMES = ("writing", "novelty", "proofs")
 PAPERS = [
     JudgedPaper(f"p{number}", tuple(f"The reviewer {verb} the {theme}." for verb in ("appreciates", "questions", "suggests")))
     for number, theme in enumerate(THEMES)
 ]
-LEARNT, KEPT = PAPERS[:4], PAPERS[4:]
+LEARNT, KEPT = PAPERS[:2], PAPERS[2:]
 ASKED, _ = predictions(KEPT, ["gem"], 42)
 SETTINGS = TuningSettings(
     max_tokens=1000, learning_rate=2e-2, epochs=2, batch=3, accumulation=2, warmup_steps=1, dtype="float32",
     evaluate_every=4, save_every=3,
 )  # fmt: skip
-DATA = {"judgments": "0" * 64, "rows": "0:4"}
+DATA = {"judgments": "0" * 64, "rows": "0:2"}
 
 
 @pytest.fixture(scope="module")
@@ -95,17 +95,17 @@ def test_an_adapter_folder_holds_the_adapter_the_tokenizer_the_record_and_the_pi
     assert made["base"] == {
         "folder": str(base), "digest": opening.folder_digest(base), "dtype": "float32", "quantisation": "none"
     }  # fmt: skip
-    assert made["conversations"] == {"learnt": 36, "held out": 18} and made["steps"] == 12
+    assert made["conversations"] == {"learnt": 18, "held out": 9} and made["steps"] == 6
     assert made["asked"]["judgments"] == "0" * 64 and made["versions"]["torch"] == torch.__version__
     assert "save_every" not in made["asked"]
     lines = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines] == list(range(13))
+    assert [line["step"] for line in lines] == list(range(7))
 
 
 def test_the_picture_shows_both_losses(adapter) -> None:
     picture = ElementTree.parse(adapter[0] / "loss.svg")
     texts = {node.text for node in picture.iter() if node.tag.endswith("text")}
-    assert {"step", "nats a token", "training", "held out", "base: lora on 4 papers"} <= texts
+    assert {"step", "nats a token", "training", "held out", "base: lora on 2 papers"} <= texts
     assert not [node for node in picture.iter() if node.tag.endswith("script")]
 
 
@@ -186,6 +186,16 @@ def test_all_weights_can_be_trained_and_the_folder_is_an_ordinary_one(base: Path
         shutil.move(base.with_name("away"), base)
 
 
+def test_the_adapter_of_a_base_in_bfloat16_is_kept_in_float32(base: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    made = tune(base, tmp_path / "out", dtype="bfloat16", max_steps=2)
+    assert made["base"]["dtype"] == "bfloat16" and made["steps"] == 2
+    tensors = load_file(tmp_path / "out" / "adapter_model.safetensors")
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    assert open_weights(tmp_path / "out", device="cpu", dtype="bfloat16").model.dtype == torch.bfloat16
+
+
 def test_learning_from_all_tokens_is_another_training(base: Path, adapter, tmp_path: Path) -> None:
     made = tune(base, tmp_path / "full", learnt="full", epochs=1)
     assert made["loss"]["held out before"] != pytest.approx(adapter[1]["loss"]["held out before"], rel=1e-3)
@@ -228,7 +238,7 @@ def test_a_folder_of_another_training_is_refused_and_says_what_differs(base: Pat
     folder = shutil.copytree(adapter[0], tmp_path / "out")
     with pytest.raises(SettingsError, match="another training .epochs was 2, is 1.; choose another folder"):
         tune(base, folder, epochs=1)
-    with pytest.raises(SettingsError, match="rows was 0:4, is 0:5"):
+    with pytest.raises(SettingsError, match="rows was 0:2, is 0:5"):
         fine_tune(base, LEARNT, KEPT, ["gem"], SETTINGS, folder, DATA | {"rows": "0:5"})
 
 
@@ -273,9 +283,9 @@ def test_a_base_that_cannot_be_trained_is_one_clear_line(base: Path, adapter, tm
 
 def test_papers_that_teach_nothing_are_refused_with_the_reasons(base: Path, tmp_path: Path) -> None:
     two = [replace(paper, judgments=paper.judgments[:2]) for paper in LEARNT]
-    with pytest.raises(SourceError, match="of 4 papers to train on nothing is left: 4 papers with fewer than 3 reviews"):
+    with pytest.raises(SourceError, match="of 2 papers to train on nothing is left: 2 papers with fewer than 3 reviews"):
         fine_tune(base, two, KEPT, ["gem"], SETTINGS, tmp_path / "out", DATA)
-    with pytest.raises(SourceError, match="of 2 papers to measure the loss on nothing is left: 18 conversations of more"):
+    with pytest.raises(SourceError, match="of 1 papers to measure the loss on nothing is left: 9 conversations of more"):
         long = [replace(paper, judgments=tuple(text + " again" * 900 for text in paper.judgments)) for paper in KEPT]
         fine_tune(base, LEARNT, long, ["gem"], SETTINGS, tmp_path / "out", DATA)
 
