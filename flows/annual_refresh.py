@@ -17,8 +17,10 @@ from prefect import flow
 from flows.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from flows.progress import Progress
 from flows.reading import import_sources, read_papers
+from flows.runners import runner_of
 from flows.runs import Job, recorded
 from flows.scoring import score, separate
+from flows.workers import Workers
 from flows.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
 from tasks.errors import GreBenchError, SettingsError, SourceError, UnfinishedError
@@ -56,10 +58,10 @@ def annual_refresh(
 def refresh(job: Job, run: Any) -> dict[str, Any]:
     """`annual_refresh` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
     usable(job)
-    store = Store(job.state, job.settings.edition.edition)
-    with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress:
-        work = prepare(store, job, run, progress)
-        score(store, job, run, work, progress)
+    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
+    with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
+        work = prepare(store, job, workers.steps, progress)
+        score(store, job, workers, work, progress)
         return publish(store, run, work, progress)
 
 
@@ -68,6 +70,7 @@ def usable(job: Job) -> None:
     store = Store(job.state, job.settings.edition.edition)
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
+    runner_of(job.settings.run)
     sources = job.settings.sources
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():

@@ -58,13 +58,19 @@ def tame_server() -> None:
     server.SubprocessASGIServer._run_uvicorn_command = tamed  # type: ignore[method-assign]
 
 
-def _die_with(parent: int):
+def die_with(parent: int, sign: signal.Signals) -> None:
+    """Makes this process end with *sign* when its *parent* ends, at once if it has ended; Linux only."""
+    if ask := _die_with(parent, sign):
+        ask()
+
+
+def _die_with(parent: int, sign: signal.Signals = signal.SIGTERM):
     if not sys.platform.startswith("linux"):
         return None
     libc = ctypes.CDLL(None, use_errno=True)
 
     def ask() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        libc.prctl(PR_SET_PDEATHSIG, sign)
         if os.getppid() != parent:
             os._exit(1)
 

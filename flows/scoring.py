@@ -11,28 +11,50 @@ from typing import Any
 from flows.planning import Work
 from flows.progress import Progress
 from flows.runs import Job
+from flows.workers import Lost, Workers
 from tasks import stats, steps
 from tasks.controls import OTHER_PAPER
 from tasks.metrics.gem import Scored, addresses
-from tasks.records import HUMAN, Case, SpanLogprob
+from tasks.records import HUMAN, Case, Problem, Score, SpanLogprob
 from tasks.store import Store, now
 
+Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
+"""Some papers, each with its cases by signature."""
 
-def score(store: Store, job: Job, run: Any, work: Work, progress: Progress) -> None:
+
+def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
     """Scores what is due and missing, some papers at a time; a paper's scores are committed together."""
     due = due_cases(store, work)
     progress.stage("scoring", store.rows("progress", signature_ids=work.signature_ids))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
-    while chunk := list(islice(papers, job.settings.run.chunk_papers)):
+    chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
+
+    def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
-        scored = run.score_papers(
-            chunk[0][0], job.settings.evaluation_lm, job.settings.scoring, works, known_spans(store, job, work, works)
-        )
+        known = known_spans(store, job, work, works)
+        settings = {"lm": job.settings.evaluation_lm, "scoring": job.settings.scoring}
+        return {"name": chunk[0][0], **settings, "works": works, "known": known}
+
+    for chunk, found in workers.scored(chunks, values_of):
+        scored = found if isinstance(found, Scored) else unscored(works_of(chunk, work), found)
         commit(store, work, scored, progress.status["run_id"])
         work.notes += [remark for remark in scored.remarks if remark not in work.notes]
         progress.advance(len(scored.scores))
         store.copy_for_readers(job.settings.run.read_copy_every_s)
+
+
+def unscored(works: Sequence[steps.MetricWork], lost: Lost) -> Scored:
+    """A transient problem for each case of a chunk that was *lost*."""
+    problem = Problem("worker_died", lost.why, final=False)
+    cases = [(item.signature_id, case) for item in works for case in item.cases]
+    return Scored(
+        [
+            Score(signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
+            for signature_id, case in cases
+        ],
+        {},
+    )
 
 
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
@@ -45,7 +67,7 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
     return due
 
 
-def works_of(chunk: Sequence[tuple[str, dict[str, list[Case]]]], work: Work) -> list[steps.MetricWork]:
+def works_of(chunk: Chunk, work: Work) -> list[steps.MetricWork]:
     """The cases of some papers, gathered by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:

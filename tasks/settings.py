@@ -123,6 +123,10 @@ class RunSettings(_Group):
 
     chunk_papers: int = Field(8, ge=1, description="papers scored and committed together")
     read_copy_every_s: float = Field(20.0, ge=0, description="seconds between refreshes of the readable copy")
+    runner: Literal["here", "processes", "ray"] = Field("here", description="where the evaluation LM is at work")
+    workers: int = Field(2, ge=1, le=4096, description="processes or ray: workers, each with an LM of its own")
+    gpus_per_worker: float = Field(0.0, ge=0, le=64, description="ray: GPUs that each worker is given")
+    ray_address: str | None = Field(None, description="ray: the cluster's address; one is started here if not given")
 
 
 class Settings(_Group):

@@ -19,8 +19,15 @@ select
         else 'missing'
     end as state,
     case when p.state = 'due' then s.value end as value,
-    case when p.state <> 'due' then p.reason else coalesce(s.problem, l.problem) end as reason,
-    case when p.state <> 'due' then p.detail else coalesce(s.problem_message, l.message) end as message,
+    -- a score that came at last has no reason: what went wrong before stays in problems alone
+    case
+        when p.state <> 'due' then p.reason
+        when s.value is null then coalesce(s.problem, l.problem)
+    end as reason,
+    case
+        when p.state <> 'due' then p.detail
+        when s.value is null then coalesce(s.problem_message, l.message)
+    end as message,
     coalesce(s.broken, false) as broken
 from plan p
 left join scores s using (signature_id, paper_id, candidate_id, reference_id)

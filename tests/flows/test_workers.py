@@ -1,0 +1,240 @@
+"""Papers sharded over workers: the same tables, whatever the workers are and whatever becomes of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flows import workers as workers_module
+from flows.annual_refresh import refresh, usable
+from flows.runs import Job
+from flows.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
+from tasks import steps
+from tasks.errors import SettingsError
+from tasks.metrics.gem import Scored
+from tasks.settings import RunSettings
+from tasks.store import Store
+from tests.conftest import ROOT
+from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, run, tables, use
+from tests.flows.sharded import DOOMED
+from tests.flows.test_kills import is_scoring, wait_for, wait_for_end
+from tests.scripted_lms import OverlapLM
+
+NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install -e '.[ray]'"
+SHARDED = ["processes", pytest.param("ray", marks=pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or ""))]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Tables of a run in one process."""
+    state = tmp_path_factory.mktemp("undisturbed")
+    use(OverlapLM())
+    run(state)
+    return tables(state)
+
+
+@pytest.fixture
+def command(tmp_path: Path):
+    """Starts a refresh in a process of its own, whose workers know the scripted evaluation LM too."""
+    start = tmp_path / "start"
+    start.mkdir()
+    (start / "sitecustomize.py").write_text("import tests.flows.sharded\n")
+
+    def started(state: Path, runner: str, **scripted: str) -> subprocess.Popen[str]:
+        asked = ["--settings", str(DEMO), "--state", str(state)]
+        for setting in ("evaluation_lm.backend=scripted", f"run.runner={runner}", "run.chunk_papers=1"):
+            asked += ["--set", setting]
+        return subprocess.Popen(
+            [sys.executable, "-m", "flows.cli", "refresh", *asked],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": f"{start}:{ROOT}"} | scripted,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    return started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", SHARDED)
+def test_two_workers_leave_the_tables_that_one_process_leaves(command, undisturbed, tmp_path: Path, runner: str) -> None:
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    process = command(tmp_path / "state", runner, SCRIPTED_PIDS=str(pids), SCRIPTED_LM_PAUSE_S="0.005")
+    _, message = process.communicate()
+    assert process.returncode == 0, message
+    assert_same(tables(tmp_path / "state"), undisturbed)
+    scoring = {int(file.name) for file in pids.iterdir()}
+    assert len(scoring) == 2 and process.pid not in scoring
+    wait_for_end(sorted(scoring))
+    assert Store(tmp_path / "state", EDITION).status()["done"] == 256
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", SHARDED)
+def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(command, undisturbed, tmp_path: Path, runner: str) -> None:
+    state = tmp_path / "state"
+    process = command(state, runner, SCRIPTED_DEATH=str(tmp_path / "dead"))
+    shown, message = process.communicate()
+    assert process.returncode == 3, message
+    assert "died" in shown
+    missing = query(state, "select distinct paper_id, reason from pairs where state = 'missing' order by all")
+    assert (DOOMED, "worker_died") in missing
+    # A pool of processes is lost with one of them, a Ray worker goes alone.
+    assert len(missing) <= (1 if runner == "ray" else 2 * IN_FLIGHT)
+    again = command(state, runner, SCRIPTED_DEATH=str(tmp_path / "dead"))
+    assert again.wait() == 0
+    assert_same(tables(state), undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", SHARDED)
+def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path: Path, runner: str) -> None:
+    state, pids = tmp_path / "state", tmp_path / "pids"
+    pids.mkdir()
+    slow = {"SCRIPTED_LM_PAUSE_S": "0.03", "SCRIPTED_PIDS": str(pids)}
+    store = Store(state, EDITION)
+    process = command(state, runner, **slow)
+    wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= 32, process)
+    family = descendants(process.pid)
+    assert {int(file.name) for file in pids.iterdir()} <= set(family)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_for_end(family)
+    again = command(state, runner, **slow)
+    wait_for(lambda: is_scoring(store, again.pid) and store.status()["done"] >= 32, again)
+    family = descendants(again.pid)
+    began = time.monotonic()
+    os.killpg(again.pid, signal.SIGINT)
+    _, message = again.communicate(timeout=30)
+    assert again.returncode == 130, message
+    assert time.monotonic() - began < 15
+    assert message.splitlines()[-1] == "stopped; what was done is kept, the same command goes on from there"
+    assert store.status()["state"] == "stopped"
+    wait_for_end(family)
+    last = command(state, runner)
+    assert last.wait() == 0
+    assert_same(tables(state), undisturbed)
+
+
+def descendants(pid: int) -> list[int]:
+    """Process ids of all that *pid* has started, directly or not."""
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (thread / "children").read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+class ScriptedRunner:
+    """A runner made for the tests, named scripted: the last chunk handed out is done first; *fatal* ones kill."""
+
+    deaths = (ChildProcessError,)
+
+    def __init__(self, fatal: tuple[int, ...] = (), together: bool = False):
+        self.fatal, self.die_together = fatal, together
+        self.peak = self.started = self.ended = 0
+        self.handed: list[int] = []
+
+    def __enter__(self):
+        self.started += 1
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.ended += 1
+
+    def submit(self, step: Any, values: dict[str, Any]) -> Any:
+        chunk = values["chunk"]
+        self.handed.append(chunk)
+
+        def result() -> Any:
+            if chunk in self.fatal:
+                raise ChildProcessError
+            return Scored([chunk], {})
+
+        return SimpleNamespaceWithHash(result=result)
+
+    def first_done(self, futures: Any) -> Any:
+        self.peak = max(self.peak, len(futures))
+        return futures[-1]
+
+
+class SimpleNamespaceWithHash(SimpleNamespace):
+    __hash__ = object.__hash__
+
+
+def handed_out(runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int) -> dict[int, Scored | Lost]:
+    """What comes back for each of so many chunks, handed to *runner* by two workers."""
+    monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
+    with Workers(steps, RunSettings(runner="processes", workers=2)) as workers:
+        return dict(workers.scored(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
+
+
+def test_each_worker_has_at_most_two_chunks_and_each_chunk_comes_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner()
+    found = handed_out(runner, monkeypatch, 20)
+    assert {chunk: answer.scores for chunk, answer in found.items()} == {n: [n] for n in range(1, 21)}
+    assert runner.handed == list(range(1, 21))
+    assert (runner.peak, runner.started, runner.ended) == (2 * IN_FLIGHT, 1, 1)
+
+
+def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner()
+    monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
+    prepared = []
+    with Workers(steps, RunSettings(runner="processes", workers=1)) as workers:
+        scored = workers.scored(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
+        next(scored)
+        assert len(prepared) == IN_FLIGHT
+
+
+def test_workers_that_die_alone_lose_their_own_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner(fatal=(3, 11))
+    found = handed_out(runner, monkeypatch, 20)
+    assert [chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)] == [3, 11]
+    assert len(found) == 20 and runner.started == 1
+
+
+def test_a_pool_that_is_lost_with_one_worker_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner(fatal=(4,), together=True)
+    found = handed_out(runner, monkeypatch, 20)
+    assert [chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)] == [4]
+    assert len(found) == 20 and (runner.started, runner.ended) == (2, 2)
+
+
+def test_nothing_more_is_handed_out_when_worker_after_worker_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner(fatal=tuple(range(1, 100)))
+    found = handed_out(runner, monkeypatch, 99)
+    assert all(isinstance(answer, Lost) for answer in found.values())
+    assert len(found) <= 2 * IN_FLIGHT + MOST_DEATHS
+
+
+def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    with pytest.raises(SettingsError, match="leave out --no-prefect"):
+        refresh(Job(demo("run.runner=processes"), tmp_path), steps.undecorated())
+    with pytest.raises(SettingsError, match="set run.runner = ray"):
+        usable(Job(demo("run.gpus_per_worker=1"), tmp_path))
+    if NO_RAY:
+        with pytest.raises(SettingsError, match="needs Ray"):
+            usable(Job(demo("run.runner=ray"), tmp_path))
+        return
+    with pytest.raises(SettingsError, match="PREFECT_API_URL"):
+        usable(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
+
+
+def test_the_settings_of_a_run_with_workers_can_be_read_back(tmp_path: Path) -> None:
+    settings = demo("run.runner=ray", "run.workers=8", "run.gpus_per_worker=0.5")
+    assert json.loads(settings.model_dump_json())["run"]["gpus_per_worker"] == 0.5
