@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from flows import options, screen, tune_commands
+from flows import bench_commands, options, screen, tune_commands
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
 from tasks import settings as configuration
@@ -43,6 +43,7 @@ app = typer.Typer(
 imports = typer.Typer(help="Bring in papers, reviews or judgments that you already have.", no_args_is_help=True)
 app.add_typer(imports, name="import")
 app.add_typer(tune_commands.app, name="tune")
+app.add_typer(bench_commands.app, name="bench")
 
 
 @app.command(epilog=EXIT_CODES)

@@ -54,18 +54,28 @@ class Layout:
         self.before = before
         self.exact = exact
         self.left: Kept = {}
-        self._keep = torch.tensor(pack.keep, device=device)
+        keep = torch.tensor(pack.keep, device=device)
+        self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
-    def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of all that the pack's tokens attend to in *layer*; what the next pack needs is put aside."""
+    def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
+        """Puts aside what the next pack needs of the keys and values of *layer*, those kept before and its own."""
         import torch
 
-        if self.pack.kept:
-            old_key, old_value = self.before[layer]
-            key, value = torch.cat([old_key, key], 2), torch.cat([old_value, value], 2)
-        if len(self._keep):
-            self.left[layer] = key[:, :, self._keep], value[:, :, self._keep]
-        return key, value
+        if not len(self.pack.keep):
+            return
+        old_ones = self.before.get(layer, ())
+        old_parts = [old[:, :, self._keep_old] for old in old_ones] or [key[:, :, :0], value[:, :, :0]]
+        new_parts = [new[:, :, self._keep_own] for new in (key, value)]
+        self.left[layer] = (torch.cat([old_parts[0], new_parts[0]], 2), torch.cat([old_parts[1], new_parts[1]], 2))
+
+    def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of all that the pack's tokens attend to in *layer*."""
+        import torch
+
+        if not self.pack.kept:
+            return key, value
+        old_key, old_value = self.before[layer]
+        return torch.cat([old_key, key], 2), torch.cat([old_value, value], 2)
 
     @cached_property
     def paths(self) -> list[list[tuple[int, int]]]:
@@ -122,20 +132,24 @@ def attend(
         raise TypeError(f"the {NAME} attention of {type(module).__name__} was called without a layout")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     window = sliding_window if sliding_window is not None and sliding_window < layout.pack.longest else None
-    key, value = layout.extended(module.layer_idx, key, value)
+    layer = module.layer_idx
+    layout.keep(layer, key, value)
     on_cpu = query.device.type == "cpu"
+    if on_cpu and not layout.exact and softcap is None and window is None:
+        return cascaded(query, key, value, layout, scale, layer).transpose(1, 2), None
+    key, value = layout.extended(layer, key, value)
     if layout.exact or softcap is not None:
         out = weighed(query, key, value, layout, scale, window, softcap)
-    elif window is not None or not (on_cpu or _flash(query)):
+    elif window is not None or not _flash(query):
         out = gathered(query, key, value, layout, scale, window)
-    elif on_cpu:
-        out = cascaded(query, key, value, layout, scale)
     else:
         out = batched(query, key, value, layout, scale)
     return out.transpose(1, 2), None
 
 
-def cascaded(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Layout, scale: float) -> torch.Tensor:
+def cascaded(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Layout, scale: float, layer: int
+) -> torch.Tensor:
     """On the CPU: one call of the flash kernel for each range, one more for each link."""
     import torch
 
@@ -143,15 +157,18 @@ def cascaded(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout
     _, heads, tokens, size = query.shape
     out = query.new_empty((1, tokens, heads, size), dtype=torch.float32).transpose(1, 2)
     sums = query.new_empty((1, heads, tokens), dtype=torch.float32)
-    kept = layout.pack.kept
     for start, stop in layout.pack.own:
-        keys = slice(start + kept, stop + kept)
-        out[:, :, start:stop], sums[:, :, start:stop] = flash(
-            query[:, :, start:stop], key[:, :, keys], value[:, :, keys], is_causal=True, scale=scale
+        own = slice(start, stop)
+        out[:, :, own], sums[:, :, own] = flash(
+            query[:, :, own], key[:, :, own], value[:, :, own], is_causal=True, scale=scale
         )
+    kept = layout.pack.kept
     for link in layout.pack.links:
-        asking, told = slice(*link.asking), slice(*link.told)
-        found, found_sums = flash(query[:, :, asking], key[:, :, told], value[:, :, told], scale=scale)
+        first, last = link.told
+        keys, values = (key, value) if first >= kept else layout.before[layer]
+        told = slice(first - kept, last - kept) if first >= kept else slice(first, last)
+        asking = slice(*link.asking)
+        found, found_sums = flash(query[:, :, asking], keys[:, :, told], values[:, :, told], scale=scale)
         _put_together(out[:, :, asking], sums[:, :, asking], found, found_sums)
     return out.to(query.dtype)
 
@@ -221,9 +238,9 @@ def _put_together(out: torch.Tensor, sums: torch.Tensor, found: torch.Tensor, fo
     """Adds what was *found* among further keys to *out*, in place; *sums* are the log-sum-exps of the scores."""
     import torch
 
-    both = torch.logaddexp(sums, found_sums)
-    out.mul_((sums - both).exp_()[..., None]).add_(found * (found_sums - both).exp_()[..., None])
-    sums.copy_(both)
+    share = torch.sigmoid(found_sums - sums)
+    out.lerp_(found.to(out.dtype), share[..., None])
+    sums.copy_(torch.logaddexp(sums, found_sums))
 
 
 def _variable(

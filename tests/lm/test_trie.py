@@ -140,17 +140,15 @@ def by_plain_products(q, k, v, each, scale, *, causal):
 @pytest.mark.parametrize("budget", [60, 10**6])
 @pytest.mark.parametrize("way", ["batched", "gathered", "weighed"])
 def test_the_ways_to_attend_agree(weights, conversations, right, monkeypatch, way, budget):
-    if way == "batched":
-        monkeypatch.setattr(trie_attention, "_variable", by_plain_products)
-        other = trie_attention.batched
-    elif way == "gathered":
-        def other(*given):
-            return trie_attention.gathered(*given, None)
-    else:
-        def other(*given):
-            return trie_attention.weighed(*given, None, None)
+    monkeypatch.setattr(trie_attention, "_variable", by_plain_products)
+    further = {"batched": (), "gathered": (None,), "weighed": (None, None)}[way]
     used = []
-    monkeypatch.setattr(trie_attention, "cascaded", lambda *given: used.append(1) or other(*given))
+
+    def instead(query, key, value, layout, scale, layer):
+        used.append(1)
+        return getattr(trie_attention, way)(query, *layout.extended(layer, key, value), layout, scale, *further)
+
+    monkeypatch.setattr(trie_attention, "cascaded", instead)
     assert_near(Trie(weights, budget).logprobs(conversations), right)
     assert used
 

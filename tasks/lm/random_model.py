@@ -1,0 +1,54 @@
+"""Models of a given shape with random weights: as slow as real ones, good for nothing but measuring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import LMError
+from tasks.lm.weights import Attention, Device, DType, Weights, blamed
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "60m": {
+        "hidden_size": 512,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 8,
+        "max_position_embeddings": 8192,
+    },
+    "llama-3.1-8b": {
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "max_position_embeddings": 131072,
+        "vocab_size": 128256,
+    },
+}
+
+
+def random_weights(
+    shape: str, tokenizer: Path, *, device: Device = "auto", dtype: DType = "float32", attention: Attention = "sdpa"
+) -> Weights:
+    """A random Llama of *shape* with the tokenizer of a model folder; `LMError` if there is no such shape."""
+    if shape not in SHAPES:
+        raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    with blamed(tokenizer, "its tokenizer cannot be read"):
+        words = AutoTokenizer.from_pretrained(str(tokenizer), local_files_only=True, trust_remote_code=False)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    config = LlamaConfig(**{"vocab_size": len(words), "attn_implementation": attention, **SHAPES[shape]})
+    usual = torch.get_default_dtype()
+    with blamed(Path(shape), "no random model can be made"), torch.random.fork_rng(), torch.device(device):
+        torch.manual_seed(0)
+        torch.set_default_dtype(getattr(torch, dtype))
+        try:
+            model = LlamaForCausalLM(config).eval()
+        finally:
+            torch.set_default_dtype(usual)
+    return Weights(Path(f"random-{shape}"), model, words, f"random {shape}", dtype, attention, "none")

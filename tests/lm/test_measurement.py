@@ -1,0 +1,91 @@
+"""What is counted and timed when methods are compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="measuring needs the extra `lm`")
+
+from tasks.errors import LMError  # noqa: E402
+from tasks.lm import measurement, work  # noqa: E402
+from tasks.lm.random_model import SHAPES, random_weights  # noqa: E402
+from tasks.lm.span import Conversation  # noqa: E402
+from tasks.lm.weights import Weights, open_weights  # noqa: E402
+from tasks.records import Prediction  # noqa: E402
+from tests.lm.chat_models import build_chat_model  # noqa: E402
+
+CONVERSATIONS = [
+    Conversation((1, 2, 3, 4, 9), 3, 4, 0),
+    Conversation((1, 2, 3, 5, 9), 3, 4, 0),
+    Conversation((1, 2, 6, 9), 2, 3, 0),
+]
+PREDICTIONS = [Prediction(x, None, y) for x in (None, "One thing.", "Another.") for y in ("A reply.", "A review.")]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Weights:
+    return open_weights(build_chat_model(tmp_path_factory.mktemp("model") / "llama3"), device="cpu")
+
+
+def test_work_is_counted_token_by_token():
+    assert work.alone(CONVERSATIONS) == work.Work(4 + 4 + 3, 2 + 2 + 2, 10 + 10 + 6)
+    # 1-2-3-4, 1-2-3-5 and 1-2-6: six tokens at depths 0, 1, 2, 3, 3, 2. Asked after 3, 4, 5, 2 and 6.
+    assert work.shared(CONVERSATIONS) == work.Work(6, 5, 1 + 2 + 3 + 4 + 4 + 3)
+
+
+def test_multiply_adds_are_those_of_the_weights_and_of_attention(weights):
+    counted = sum(module.weight.numel() for module in weights.model.model.modules() if isinstance(module, torch.nn.Linear))
+    config = weights.model.config
+    assert work.Work(1, 0, 0).multiply_adds(config) == counted
+    assert work.Work(0, 1, 0).multiply_adds(config) == weights.model.lm_head.weight.numel()
+    assert work.Work(0, 0, 1).multiply_adds(config) == 2 * 2 * 32 * 2
+
+
+def test_methods_agree_and_the_engine_has_less_to_do(weights):
+    ways = measurement.methods(weights)
+    assert {"one-by-one", "batches", "trie"} <= set(ways)
+    timings = measurement.measured(weights, PREDICTIONS, ways, rounds=2)
+    found = measurement.report(weights, PREDICTIONS, timings, pairs=4, peak=1e9)
+    for name, row in found.items():
+        assert row["largest_disagreement"] < 1e-5, name
+        assert row["wall_s"] > 0 and row["cpu_s"] > 0 and row["peak_memory_bytes"] > 0
+        assert row["pairs_per_s"] == pytest.approx(4 / row["wall_s"])
+        assert row["peak_fraction"] > 0
+    assert found["one-by-one"]["cpu_ratio"] == found["one-by-one"]["wall_ratio"] == 1
+    assert found["one-by-one"]["work_ratio"] == found["batches"]["work_ratio"] == 1
+    assert found["trie"]["token_ratio"] > found["trie"]["work_ratio"] > 1.5
+
+
+def test_a_ratio_is_the_median_over_rounds():
+    assert measurement._ratio([2.0, 3.0, 100.0], [1.0, 1.0, 1.0]) == 3.0
+    assert measurement._ratio(None, [1.0]) is None
+
+
+def test_a_text_of_the_benchmark_that_cannot_be_scored_is_an_error(weights):
+    with pytest.raises(LMError, match="cannot be scored"):
+        measurement.methods(weights)["trie"]([Prediction("word " * 5000, None, "y")])
+
+
+def test_matrix_products_have_a_speed(weights):
+    assert measurement.matmul_peak(weights, size=64) > 1e6
+
+
+def test_a_random_model_has_its_shape(weights: Weights, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(SHAPES, "tiny", {**SHAPES["60m"], "num_hidden_layers": 1, "hidden_size": 64})
+    found = random_weights("tiny", Path(weights.folder), device="cpu", dtype="bfloat16")
+    assert found.model.dtype == torch.bfloat16 and torch.get_default_dtype() == torch.float32
+    assert found.model.config.num_hidden_layers == 1
+    assert found.model.get_input_embeddings().num_embeddings == len(weights.tokenizer)
+    with pytest.raises(LMError, match="no shape '7b' for a random model; known: 60m, llama-3.1-8b"):
+        random_weights("7b", Path(weights.folder))
+
+
+def test_the_shape_of_60m_has_about_60_million_weights_with_a_small_vocabulary():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    with torch.device("meta"):
+        for shape, vocabulary, low, high in (("60m", 4096, 55e6, 65e6), ("llama-3.1-8b", 128256, 7.9e9, 8.2e9)):
+            model = LlamaForCausalLM(LlamaConfig(**{"vocab_size": vocabulary, **SHAPES[shape]}))
+            assert low < sum(weight.numel() for weight in model.parameters()) < high
