@@ -7,52 +7,25 @@ arguments, and ends with the weights of an unbroken one.
 
 from __future__ import annotations
 
-import importlib.util
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import LMError
 from tasks.tuning import checkpoint, history
 from tasks.tuning.batches import Example, Source, batches_of, digest_of, examples_of, summed_loss, weight_of
 from tasks.tuning.history import History, Point
+from tasks.tuning.optimisation import Training, learning_rate, optimiser_for
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
 __all__ = ["Example", "History", "Point", "Training", "learning_rate", "train"]
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """How to train. A step reads *batch* × *accumulation* sequences.
-
-    *max_steps*: end there, however many epochs that takes (0: after *epochs*). *clip*: largest norm of the gradient
-    (0: any). *weight_decay*: of matrices, not of norms and biases. *dtype*: of the arithmetic; parameters keep theirs.
-    *recompute*: forget what lies between the layers and compute it again, for less memory. *evaluate_every* and
-    *save_every* (0: only at the end) are in steps. *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in.
-    """
-
-    epochs: int = 3
-    max_steps: int = 0
-    batch: int = 2
-    accumulation: int = 4
-    learning_rate: float = 2e-4
-    warmup_steps: int = 5
-    schedule: Literal["linear", "cosine", "constant"] = "linear"
-    weight_decay: float = 0.01
-    optimiser: Literal["adamw", "adamw_8bit"] = "adamw_8bit"
-    clip: float = 1.0
-    seed: int = 42
-    save_every: int = 50
-    evaluate_every: int = 100
-    max_tokens: int = 4096
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    recompute: bool = False
 
 
 def train(
@@ -77,7 +50,7 @@ def train(
     import torch
 
     torch.manual_seed(training.seed)
-    optimiser, used = _optimiser(model, training)
+    optimiser, used = optimiser_for(model, training)
     data = examples_of(examples, 0, training.seed, training.max_tokens)
     if not data:
         raise ValueError("there is nothing to train on")
@@ -91,7 +64,9 @@ def train(
         folder.mkdir(parents=True, exist_ok=True)
         history.write(place.points, folder)
     if training.recompute:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # its newer name came with a later transformers
+            model.gradient_checkpointing_enable({"use_reentrant": False})
 
     def note(point: Point) -> None:
         nonlocal place
@@ -130,19 +105,6 @@ def train(
         place = replace(place, epoch=place.epoch + 1, done=0)
     model.eval()
     return History(place.points, used)
-
-
-def learning_rate(training: Training, done: int, planned: int) -> float:
-    """The rate of the step after *done* of *planned*: up in a line from 0, then down to 0 by the schedule.
-
-    As the trainer of the authors (transformers) has it; its very first step has rate 0.
-    """
-    warmup = training.warmup_steps
-    if done < warmup:
-        return training.learning_rate * done / warmup
-    passed = (done - warmup) / max(1, planned - warmup)
-    share = {"linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2, "constant": 1.0}[training.schedule]
-    return training.learning_rate * max(0.0, share)
 
 
 def _over(place: checkpoint.Place, training: Training) -> bool:
@@ -213,23 +175,3 @@ def _arithmetic(model: nn.Module, training: Training) -> AbstractContextManager[
 
     device = next(model.parameters()).device.type
     return torch.autocast(device, dtype=torch.bfloat16, enabled=training.dtype == "bfloat16")
-
-
-def _optimiser(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
-    """The optimiser asked for, or adamw where adamw_8bit cannot run; and which it is."""
-    import torch
-
-    parameters = list(checkpoint.trained(model).values())
-    if not parameters:
-        raise ValueError("no parameter of the model asks for a gradient")
-    groups = [
-        {"params": [one for one in parameters if one.dim() > 1], "weight_decay": training.weight_decay},
-        {"params": [one for one in parameters if one.dim() <= 1], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
-    on_cuda = parameters[0].device.type == "cuda"
-    if training.optimiser == "adamw_8bit" and on_cuda and importlib.util.find_spec("bitsandbytes"):
-        from bitsandbytes.optim import AdamW8bit
-
-        return AdamW8bit(groups, lr=training.learning_rate), "adamw_8bit"
-    return torch.optim.AdamW(groups, lr=training.learning_rate), "adamw"

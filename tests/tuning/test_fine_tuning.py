@@ -196,6 +196,13 @@ def test_the_adapter_of_a_base_in_bfloat16_is_kept_in_float32(base: Path, tmp_pa
     assert open_weights(tmp_path / "out", device="cpu", dtype="bfloat16").model.dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_computing_again_what_lies_between_the_layers_changes_nothing(base: Path, tmp_path: Path, method: str) -> None:
+    kept, again = (tune(base, tmp_path / str(way), method=method, max_steps=3, recompute=way) for way in (False, True))
+    assert kept["loss"]["held out after"] < kept["loss"]["held out before"] - 0.01
+    assert again["loss"]["held out after"] == pytest.approx(kept["loss"]["held out after"], rel=1e-6)
+
+
 def test_learning_from_all_tokens_is_another_training(base: Path, adapter, tmp_path: Path) -> None:
     made = tune(base, tmp_path / "full", learnt="full", epochs=1)
     assert made["loss"]["held out before"] != pytest.approx(adapter[1]["loss"]["held out before"], rel=1e-3)
