@@ -24,7 +24,8 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
         raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
     return TransformersLM.open(
         settings.folder, device=settings.device, dtype=settings.dtype, attention=settings.attention,
-        quantisation=settings.quantisation, max_tokens=settings.max_tokens,
+        quantisation=settings.quantisation, engine=settings.engine, token_budget=settings.token_budget,
+        max_tokens=settings.max_tokens,
     )
 
 

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks.errors import LMError, SettingsError, SpanError
 from tasks.lm import vllm_wire as wire
@@ -22,6 +23,9 @@ from tasks.lm.vllm_wire import Refusal
 from tasks.lm.weights import blamed, folder_digest
 from tasks.prompts.library import render
 from tasks.records import Chat, LMIdentity, Prediction, SpanLogprob, digest
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 LARGEST_GAP = 0.25
 """Nats by which the two ways to ask may differ at a token, as low precisions do; a wrong token or row differs more."""
@@ -89,6 +93,11 @@ class VLLM:
     def identity(self) -> LMIdentity:
         """What of this LM belongs in a signature: the same whichever way the server was asked."""
         return self._identity
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """The tokenizer whose ids the spans are made of."""
+        return self._template.tokenizer
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """One answer for each prediction, in their order; what is written the same is asked once.

@@ -22,7 +22,7 @@ from flows.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.metrics.gem import Scored
-from tasks.settings import RunSettings
+from tasks.settings import RunSettings, load, load_over
 from tasks.store import Store
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, run, tables, use
@@ -241,6 +241,8 @@ def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monk
         usable(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
 
 
-def test_the_settings_of_a_run_with_workers_can_be_read_back(tmp_path: Path) -> None:
-    settings = demo("run.runner=ray", "run.workers=8", "run.gpus_per_worker=0.5")
-    assert json.loads(settings.model_dump_json())["run"]["gpus_per_worker"] == 0.5
+def test_the_settings_for_ray_ask_for_a_gpu_for_each_worker() -> None:
+    settings = load(ROOT / "deployments" / "ray.toml")
+    assert (settings.run.runner, settings.run.gpus_per_worker) == ("ray", 1)
+    again = load_over(json.loads(settings.model_dump_json()))
+    assert again == settings
