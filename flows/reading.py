@@ -12,7 +12,9 @@ from flows.planning import sampled_papers
 from flows.progress import Progress
 from flows.runs import Job
 from tasks.corpus.notes import new_records, read_notes
-from tasks.corpus.snapshot import Snapshot, make_snapshot, read_notes_file, read_texts
+from tasks.corpus.snapshot import Snapshot
+from tasks.corpus.snapshot_making import make_snapshot
+from tasks.corpus.source_files import read_notes_file, read_texts
 from tasks.corpus.venues import venue_of
 from tasks.errors import SourceError
 from tasks.records import Edition

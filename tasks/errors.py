@@ -3,6 +3,8 @@
     GreBenchError
     ├── SettingsError     a setting, option or edition that cannot be used as asked
     ├── SourceError       a file or record from outside that cannot be read
+    │   └── ServiceDown   a service that gave no usable answer now; the next run tries again
+    ├── Paused            a service allows no request before a time; the run goes on then
     ├── PromptError       a prompt file or the values put into it
     ├── ReplyError        an LM's reply that cannot be used
     ├── SpanError         a reply's log-probability that cannot be trusted
@@ -16,6 +18,8 @@ is a bug and is left to fly.
 """
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 
 class Stopped(BaseException):
@@ -32,6 +36,18 @@ class SettingsError(GreBenchError):
 
 class SourceError(GreBenchError):
     """A file or record from outside that cannot be read."""
+
+
+class ServiceDown(SourceError):
+    """A service that gave no usable answer after several tries; what was received is kept."""
+
+
+class Paused(GreBenchError):
+    """An outside service allows no request before *until* (epoch seconds): nothing failed, the run goes on then."""
+
+    def __init__(self, message: str, until: float):
+        super().__init__(f"paused until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {message}")
+        self.until = until
 
 
 class PromptError(GreBenchError):

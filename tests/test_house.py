@@ -54,6 +54,8 @@ ONLY_IN = {
     "pymupdf": {"tasks.corpus"},
     "openai": {"tasks.writing"},
     "httpx2": {"tasks.lm", "tasks.writing"},
+    "openreview": {"tasks.corpus"},
+    "requests": {"tasks.corpus"},
 }
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpus.notes import OUTCOMES, creating, kind_of, new_records, rating_of, read_notes
-from tasks.corpus.snapshot import read_notes_file
+from tasks.corpus.source_files import read_notes_file
 from tasks.corpus.tables import papers_from, reviews_from
 from tasks.corpus.venues import Venue, venue_of
 from tasks.errors import SourceError

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpus.notes import read_notes
-from tasks.corpus.snapshot import Snapshot, make_snapshot, read_notes_file, read_texts
+from tasks.corpus.snapshot import Snapshot
+from tasks.corpus.snapshot_making import make_snapshot
+from tasks.corpus.source_files import read_notes_file, read_texts
 from tasks.corpus.venues import venue_of
 from tasks.errors import SourceError
 from tasks.records import Edition, digest
@@ -28,7 +30,8 @@ NOTES = [
     {"id": "p2", "forum": "p2"},
     {"no": "forum"},
 ]
-FILES = ["manifest.json", "notes.jsonl", "pdfs/p1.pdf", "pdfs/p2.pdf", "texts.parquet"]
+PDF = {name: f"pdfs/{hashlib.sha256(b'%PDF-1.7 of ' + repr(name).encode()).hexdigest()}.pdf" for name in ("p1", "p2")}
+FILES = ["manifest.json", "notes.jsonl", "papers.jsonl", *sorted(PDF.values()), "texts.parquet"]
 PAPER_TEXT = SHARED / "openreview" / "paper_text.parquet"
 
 
@@ -71,10 +74,10 @@ def test_what_is_frozen_comes_out_unchanged(whole):
 
 def test_the_manifest_states_what_is_there(whole):
     stated = json.loads((whole.folder / "manifest.json").read_text())
-    assert (stated["format"], stated["venue"], stated["year"], stated["source"]) == (1, "SAMPLE", 2026, "a test")
+    assert (stated["format"], stated["venue"], stated["year"], stated["source"]) == (2, "SAMPLE", 2026, "a test")
     assert stated["counts"] == {"notes": 6, "papers": 2, "pdfs": 2, "texts": 2, "pdfs_left_out": 0, "texts_left_out": 0}
     assert stated["created_at"].endswith("+00:00")
-    assert [file["name"] for file in stated["files"]] == ["notes.jsonl", "pdfs/p1.pdf", "pdfs/p2.pdf", "texts.parquet"]
+    assert [file["name"] for file in stated["files"]] == ["notes.jsonl", *sorted(PDF.values()), "papers.jsonl", "texts.parquet"]
     for file in stated["files"]:
         data = (whole.folder / file["name"]).read_bytes()
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (file["sha256"], file["bytes"])
@@ -92,6 +95,16 @@ def test_pdfs_and_texts_of_other_papers_are_counted_and_left_out(tmp_path):
     counts = snapshot.manifest.counts
     assert (counts["pdfs"], counts["pdfs_left_out"], counts["texts"], counts["texts_left_out"]) == (1, 2, 1, 1)
     assert (snapshot.pdf("r1"), snapshot.text("p8")) == (None, None)
+
+
+def test_papers_with_the_same_pdf_share_one_file(tmp_path):
+    (tmp_path / "one.pdf").write_bytes(b"%PDF-1.7 same")
+    (tmp_path / "two.pdf").write_bytes(b"%PDF-1.7 same")
+    pdfs = {"p1": tmp_path / "one.pdf", "p2": tmp_path / "two.pdf"}
+    snapshot = make_snapshot(tmp_path / "snap", EDITION, NOTES, pdfs=pdfs, source="a test")
+    assert len(list((snapshot.folder / "pdfs").iterdir())) == 1
+    assert snapshot.pdf("p1") == snapshot.pdf("p2") == b"%PDF-1.7 same"
+    Snapshot.open(snapshot.folder).verify()
 
 
 def test_a_snapshot_needs_neither_pdfs_nor_texts(tmp_path):
@@ -112,7 +125,7 @@ def test_the_digest_is_of_the_contents_alone(tmp_path, monkeypatch):
         def isoformat(timespec):
             return "2031-01-01T00:00:00+00:00"
 
-    monkeypatch.setattr("tasks.corpus.snapshot.datetime", Later)
+    monkeypatch.setattr("tasks.corpus.snapshot_manifest.datetime", Later)
     second = made(tmp_path, name="two", source="another")
     assert second.manifest.created_at != first.manifest.created_at
     assert second.digest == first.digest
@@ -132,7 +145,7 @@ def test_no_paper_id_leaves_the_folder_or_takes_anothers_name(tmp_path):
     inner.mkdir()
     snapshot = made(inner, notes=[{"id": name, "forum": name} for name in IDS], ids=IDS, texts={name: name for name in IDS})
     names = [file.name for file in snapshot.manifest.files]
-    assert len({name.casefold() for name in names}) == len(IDS) + 2
+    assert len({name.casefold() for name in names}) == len(IDS) + 3
     assert {path.name for path in tmp_path.iterdir()} == {"inner"}
     assert {path.parent for path in snapshot.folder.rglob("*.pdf")} == {snapshot.folder / "pdfs"}
     opened = Snapshot.open(snapshot.folder)
@@ -200,14 +213,16 @@ def test_verify_names_a_file_that_does_not_belong(copied, name):
     ("name", "read"),
     [
         ("notes.jsonl", lambda snapshot: list(snapshot.notes())),
-        ("pdfs/p1.pdf", lambda snapshot: snapshot.pdf("p1")),
+        ("papers.jsonl", lambda snapshot: snapshot.pdf("p1")),
+        (PDF["p1"], lambda snapshot: snapshot.pdf("p1")),
         ("texts.parquet", lambda snapshot: snapshot.text("p1")),
     ],
 )
 def test_another_file_in_its_place_is_never_read(copied, name, read, tmp_path):
     opened = Snapshot.open(copied)
     other = made(tmp_path, notes=[*NOTES, {"id": "r4", "forum": "p1"}], texts={"p1": "another"})
-    (other.folder / "pdfs" / "p1.pdf").write_bytes(b"%PDF-1.7 of another")
+    (other.folder / PDF["p1"]).write_bytes(b"%PDF-1.7 of another")
+    (other.folder / "papers.jsonl").write_text('{"paper_id": "p1", "pdf": null}\n')
     shutil.copy(other.folder / name, copied / name)
     with pytest.raises(SourceError) as error:
         read(opened)
@@ -226,7 +241,7 @@ def resealed(folder, files):
 def test_a_manifest_cannot_name_a_file_outside_the_folder(copied, name):
     (copied.parent / "secret.pdf").write_bytes(b"secret")
     files = json.loads((copied / "manifest.json").read_text())["files"]
-    stranger = {"name": name, "sha256": hashlib.sha256(b"secret").hexdigest(), "bytes": 6, "paper_id": "p7"}
+    stranger = {"name": name, "sha256": hashlib.sha256(b"secret").hexdigest(), "bytes": 6}
     resealed(copied, files)
     Snapshot.open(copied).verify()
     resealed(copied, [*files, stranger])
@@ -239,9 +254,9 @@ def test_a_manifest_cannot_name_a_file_outside_the_folder(copied, name):
     [
         (b"{", "not as it was written"),
         (b"[]", "not as it was written"),
-        (b"{}", "is of format None; known is format 1"),
-        (b'{"format": 2}', "is of format 2; known is format 1"),
-        (b'{"format": 1}', "not as it was written"),
+        (b"{}", "is of format None; known is format 2"),
+        (b'{"format": 1}', "is of format 1; known is format 2"),
+        (b'{"format": 2}', "not as it was written"),
         (b"[" * 100_000, "not as it was written"),
         (b"\xff\xfe", "not as it was written"),
     ],

@@ -1,0 +1,147 @@
+"""How the real OpenReview client's requests go out: within the budget, with time limits, and with few retries.
+
+It takes the place of the transport that openreview-py brings, which knows no time limit and may wait for an hour.
+A refusal (429) becomes `Paused`, a browser check one `SourceError`; neither is tried again. A fault of the moment
+(5xx, a broken connection, a body that is cut or garbled) is tried a few times and then is `ServiceDown`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from requests.adapters import HTTPAdapter
+from requests.exceptions import ConnectionError, RequestException
+
+from tasks.corpus.request_budget import RequestBudget
+from tasks.errors import ServiceDown, SourceError
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+FAULTS = (500, 502, 503, 504)
+BACKOFF_MOST_S = 60.0
+KINDS = (
+    ("/notes/edits", "edits"),
+    ("/references", "edits"),
+    ("/notes", "notes"),
+    ("/pdf", "pdf"),
+    ("/attachment", "attachment"),
+    ("/groups", "groups"),
+    ("/login", "login"),
+    ("/mfa", "login"),
+)
+
+TELLING = ("id", "forum", "invitation", "note.id", "referent", "after")
+
+
+class TokenExpired(Exception):
+    """The service does not know the token any more; the client logs in again, once."""
+
+
+def kind_of(path: str) -> str:
+    """The kind of request that *path* is, as the service counts them."""
+    return next((kind for start, kind in KINDS if path.startswith(start)), "other")
+
+
+class Transport(HTTPAdapter):
+    """Sends one request at a time; *sent* counts what went out by kind, *last* is the last response's JSON."""
+
+    def __init__(
+        self,
+        budget: RequestBudget,
+        *,
+        timeout_s: float,
+        whole_s: float,
+        attempts: int,
+        backoff_s: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        super().__init__(max_retries=0)
+        self.budget, self.timeout_s, self.whole_s = budget, timeout_s, whole_s
+        self.attempts, self.backoff_s, self.sleep = attempts, backoff_s, sleep
+        self.sent: Counter[str] = Counter()
+        self.last: Any = None
+
+    def send(self, request: PreparedRequest, **options: Any) -> Response:  # type: ignore[override]
+        parts = urlsplit(request.url or "")
+        kind, self.last, fault = kind_of(parts.path), None, ""
+        for attempt in range(self.attempts):
+            if attempt:
+                self.sleep(min(BACKOFF_MOST_S, self.backoff_s * 2 ** (attempt - 1)))
+            self.budget.take(f"{parts.netloc} {kind}")
+            self.sent[kind] += 1
+            try:
+                response = self._sent(request, options)
+            except RequestException as error:
+                fault = _said(error)
+                continue
+            fault = self._judge(response, f"{parts.netloc} {kind}", request)
+            if not fault:
+                return response
+        what = f"{parts.netloc}{parts.path}{_asked(parts.query)}"
+        raise ServiceDown(f"{what}: {self.attempts} tries failed, the last with {fault}; run it again later")
+
+    def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
+        """The response with its whole body, read within the time limits."""
+        began = time.monotonic()
+        response = super().send(request, **{**options, "stream": True, "timeout": (self.timeout_s, self.timeout_s)})
+        pieces = []
+        for piece in response.iter_content(1 << 16):
+            pieces.append(piece)
+            if time.monotonic() - began > self.whole_s:
+                response.close()
+                raise ConnectionError(f"the body was not whole after {self.whole_s:.0f} s")
+        response._content = b"".join(pieces)
+        return response
+
+    def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
+        """What is wrong with *response* and worth another try, or an empty text; raises what is not worth one."""
+        form = response.headers.get("content-type", "").lower()
+        body, garbled = None, False
+        if "json" in form:
+            try:
+                body = response.json()
+            except (ValueError, RecursionError):
+                garbled = True
+        self.budget.learn(kind, response.status_code, response.headers, body)
+        if response.status_code == 429:
+            # Says until when, from what was just learnt.
+            self.budget.take(kind)
+            return "429"
+        if response.status_code in FAULTS:
+            return f"{response.status_code}"
+        name = str(body.get("name", "")) if isinstance(body, dict) else ""
+        if name == "ChallengeRequiredError" or (response.status_code in (200, 403) and "html" in form):
+            raise challenged(kind, "Authorization" in request.headers)
+        if response.status_code == 401 or "token" in name.lower():
+            raise TokenExpired(name)
+        if garbled:
+            return "a body that is no JSON"
+        self.last = body
+        return ""
+
+
+def challenged(kind: str, logged_in: bool) -> SourceError:
+    """The one line for a page that checks browsers in the place of an answer."""
+    host = kind.split(" ")[0]
+    if logged_in:
+        return SourceError(f"{host} answers a logged-in request with a browser check; try again later, from elsewhere")
+    return SourceError(
+        f"{host} answers with a browser check instead of data, as it does to those who are not logged in; "
+        "set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN"
+    )
+
+
+def _said(error: RequestException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def _asked(query: str) -> str:
+    """The part of a query that tells requests apart."""
+    known = parse_qs(query)
+    told = [f"{name}={known[name][0]:.80}" for name in TELLING if name in known]
+    return f"?{'&'.join(told)}" if told else ""

@@ -1,0 +1,123 @@
+"""What a response says of rate limits: in its ``ratelimit-*`` and ``Retry-After`` headers, or in an error's body.
+
+Times come as seconds from now, as epochs or as dates by the server's clock; all are made seconds since the epoch by
+this machine's clock, with the help of the ``Date`` header.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+HOUR = 3600.0
+
+_WINDOW = re.compile(r"\bw=(\d+)")
+_AGAIN = re.compile(r"try again in (?:(\d+) hours?)?(?:,? ?(?:and )?(\d+) minutes?)?(?:,? ?(?:and )?(\d+) seconds?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """*remaining* of *limit* requests until *resets_at* (epoch seconds; None: the window of *window_s* is not open)."""
+
+    limit: int
+    remaining: int
+    resets_at: float | None
+    window_s: float
+
+
+def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
+    """The limit of the ``ratelimit-*`` headers; None if they state none."""
+    known = {name.lower(): value for name, value in headers.items()}
+    limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
+    if limit is None or remaining is None:
+        return None
+    window = _WINDOW.search(known.get("ratelimit-policy", ""))
+    reset = _number(known.get("ratelimit-reset"))
+    if reset is None:
+        epoch = _number(known.get("x-ratelimit-reset"))
+        reset = None if epoch is None else max(0.0, epoch - _server_now(known, now))
+    window_s = float(window[1]) if window else max(reset or 0.0, 60.0)
+    return Limit(int(limit), int(remaining), None if reset is None else now + reset, window_s)
+
+
+def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
+    """The limit that the body of an error states in ``details``; None if there is none."""
+    details = body.get("details") if isinstance(body, Mapping) else None
+    limit = _number(details.get("limit")) if isinstance(details, Mapping) else None
+    reset = _reset(headers, details, now) if limit is not None else None
+    if reset is None:
+        return None
+    remaining = _number(details.get("remaining")) or 0
+    return Limit(int(limit), int(remaining), reset, max(60.0, reset - now))
+
+
+def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
+    """Seconds to wait: the longest that a refusal asks for in any of its ways; None if it asks for none."""
+    known = {name.lower(): value for name, value in headers.items()}
+    waits = [_after(known, now)]
+    if _number(known.get("ratelimit-remaining")) == 0:
+        waits.append(_number(known.get("ratelimit-reset")))
+    if isinstance(body, Mapping):
+        details = body.get("details")
+        reset = _reset(headers, details, now) if isinstance(details, Mapping) else None
+        waits += [None if reset is None else reset - now, _said(str(body.get("message", "")))]
+    stated = [max(0.0, wait) for wait in waits if wait is not None]
+    return max(stated, default=None)
+
+
+def _after(known: Mapping[str, str], now: float) -> float | None:
+    value = known.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        return parsedate_to_datetime(value).timestamp() - _server_now(known, now)
+    except ValueError:
+        return None
+
+
+def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
+    """``resetTime`` by our clock: a date, or an epoch in seconds or milliseconds."""
+    value = details.get("resetTime")
+    stated = _number(value)
+    if stated is not None:
+        stated = stated / 1000 if stated > 1e11 else stated
+    elif isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        stated = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if stated is None:
+        return None
+    return now + stated - _server_now({name.lower(): text for name, text in headers.items()}, now)
+
+
+def _said(message: str) -> float | None:
+    """Seconds of "Please try again in 60 minutes and 13 seconds"."""
+    found = _AGAIN.search(message)
+    if not found or not any(found.groups()):
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return float(hours * 3600 + minutes * 60 + seconds)
+
+
+def _server_now(known: Mapping[str, str], now: float) -> float:
+    try:
+        return parsedate_to_datetime(known["date"]).timestamp()
+    except (KeyError, ValueError):
+        return now
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return number if 0 <= number < float("inf") else None
