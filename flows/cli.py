@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from flows import bench_commands, options, screen, tune_commands
+from flows import bench_commands, fetch_commands, options, screen, tune_commands
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
 from tasks import settings as configuration
@@ -44,6 +44,7 @@ imports = typer.Typer(help="Bring in papers, reviews or judgments that you alrea
 app.add_typer(imports, name="import")
 app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
+app.add_typer(fetch_commands.app)
 
 
 @app.command(epilog=EXIT_CODES)
