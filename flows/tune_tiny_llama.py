@@ -14,11 +14,11 @@ from flows.tune_evaluation_lm import papers_of
 from tasks import steps
 from tasks.corpus.tables import reviews_from
 from tasks.errors import SettingsError, SourceError
+from tasks.lm.mixture import is_text
 from tasks.records import HUMAN
 from tasks.settings import EvaluationLMSettings
 from tasks.tuning.augmentation import ReviewedPaper
 from tasks.tuning.recipe import Recipe
-from tasks.tuning.token_mixture import is_text
 
 
 @dataclass(frozen=True, slots=True)

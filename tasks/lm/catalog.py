@@ -50,7 +50,8 @@ def _tiny_llama(settings: EvaluationLMSettings) -> EvaluationLM:
 
 
 def _mixed(lm: EvaluationLM, folder: Path) -> EvaluationLM:
-    from tasks.lm.mixture import Mixture, load
+    from tasks.lm.blend import load
+    from tasks.lm.mixture import Mixture
 
     if not hasattr(lm, "tokenizer"):
         raise SettingsError(f"evaluation_lm.mixture: the evaluation LM {lm.identity.name} cannot be mixed with copies")

@@ -1,43 +1,48 @@
 """An evaluation LM with a copying cache: a mixture over any LM that gives the log-probability of each token.
 
-    P(token | x, synopsis) = w₀ LM(token | x, synopsis) + w₁ LM(token | absent, synopsis)
+    P(token | synopsis)    = v₀ LM(token | absent, synopsis) + v₁ any earlier token of the reply
+                             + v₂ what followed in it after the token before + v₃ after the two tokens before
+    P(token | x, synopsis) = w₀ LM(token | x, synopsis) + w₁ P(token | synopsis)
                              + w₂ any token of what is known + w₃ what followed there after the token before
                              + w₄ what followed there after the two tokens before
                              + w₅ as w₂ between tokens alike + w₆ as w₃ between tokens alike
+                             + w₇ LM(token | absent, synopsis), bent towards what is known (`tasks.lm.bending`)
 
-What is known is the synopsis and x. Where a source has nothing to copy its weight goes to the second term. Without x
-the first term is the second, and only the synopsis is copied from; without both, the LM is left alone. The weights
-depend on whether the reply has just followed what is known (`tasks.lm.token_copies`), which is told by tokens that
-came before. Each term is a distribution and the weights sum to 1, so the whole is one: the log-ratio stays a log-ratio.
+What is known is the synopsis and x. Where a source has nothing to copy its weight goes to the first of the upper line,
+or to the second of the lower. Without x the lower line holds with what a synopsis gives; without both, the upper one.
+The weights depend on whether the reply has just followed its own earlier tokens (upper) or what is known (lower), see
+`tasks.lm.token_copies`, which is told by tokens that came before. Each term is a distribution and the weights sum to 1,
+so the whole is one: the log-ratio stays a log-ratio. Where w₀ is 0 the LM is never asked for its first term.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from tasks.errors import LMError, SpanError
+from tasks.lm.bending import Bending, bent, distributions
+from tasks.lm.blend import Blend
 from tasks.lm.protocol import checked
-from tasks.lm.token_copies import LEVELS, PLACES, SOURCES, TokenCopies, Tokens
+from tasks.lm.token_copies import TokenCopies, own_chances, own_places
 from tasks.records import LMIdentity, Prediction, SpanLogprob, digest
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
 ENGINE_VERSION = "mixture-1"
-CONFIG, ARRAYS = "mixture.json", "tokens.safetensors"
-TERMS = ("lm given x", "lm without x", *SOURCES)
-_FORMAT = 1
 
 
 class TokenLM(Protocol):
-    """An `EvaluationLM` whose spans are made of the ids of its tokenizer."""
+    """An `EvaluationLM` whose spans are made of the ids of its tokenizer.
+
+    For a bent term it also has ``weights`` and ``template``, as `tasks.lm.transformers_lm.TransformersLM` does.
+    """
 
     @property
     def identity(self) -> LMIdentity: ...
@@ -48,38 +53,8 @@ class TokenLM(Protocol):
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Blend:
-    """What is fitted of a mixture.
-
-    *lm*: digest of the evaluation LM it was fitted for. Per token id: *counts*, the papers of *papers* whose judgments
-    hold it; *alike* and *share*, see `Tokens`. *exponent*: of the inverse document frequency by which tokens are
-    drawn. *weights*: per kind of place and term, each row summing to 1.
-    """
-
-    lm: str
-    papers: int
-    exponent: float
-    counts: np.ndarray
-    alike: np.ndarray
-    share: np.ndarray
-    weights: np.ndarray
-
-    @property
-    def tokens(self) -> Tokens:
-        """What copying needs; idf = log(papers / papers with the token), one of fewer than two counting as of two."""
-        idf = np.log(max(self.papers, 2) / np.clip(self.counts, 2, max(self.papers, 2)))
-        return Tokens(idf, idf**self.exponent, self.alike, self.share)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over all of it."""
-        arrays = [array.tolist() for array in (self.counts, self.alike, self.share, self.weights)]
-        return digest([_FORMAT, self.lm, self.papers, self.exponent, LEVELS, *arrays])
-
-
 class Mixture:
-    """The evaluation LM *inner* as *blend* mixes it."""
+    """The evaluation LM *inner* as *blend* mixes it; `LMError` if the two do not belong together."""
 
     def __init__(self, inner: TokenLM, blend: Blend):
         identity = inner.identity
@@ -88,14 +63,17 @@ class Mixture:
                 f"this mixture was fitted for another evaluation LM than {identity.name}: "
                 "fit one with `gre-bench tune mixture`"
             )
-        if len(inner.tokenizer) > len(blend.counts):
-            raise LMError(f"this mixture knows {len(blend.counts)} tokens, the tokenizer has {len(inner.tokenizer)}")
+        size = len(blend.arrays["counts"])
+        if len(inner.tokenizer) > size:
+            raise LMError(f"this mixture knows {size} tokens, the tokenizer has {len(inner.tokenizer)}")
+        if blend.bend and not hasattr(inner, "weights"):
+            raise LMError(f"this mixture bends the distributions of {identity.name}, which does not give them")
         self.inner, self.blend = inner, blend
-        self._tokens = blend.tokens
+        self.tokens = blend.tokens
         # A control token written in a text is no token of it, and no reply may end by copying.
-        self._tokens.weight[[token for token in inner.tokenizer.all_special_ids if token < len(blend.counts)]] = 0.0
-        with np.errstate(divide="ignore"):
-            self._log_weights = np.log(blend.weights)
+        self.tokens.weight[[token for token in inner.tokenizer.all_special_ids if token < size]] = 0.0
+        self.bending = Bending(self.tokens, blend.arrays) if blend.bend else None
+        self._asks_given = bool(blend.weights[:, 0].any())
         self._identity = replace(
             identity,
             name=f"{identity.name} in a copying mixture",
@@ -105,7 +83,7 @@ class Mixture:
 
     @property
     def identity(self) -> LMIdentity:
-        """That of the inner LM, but for the name, a digest that covers weights and counts, and the version."""
+        """That of the inner LM, but for the name, a digest that covers all that was fitted, and the version."""
         return self._identity
 
     @property
@@ -120,84 +98,128 @@ class Mixture:
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """One answer for each prediction; where the inner LM refuses one of its two terms, that refusal."""
-        asked = dict.fromkeys(term for prediction in predictions for term in (prediction, replace(prediction, x=None)))
+        asked = dict.fromkeys(_alone(prediction) for prediction in predictions)
+        if self._asks_given:
+            asked |= dict.fromkeys(predictions)
         inner = dict(zip(asked, map(checked, self.inner.logprob(list(asked))), strict=True))
-        known: dict[str, np.ndarray] = {}
-        return [self._one(prediction, inner, known) for prediction in predictions]
+        answers: dict[Prediction, SpanLogprob | SpanError] = {}
+        known, rows_of, rows = Known(self), None, None
+        # All that share a reply and a synopsis in turn: distributions are large, and kept for one of them at a time.
+        order = {alone: place for place, alone in enumerate(asked)}
+        for prediction in sorted(dict.fromkeys(predictions), key=lambda one: order[_alone(one)]):
+            alone = _alone(prediction)
+            refused = _refusal(prediction, inner.get(prediction), inner[alone])
+            if refused is None and self.bending and _knows(prediction) and rows_of != alone:
+                rows_of, rows = alone, distributions(self.inner, alone)
+            answers[prediction] = refused or self._one(prediction, inner.get(prediction), inner[alone], rows, known)
+        return [answers[prediction] for prediction in predictions]
+
+    def own_terms(self, alone: SpanLogprob) -> tuple[np.ndarray, np.ndarray]:
+        """log P(token) by term of the upper line and place (4, n), and the kind of each place (n)."""
+        reply, lm = np.array(alone.ids, dtype=np.int64), np.array(alone.logprobs)
+        return _filled([lm], own_chances(reply, self.tokens), lm), own_places(reply, self.tokens)
+
+    def without_x(self, alone: SpanLogprob) -> np.ndarray:
+        """log P(token | synopsis), (n)."""
+        return mixed(*self.own_terms(alone), self.blend.own)
 
     def terms(
-        self, prediction: Prediction, given: SpanLogprob, alone: SpanLogprob, known: dict[str, np.ndarray] | None = None
+        self, ids: Sequence[np.ndarray], given: SpanLogprob | None, alone: SpanLogprob, bent: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """log P(token) by term and place (7, n), and the kind of each place (n); *known* keeps texts as tokens."""
-        known = {} if known is None else known
-        texts = [text for text in (prediction.synopsis, prediction.x) if text is not None]
-        for text in texts:
-            if text not in known:
-                ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-                known[text] = np.array(ids, dtype=np.int64)
-        copies = TokenCopies([known[text] for text in texts], self._tokens)
-        reply = np.array(alone.ids, dtype=np.int64)
-        without = np.array(alone.logprobs)
-        with np.errstate(divide="ignore"):
-            copied = np.log(copies.chances(reply))
-        copied = np.where(np.isnan(copied), without, copied)
-        return np.stack([np.array(given.logprobs), without, *copied]), copies.places(reply)
+        """log P(token) by term of the lower line and place (8, n), and the kind of each place (n).
 
-    def mixed(self, terms: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """log P(token) of the mixture (n), from what `terms` gives."""
-        return np.logaddexp.reduce(terms + self._log_weights[places].T, axis=0)
+        *ids*: tokens of the known texts. *given*, *alone*: the LM's spans with and without x. *bent*: of the bent LM.
+        """
+        copies = TokenCopies(ids, self.tokens)
+        reply, without = np.array(alone.ids, dtype=np.int64), self.without_x(alone)
+        first = without if given is None else np.array(given.logprobs)
+        terms = _filled([first, without], copies.chances(reply), without)
+        return np.vstack([terms, without if bent is None else bent]), copies.places(reply)
 
     def _one(
-        self, prediction: Prediction, inner: Mapping[Prediction, SpanLogprob | SpanError], known: dict[str, np.ndarray]
-    ) -> SpanLogprob | SpanError:
-        given, alone = inner[prediction], inner[replace(prediction, x=None)]
-        for span in (given, alone):
-            if isinstance(span, SpanError):
-                return span
-        if given.ids != alone.ids:
-            return SpanError("misaligned", "the tokens of the reply depend on what stands before it", broken=True)
-        if prediction.x is None and prediction.synopsis is None:
-            return alone
-        terms, places = self.terms(prediction, given, alone, known)
-        logs = self.mixed(terms, places)
-        return replace(given, total=math.fsum(logs), logprobs=tuple(logs.tolist()))
+        self,
+        prediction: Prediction,
+        given: SpanLogprob | None,
+        alone: SpanLogprob,
+        rows: Tensor | None,
+        known: Known,
+    ) -> SpanLogprob:
+        if not _knows(prediction):
+            logs = self.without_x(alone)
+        else:
+            ids = known.ids(prediction)
+            moved = None
+            if rows is not None:
+                moved = bent(rows, np.array(alone.ids, dtype=np.int64), known.log_factors(prediction))
+            logs = mixed(*self.terms(ids, given, alone, moved), self.blend.weights)
+        return replace(alone, total=math.fsum(logs), logprobs=tuple(logs.tolist()))
 
 
-def load(folder: Path) -> Blend:
-    """The fitted numbers in *folder*; `LMError` if a file is missing, damaged or of another format."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+class Known:
+    """Tokens and log-factors of the known texts of predictions, each text read once."""
 
+    def __init__(self, mixture: Mixture):
+        self._mixture = mixture
+        self._ids: dict[str, np.ndarray] = {}
+        self._factors: dict[tuple[str | None, str | None], np.ndarray] = {}
+
+    def ids(self, prediction: Prediction) -> list[np.ndarray]:
+        """Token ids of the synopsis and of x, those that are there."""
+        texts = [text for text in (prediction.synopsis, prediction.x) if text is not None]
+        for text in texts:
+            if text not in self._ids:
+                found = self._mixture.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+                self._ids[text] = np.array(found, dtype=np.int64)
+        return [self._ids[text] for text in texts]
+
+    def log_factors(self, prediction: Prediction) -> np.ndarray:
+        """Per token the logarithm of its factor."""
+        key = prediction.synopsis, prediction.x
+        if key not in self._factors:
+            features = self._mixture.bending.features(np.concatenate(self.ids(prediction)))
+            self._factors[key] = np.array(self._mixture.blend.bend) @ features
+        return self._factors[key]
+
+
+def _knows(prediction: Prediction) -> bool:
+    return prediction.x is not None or prediction.synopsis is not None
+
+
+def _alone(prediction: Prediction) -> Prediction:
+    return replace(prediction, x=None)
+
+
+def _refusal(
+    prediction: Prediction, given: SpanLogprob | SpanError | None, alone: SpanLogprob | SpanError
+) -> SpanError | None:
+    """Why *prediction* has no answer, if one of the inner LM's two has none."""
+    for span in (given, alone):
+        if isinstance(span, SpanError):
+            return span
+    if not is_text(prediction.x or ""):
+        return SpanError("bad_text", "the text holds a lone surrogate, which no token stands for")
+    if given is not None and given.ids != alone.ids:
+        return SpanError("misaligned", "the tokens of the reply depend on what stands before it", broken=True)
+    return None
+
+
+def is_text(text: str) -> bool:
+    """Whether *text* can be written as tokens: not with a lone surrogate in it."""
     try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        if (config["format"], config["terms"], tuple(config["levels"])) != (_FORMAT, list(TERMS), LEVELS):
-            raise LMError(f"the mixture in {folder} is of another format: fit it again with `gre-bench tune mixture`")
-        weights = np.array(config["weights"], dtype=np.float64)
-        if weights.shape != (PLACES, len(TERMS)) or (weights < 0).any() or abs(weights.sum(axis=1) - 1).max() > 1e-9:
-            raise ValueError("the weights are no distributions")
-        arrays = load_file(folder / ARRAYS)
-        if len({len(arrays[name]) for name in ("counts", "alike", "share")}) != 1:
-            raise ValueError("the arrays are of different lengths")
-        of_tokens = arrays["counts"], arrays["alike"], arrays["share"]
-        return Blend(config["lm"], config["papers"], config["exponent"], *of_tokens, weights)
-    except FileNotFoundError as error:
-        raise LMError(
-            f"no mixture in {folder}: {Path(error.filename or ARRAYS).name} is missing; fit one with `gre-bench tune mixture`"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise LMError(f"the mixture in {folder} is damaged ({reason}): fit it again") from error
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
-def save(blend: Blend, folder: Path) -> None:
-    """Writes the fitted numbers to *folder*, made if absent."""
-    from safetensors.numpy import save_file
+def mixed(terms: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """log P(token) of the mixture (n) of *terms* (terms, n) by the *weights* (kinds, terms) of each of *places* (n)."""
+    with np.errstate(divide="ignore"):
+        return np.logaddexp.reduce(terms + np.log(weights)[places].T, axis=0)
 
-    folder.mkdir(parents=True, exist_ok=True)
-    arrays = {"counts": blend.counts, "alike": blend.alike, "share": blend.share}
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / ARRAYS)
-    config = {
-        "format": _FORMAT, "lm": blend.lm, "papers": blend.papers, "exponent": blend.exponent,
-        "levels": LEVELS, "terms": TERMS, "weights": blend.weights.tolist(),
-    }
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+def _filled(first: list[np.ndarray], chances: np.ndarray, instead: np.ndarray) -> np.ndarray:
+    """*first* and the logarithms of *chances*, stacked; where one has nothing (NaN), *instead*."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(chances)
+    return np.stack([*first, *np.where(np.isnan(logs), instead, logs)])

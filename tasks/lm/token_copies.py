@@ -3,7 +3,8 @@
 Five sources: any token of the known texts, drawn by weight; what followed the reply's token before where that stands
 in them; what followed its two tokens before; and the first two again between tokens that are alike (another ending,
 a capital, no space in front). Each answers per place of the reply with P(this token), NaN where it has nothing to
-copy; over all tokens each answer sums to 1. All are O(n log n) in the texts.
+copy; over all tokens each answer sums to 1. All are O(n log n) in the texts. The reply's own earlier tokens are such
+a text as well, that grows.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.lm.copying import earlier, followed, times_before
 from tasks.lm.known_text import stem
 from tasks.lm.spelling import look_up
 
 SOURCES = ("drawn", "after one token", "after two tokens", "drawn alike", "after one alike")
+OWN_SOURCES = ("earlier in the reply", "after one token earlier", "after two tokens earlier")
 LEVELS = (1.0, 2.5, 4.0)
 """Inverse document frequencies, in nats, between which a token followed is told from a rarer one."""
 PLACES = 1 + 2 * (len(LEVELS) + 1)
@@ -66,12 +69,29 @@ class TokenCopies:
     def places(self, reply: np.ndarray) -> np.ndarray:
         """The kind of each place of *reply* (n), told by what stands before it alone."""
         one, two = _contexts(reply)
-        level = np.where(one == _START, 0, np.digitize(self._tokens.idf[np.maximum(one, 0)], LEVELS))
-        longer = self._after_two.knows(two) & (one != _START)
-        return np.where(self._after_one.knows(one), 1 + level + longer * (len(LEVELS) + 1), 0)
+        return _kinds(one, self._after_one.knows(one), self._after_two.knows(two), self._tokens)
 
     def _alike(self, before: np.ndarray) -> np.ndarray:
         return np.where(before == _START, _START, self._tokens.alike[np.maximum(before, 0)])
+
+
+def own_chances(reply: np.ndarray, tokens: Tokens) -> np.ndarray:
+    """P(token) by `OWN_SOURCES` and place of *reply*, (3, n)."""
+    one, two = _contexts(reply)
+    numbered = np.unique(two, return_inverse=True)[1]
+    return np.stack([earlier(reply, tokens.weight[reply]), followed(one, reply), followed(numbered, reply)])
+
+
+def own_places(reply: np.ndarray, tokens: Tokens) -> np.ndarray:
+    """The kind of each place of *reply* (n), what is known being the reply so far."""
+    one, two = _contexts(reply)
+    return _kinds(one, times_before(one) > 0, times_before(two) > 0, tokens)
+
+
+def _kinds(before: np.ndarray, one: np.ndarray, two: np.ndarray, tokens: Tokens) -> np.ndarray:
+    level = np.where(before == _START, 0, np.digitize(tokens.idf[np.maximum(before, 0)], LEVELS))
+    longer = two & (before != _START)
+    return np.where(one, 1 + level + longer * (len(LEVELS) + 1), 0)
 
 
 def likeness(signs: Sequence[str], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 pytest.register_assert_rewrite("tests.contracts.evaluation_lm")
 
 from tasks.errors import LMError, SettingsError, SpanError  # noqa: E402
+from tasks.lm.bending import FEATURES, Bending, bent  # noqa: E402
+from tasks.lm.blend import ARRAYS, CONFIG, OWN_TERMS, TERMS, Blend, load, save  # noqa: E402
 from tasks.lm.catalog import open_lm  # noqa: E402
-from tasks.lm.mixture import ARRAYS, CONFIG, TERMS, Blend, Mixture, load, save  # noqa: E402
-from tasks.lm.token_copies import PLACES, TokenCopies, Tokens, likeness  # noqa: E402
+from tasks.lm.mixture import Mixture  # noqa: E402
+from tasks.lm.token_copies import PLACES, TokenCopies, Tokens, likeness, own_chances, own_places  # noqa: E402
 from tasks.records import LMIdentity, Prediction, SpanLogprob  # noqa: E402
 from tasks.settings import EvaluationLMSettings  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT  # noqa: E402
@@ -63,13 +65,25 @@ class Scripted:
         return SpanLogprob(math.fsum(logs), tuple(ids), tuple(logs))
 
 
-def blend(size: int = len(SIGNS), lm: str = "0", seed: int = 0) -> Blend:
+def blend(size: int = len(SIGNS), lm: str = "0", seed: int = 0, *, bends: bool = False) -> Blend:
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 60, size).astype(np.int32)
     alike = (np.arange(size) % max(1, size - 2)).astype(np.int32)
     times = counts + 0.5
-    share = times / np.bincount(alike, times)[alike]
-    return Blend(lm, 60, 2.0, counts, alike, share, rng.dirichlet(np.ones(len(TERMS)), PLACES))
+    arrays = {"counts": counts, "alike": alike, "share": times / np.bincount(alike, times)[alike]}
+    if bends:
+        arrays |= bending(rng, size)
+    own, weights = (rng.dirichlet(np.ones(len(terms)), PLACES) for terms in (OWN_TERMS, TERMS))
+    return Blend(lm, 60, 2.0, own, weights, arrays, tuple(rng.normal(0, 0.3, len(FEATURES))) if bends else ())
+
+
+def bending(rng: np.random.Generator, size: int) -> dict[str, np.ndarray]:
+    topical = np.arange(size)[::2].astype(np.int32)
+    return {
+        "lift": rng.normal(0, 1, size).astype(np.float32), "topical": topical,
+        "topics_of": rng.dirichlet(np.ones(3), len(topical)).astype(np.float32),
+        "words_of": rng.uniform(0.1, 4, (3, len(topical))).astype(np.float32),
+    }
 
 
 texts = st.none() | st.text(st.sampled_from(SIGNS[:END]), max_size=12)
@@ -104,6 +118,37 @@ def test_the_kind_of_a_place_is_told_by_what_stands_before_it(known: list[int], 
     assert ((one >= 0) & (one < PLACES)).all()
 
 
+@given(st.lists(st.integers(0, 6), max_size=6))
+def test_the_reply_so_far_is_a_source_that_each_next_token_sums_to_one_over(start: list[int]) -> None:
+    tokens = blend().tokens
+    replies = [np.array([*start, token], dtype=np.int64) for token in range(len(SIGNS))]
+    for source in np.array([own_chances(reply, tokens)[:, -1] for reply in replies]).T:
+        assert np.isnan(source).all() or source.sum() == pytest.approx(1)
+    kinds = [own_places(reply, tokens) for reply in replies]
+    assert all((kind == kinds[0]).all() for kind in kinds)
+
+
+@given(st.integers(0, 99), st.lists(st.integers(0, 11), max_size=9), st.floats(-30, 30))
+def test_bent_distributions_are_distributions(seed: int, known: list[int], stretch: float) -> None:
+    torch = pytest.importorskip("torch", reason="bending needs the extra `lm`")
+    rng = np.random.default_rng(seed)
+    tokens = blend(12, seed=seed).tokens
+    features = Bending(tokens, bending(rng, 12)).features(np.array(known, dtype=np.int64))
+    assert features.shape == (len(FEATURES), 12) and np.isfinite(features).all()
+    logs = stretch * rng.normal(0, 1, len(FEATURES)) @ features
+    rows = torch.from_numpy(rng.dirichlet(np.ones(15), 1).astype(np.float32))
+    every = np.array([bent(rows, np.array([token]), np.append(logs, [0.0] * 3))[0] for token in range(15)])
+    assert np.exp(every).sum() == pytest.approx(1, abs=1e-5)
+    if token := next((token for token in range(12) if logs[token] == 0), None):
+        # The same for tokens that the factors do not reach.
+        assert bent(rows, np.array([token]), logs)[0] == pytest.approx(every[token], abs=1e-4)
+
+
+def test_nothing_known_bends_nothing() -> None:
+    features = Bending(blend(12).tokens, bending(np.random.default_rng(0), 12)).features(np.zeros(0, dtype=np.int64))
+    assert not features.any()
+
+
 def test_copies_follow_the_table() -> None:
     tokens = Tokens(np.full(9, 3.0), np.array([0, 0, 0, 0, 0, 1.0, 2, 1, 4]), np.array([0, 1, 2, 3, 4, 5, 6, 5, 8]),
                     np.array([1, 1, 1, 1, 1, 0.25, 1, 0.75, 1]))  # fmt: skip
@@ -127,18 +172,36 @@ def test_tokens_are_alike_but_for_blanks_capitals_and_endings() -> None:
     np.testing.assert_allclose(np.bincount(alike, share), 1)
 
 
-def test_without_anything_known_the_lm_is_left_alone() -> None:
+def test_without_anything_known_only_the_reply_itself_is_copied_from() -> None:
+    whole = blend()
+    alone = replace(whole, own=np.eye(len(OWN_TERMS))[[0] * PLACES])
     prediction = Prediction(None, None, "ab A.")
-    assert Mixture(Scripted(), blend()).logprob([prediction]) == Scripted().logprob([prediction])
+    (answer,) = Mixture(Scripted(), alone).logprob([prediction])
+    assert answer.total == pytest.approx(Scripted().one(prediction).total)
+    repeated = Prediction(None, None, "abababab")
+    copying = replace(whole, own=np.array([[0.2, 0.0, 0.4, 0.4]] * PLACES))
+    totals = [Mixture(Scripted(), one).logprob([repeated])[0].total for one in (alone, copying)]
+    assert totals[1] > totals[0]
 
 
 def test_the_inner_lm_is_asked_once_for_both_terms_of_all_pairs() -> None:
     inner = Scripted()
     Mixture(inner, blend()).logprob([Prediction("ab", None, "b"), Prediction("B", None, "b"), Prediction("ab", "A", "b")])
-    assert inner.calls == [[
+    assert [sorted(call, key=str) for call in inner.calls] == [sorted([
         Prediction("ab", None, "b"), Prediction(None, None, "b"), Prediction("B", None, "b"),
         Prediction("ab", "A", "b"), Prediction(None, "A", "b"),
-    ]]  # fmt: skip
+    ], key=str)]  # fmt: skip
+
+
+def test_an_lm_whose_term_given_x_weighs_nothing_is_asked_for_the_marginals_alone() -> None:
+    inner, whole = Scripted(), blend()
+    weights = whole.weights.copy()
+    weights[:, 1] += weights[:, 0]
+    weights[:, 0] = 0
+    Mixture(inner, replace(whole, weights=weights)).logprob([Prediction("ab", None, "b"), Prediction("B", "A", "b")])
+    assert inner.calls == [[Prediction(None, None, "b"), Prediction(None, "A", "b")]]
+    answers = Mixture(inner, replace(whole, weights=weights)).logprob([Prediction("\ud800", None, "b")])
+    assert (answers[0].code, answers[0].final) == ("bad_text", True)
 
 
 def test_a_refused_term_refuses_its_pair_and_no_other() -> None:
@@ -173,11 +236,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_chat_model(tmp_path_factory.mktemp("mixture") / "lm", "chatml")
 
 
-@pytest.fixture(scope="module")
-def mixture_folder(folder: Path) -> Path:
+@pytest.fixture(scope="module", params=["plain", "bent"])
+def mixture_folder(folder: Path, request: pytest.FixtureRequest) -> Path:
     lm = open_lm(EvaluationLMSettings(backend="transformers", folder=folder, device="cpu"))
-    where = folder / "mixture"
-    save(blend(len(lm.tokenizer), lm.identity.digest), where)
+    where = folder / request.param
+    save(blend(len(lm.tokenizer), lm.identity.digest, bends=request.param == "bent"), where)
     return where
 
 
@@ -201,16 +264,17 @@ def test_the_setting_wraps_the_lm_and_the_identity_says_so(folder: Path, mixture
 def test_other_weights_or_counts_are_another_identity() -> None:
     whole = blend()
     others = [blend(seed=1), replace(whole, exponent=3.0), replace(whole, papers=61)]
-    others.append(replace(whole, counts=whole.counts + 1))
+    others.append(replace(whole, arrays={**whole.arrays, "counts": whole.arrays["counts"] + 1}))
+    others.append(replace(whole, own=whole.own[::-1]))
     others.append(replace(whole, weights=whole.weights[::-1]))
     digests = {Mixture(Scripted(), one).identity.digest for one in [whole, blend(), *others]}
     assert len(digests) == 1 + len(others)
 
 
 def test_a_mixture_comes_back_from_its_files(tmp_path: Path) -> None:
-    whole = blend()
-    save(whole, tmp_path / "new")
-    assert load(tmp_path / "new").digest == whole.digest
+    for number, whole in enumerate((blend(), blend(bends=True))):
+        save(whole, tmp_path / f"{number}")
+        assert load(tmp_path / f"{number}").digest == whole.digest
 
 
 def test_a_mixture_of_another_lm_or_vocabulary_is_refused() -> None:
@@ -218,6 +282,8 @@ def test_a_mixture_of_another_lm_or_vocabulary_is_refused() -> None:
         Mixture(Scripted(1), blend())
     with pytest.raises(LMError, match="knows 5 tokens, the tokenizer has 7"):
         Mixture(Scripted(), blend(5))
+    with pytest.raises(LMError, match="bends the distributions of scripted, which does not give them"):
+        Mixture(Scripted(), blend(bends=True))
 
 
 @pytest.mark.parametrize("name", [CONFIG, ARRAYS])
