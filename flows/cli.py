@@ -136,6 +136,7 @@ def import_notes(
     edition: options.IntoEdition,
     text: options.Texts = None,
     pdfs: options.Pdfs = None,
+    unverified_venue: options.UnverifiedVenue = False,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -144,7 +145,7 @@ def import_notes(
     from flows.reading import import_notes
     from tasks.settings import SourceSettings
 
-    named = SourceSettings(notes=file, texts=text, pdfs=pdfs)
+    named = SourceSettings(notes=file, texts=text, pdfs=pdfs, unverified_venue=unverified_venue)
     _import(
         "notes",
         edition,

@@ -45,6 +45,9 @@ ReviewsFile = Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper
 NotesFile = Annotated[Path, typer.Argument(help="OpenReview notes, one a line (.jsonl or .jsonl.gz), API v1 or v2.")]
 Texts = Annotated[Path | None, typer.Option("--text", help="Papers' texts (.parquet or .jsonl: paper_id, text).")]
 Pdfs = Annotated[Path | None, typer.Option("--pdfs", help="Folder with the papers' PDFs, <paper id>.pdf.")]
+UnverifiedVenue = Annotated[
+    bool, typer.Option("--unverified-venue", help="Accept a venue-year whose notes nobody here has seen yet.")
+]
 Rows = Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")]
 JudgmentsBy = Annotated[
     str | None, typer.Option("--writer", help="Who wrote the judgments, where the file does not say.")

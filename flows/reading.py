@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tasks.corpus.notes import new_records, read_notes
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_making import make_snapshot
 from tasks.corpus.source_files import read_notes_file, read_texts
-from tasks.corpus.venues import venue_of
+from tasks.corpus.venues import check_verified, venue_of
 from tasks.errors import SourceError
 from tasks.records import Edition
 from tasks.settings import Settings, SourceSettings
@@ -46,20 +47,22 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
 
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> Row:
     """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report."""
-    snapshot = freeze(store, edition, sources)
-    found = read_notes(snapshot.notes(), venue_of(edition.venue, edition.year))
+    venue = venue_of(edition.venue, edition.year)
+    check_verified(venue, sources.unverified_venue)
+    snapshot = freeze(store, edition, sources, [venue.unverified] if venue.unverified else [])
+    found = read_notes(snapshot.notes(), venue)
     known = {paper.paper_id: paper for paper in known_papers(store)}
     taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
     report = keep(store, run_id, sources.notes, "notes", taken)
     store.write(("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}))
     ids = [paper.paper_id for paper in found.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
-    more = {"counts": found.counts, "strange": found.strange, "snapshot": str(snapshot.folder), "bodies": bodies}
-    return report | more | {"known_papers": len(ids)}
+    more = {"counts": found.counts, "strange": found.strange, "unclear": found.unclear}
+    return report | more | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
 
 
-def freeze(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
-    """The snapshot of the files that *sources* name; made if there is none of just these files."""
+def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
+    """The snapshot of the files that *sources* name; made, with *remarks*, if there is none of just these files."""
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
             raise SourceError(f"no file {file}")
@@ -79,7 +82,8 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
             folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
     texts = read_texts(sources.texts) if sources.texts else {}
     notes = read_notes_file(sources.notes)
-    return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=f"files: {sources.notes.name}")
+    source = f"files: {sources.notes.name}"
+    return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)
 
 
 def snapshots(store: Store) -> Path:

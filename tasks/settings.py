@@ -68,6 +68,7 @@ class SourceSettings(_Group):
     notes: Path | None = Field(None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)")
     pdfs: Path | None = Field(None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes")
     texts: Path | None = Field(None, description="papers' texts (.parquet or .jsonl: paper_id, text) where PDFs lack")
+    unverified_venue: bool = Field(False, description="accept a venue-year whose notes' form is documented only")
 
 
 class WritingSettings(_Group):

@@ -46,7 +46,8 @@ _SHOWN = 5
 class Notes:
     """What notes gave. *decisions* is by paper id; *strange* has a line for each thing that was not understood.
 
-    *counts* has ``notes``, each of `OUTCOMES`, and ``no_rating`` (reviews that are kept without a rating).
+    *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (reviews that are kept without a rating) and ``unclear``
+    (how often something was not understood); *unclear* names the notes of each such thing, all of them.
     """
 
     papers: list[Paper]
@@ -54,6 +55,7 @@ class Notes:
     decisions: dict[str, str]
     counts: dict[str, int]
     strange: list[str]
+    unclear: dict[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +151,9 @@ class _Reading:
         for note in replies:
             self.counts[self._reply(note)] += 1
         strange = [self._line(what, ids) for what, ids in self.found.items()]
-        counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating")}
-        return Notes([*self.papers.values()], self.reviews, self.decisions, counts, strange)
+        self.counts["unclear"] = sum(len(ids) for ids in self.found.values())
+        counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
+        return Notes([*self.papers.values()], self.reviews, self.decisions, counts, strange, dict(self.found))
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
         """The note *raw* if it is one of the venue's, or what becomes of it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,7 @@ from tasks.errors import SettingsError
 from tasks.settings import checkout
 
 Names = tuple[str, ...]
+Evidence = Literal["real notes", "recorded", "documented"]
 _SOME = Field(min_length=1)
 
 
@@ -25,6 +27,7 @@ class Venue(BaseModel):
 
     *status* tells whether a paper is kept: ``invitation`` by the kind of its note alone, ``venueid`` also by how its
     ``content.venueid`` goes on after *group*: an ending in *kept*, or "/" and a kind in *withdrawn* or *desk_rejected*.
+    *evidence* tells how the form is known, *note* in words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,12 +52,42 @@ class Venue(BaseModel):
     confidence: str | None = None
     confidence_scale: tuple[int, ...] = ()
     other_fields: Names = ()
-    evidence: str = Field(min_length=1)
+    reviews_released: date | None = None
+    rebuttal_opens: date | None = None
+    evidence: Evidence
+    note: str = Field(min_length=1)
 
     @property
     def name(self) -> str:
         """``ICLR 2024``."""
         return f"{self.venue} {self.year}"
+
+    @property
+    def listings(self) -> Names:
+        """The invitations under which all submissions are listed, whatever became of them.
+
+        Under API v2 a submission keeps the invitation that it was made by; under v1 a withdrawn or desk-rejected one is
+        listed apart.
+        """
+        apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
+        return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
+
+    @property
+    def released_ms(self) -> int | None:
+        """When authors were first shown the reviews (epoch ms): the start of that day, UTC; None if not known."""
+        return _start_ms(self.reviews_released)
+
+    @property
+    def rebuttal_ms(self) -> int | None:
+        """When authors could first answer the reviews (epoch ms): the start of that day, UTC; None if not known."""
+        return _start_ms(self.rebuttal_opens)
+
+    @property
+    def unverified(self) -> str | None:
+        """What is to be said of a venue-year whose notes nobody here has seen; None for the others."""
+        if self.evidence != "documented":
+            return None
+        return f"the form of the notes of {self.name} is documented only: {self.note}"
 
     @property
     def fields(self) -> frozenset[str]:
@@ -76,6 +109,8 @@ class Venue(BaseModel):
             raise ValueError("under API v1 a venueid is no status")
         if (self.rating is None) == bool(self.rating_scale) or (self.confidence is None) == bool(self.confidence_scale):
             raise ValueError("a rating and a confidence each need their scale, and a scale its field")
+        if self.reviews_released and self.rebuttal_opens and self.rebuttal_opens < self.reviews_released:
+            raise ValueError("the rebuttal cannot open before the reviews are released")
         return self
 
 
@@ -105,6 +140,16 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
         names = ", ".join(entry.name for entry in known.values())
         raise SettingsError(f"no notes of {venue} {year} are known; known are {names}; add it to data/venues.toml")
     return known[venue, year]
+
+
+def check_verified(venue: Venue, unverified: bool) -> None:
+    """Refuses a *venue* whose notes nobody here has seen, unless *unverified* ones are asked for."""
+    if venue.unverified and not unverified:
+        raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
+
+
+def _start_ms(day: date | None) -> int | None:
+    return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
 
 
 def _entry(entry: object, where: str) -> Venue:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
+from datetime import UTC, datetime
 
 import pytest
 
 from tasks.corpus.notes import read_notes
-from tasks.corpus.venues import Venue, venue_of, venues
+from tasks.corpus.venues import Venue, check_verified, venue_of, venues
 from tasks.errors import SettingsError
 from tests.conftest import ROOT
 
@@ -25,7 +26,8 @@ kept = ["", "/Rejected_Submission"]
 text = [["praise", "Praise"], ["blame", "Blame"]]
 rating = "mark"
 rating_scale = [1, 2]
-evidence = "made up"
+evidence = "documented"
+note = "Made up."
 """
 
 
@@ -38,7 +40,10 @@ def written(tmp_path, text=ENTRY):
 @pytest.mark.parametrize(
     ("venue", "year", "api", "status", "rating", "scale", "headings"),
     [
+        ("ICLR", 2018, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
+        ("ICLR", 2019, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
         ("ICLR", 2020, 1, "invitation", "rating", (1, 3, 6, 8), [""]),
+        ("ICLR", 2021, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
         ("ICLR", 2022, 1, "invitation", "recommendation", (1, 3, 5, 6, 8, 10), ["Summary Of The Paper", "Main Review", "Summary Of The Review"]),
         (
             "ICLR",
@@ -51,8 +56,12 @@ def written(tmp_path, text=ENTRY):
         ),
         ("ICLR", 2024, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
         ("ICLR", 2025, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("ICLR", 2026, 2, "venueid", "rating", (0, 2, 4, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("NeurIPS", 2021, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Main Review", "Limitations And Societal Impact"]),
+        ("NeurIPS", 2022, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
         ("NeurIPS", 2023, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
         ("NeurIPS", 2024, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
+        ("NeurIPS", 2025, 2, "venueid", "rating", tuple(range(1, 7)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
         ("SAMPLE", 2026, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
     ],
 )
@@ -64,8 +73,56 @@ def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rat
     assert entry.group.startswith(f"{venue}.cc/{year}/")
 
 
-def test_only_iclr_2020_asked_for_no_confidence():
-    assert [entry.name for entry in venues().values() if entry.confidence is None] == ["ICLR 2020"]
+def test_two_venue_years_asked_for_no_confidence():
+    assert [entry.name for entry in venues().values() if entry.confidence is None] == ["ICLR 2020", "ICML 2025"]
+
+
+def test_the_years_that_are_promised_are_there():
+    promised = [("ICLR", year) for year in range(2018, 2027)] + [("NeurIPS", year) for year in range(2021, 2026)] + [("ICML", 2025), ("SAMPLE", 2026)]
+    assert [*venues()] == promised
+
+
+@pytest.mark.parametrize(
+    ("evidence", "names"),
+    [
+        ("real notes", ["ICLR 2020", "ICLR 2023", "ICLR 2024", "SAMPLE 2026"]),
+        ("recorded", ["ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"]),
+        ("documented", ["ICLR 2026", "NeurIPS 2021", "NeurIPS 2022", "NeurIPS 2023", "NeurIPS 2024", "NeurIPS 2025", "ICML 2025"]),
+    ],
+)
+def test_an_entry_claims_no_more_evidence_than_there_is(evidence, names):
+    assert [entry.name for entry in venues().values() if entry.evidence == evidence] == names
+
+
+@pytest.mark.parametrize("venue", venues().values(), ids=lambda venue: venue.name)
+def test_only_a_documented_venue_year_has_to_be_asked_for_by_name(venue):
+    check_verified(venue, True)
+    if venue.evidence == "documented":
+        with pytest.raises(SettingsError, match=f"{venue.name} is documented only: .*--unverified-venue") as error:
+            check_verified(venue, False)
+        assert "\n" not in str(error.value)
+    else:
+        check_verified(venue, False)
+    assert bool(venue.unverified) == (venue.evidence == "documented")
+
+
+def test_withdrawn_papers_are_listed_apart_under_api_v1_alone():
+    group = "ICLR.cc/2023/Conference/-/"
+    assert venue_of("ICLR", 2023).listings == (f"{group}Blind_Submission", f"{group}Withdrawn_Submission", f"{group}Desk_Rejected_Submission")
+    assert venue_of("ICLR", 2025).listings == ("ICLR.cc/2025/Conference/-/Submission",)
+
+
+def test_days_are_told_as_their_first_moment():
+    venue = venue_of("ICLR", 2025)
+    assert datetime.fromtimestamp(venue.rebuttal_ms / 1000, UTC) == datetime(2024, 11, 12, tzinfo=UTC)
+    assert venue.released_ms == venue.rebuttal_ms
+    assert (venue_of("ICLR", 2018).released_ms, venue_of("ICLR", 2018).rebuttal_ms) == (None, None)
+
+
+@pytest.mark.parametrize("venue", [venue for venue in venues().values() if venue.rebuttal_opens], ids=lambda venue: venue.name)
+def test_reviews_are_answered_in_the_year_of_the_venue_or_the_one_before(venue):
+    assert venue.reviews_released <= venue.rebuttal_opens
+    assert 0 <= venue.year - venue.rebuttal_opens.year <= 1
 
 
 def test_an_unknown_venue_year_is_told_the_known_ones():
@@ -94,7 +151,11 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('evidence = "made up"', "", "evidence: Field required"),
+        ('evidence = "documented"', "", "evidence: Field required"),
+        ('evidence = "documented"', 'evidence = "hearsay"', "evidence: Input should be 'real notes', 'recorded' or 'documented'"),
+        ('note = "Made up."', "", "note: Field required"),
+        ('note = "Made up."', 'note = "Made up."\nreviews_released = "soon"', "reviews_released: "),
+        ('note = "Made up."', 'note = "Made up."\nreviews_released = 2030-02-02\nrebuttal_opens = 2030-02-01', "cannot open before"),
         ("api = 2", "api = 3", "api: "),
         ("api = 2", "api = 1", "under API v1 a venueid is no status"),
         ("api = 2", "api = 2\nboard = 1", "board: Extra inputs"),
@@ -149,4 +210,4 @@ def test_the_file_explains_every_key_that_an_entry_may_have():
     explained = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
     unexplained = [key for key in Venue.model_fields if key not in ("venue", "year") and key.removesuffix("_scale") not in explained]
     assert unexplained == []
-    assert len(tomllib.loads(text)["venue"]) == 8
+    assert len(tomllib.loads(text)["venue"]) == 16
