@@ -118,6 +118,11 @@ class Ray:
         self._runner = RayTaskRunner(init_kwargs=quiet | where)
         with _own_signals():
             self._stack.enter_context(self._runner)
+        try:
+            _look_for_gpus(self._settings.gpus_per_worker)
+        except SettingsError:
+            self._stack.close()
+            raise
         # A worker with a GPU would end after each step, and its evaluation LM with it. What a worker that died was at
         # is left to the next run.
         options = {"num_gpus": self._settings.gpus_per_worker, "max_calls": 0, "max_retries": 0}
@@ -141,9 +146,15 @@ class Ray:
         import ray
 
         by_reference = {future.wrapped_future: future for future in futures}
-        done: list[Any] = []
-        while not done:
-            done, _ = ray.wait(list(by_reference), num_returns=1, timeout=1.0)
+        while True:
+            try:
+                # A wait within Ray mangles the exception of a signal that comes meanwhile.
+                done, _ = ray.wait(list(by_reference), num_returns=1, timeout=0)
+            except SystemError as error:
+                raise error.__cause__ or error from None
+            if done:
+                break
+            time.sleep(GLANCE_S)
         self._out.discard(done[0])
         return by_reference[done[0]]
 
@@ -172,6 +183,17 @@ def _one_server() -> Any:
     if PREFECT_API_URL.value():
         return ExitStack()
     return temporary_settings({PREFECT_API_URL: SubprocessASGIServer().api_url})
+
+
+def _look_for_gpus(wanted: float) -> None:
+    """`SettingsError` if no machine of the cluster has so many GPUs: Ray would wait for one for ever."""
+    import ray
+
+    most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
+    if wanted > most:
+        raise SettingsError(
+            f"run.gpus_per_worker = {wanted:g}, but no machine of the Ray cluster has more than {most:g} GPUs"
+        )
 
 
 @contextmanager

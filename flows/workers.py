@@ -99,7 +99,8 @@ class Workers:
             values = {"lm": lm, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
             runner = self._started()
             try:
-                return runner.submit(self._run.sign_metrics, values).result()
+                # A wait that can be interrupted, as that of the future itself cannot be under Ray.
+                return runner.first_done([runner.submit(self._run.sign_metrics, values)]).result()
             except runner.deaths:
                 raise LMError("the worker that opened the evaluation LM died, perhaps for want of memory") from None
 

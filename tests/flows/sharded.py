@@ -1,6 +1,7 @@
 """The scripted evaluation LM for workers in other processes: imported as they start, it makes itself known there.
 
 The environment says how it behaves: SCRIPTED_PIDS names a folder in which each process that scores leaves its id,
+SCRIPTED_OPENING a file that it writes when it is opened, which then takes for ever,
 SCRIPTED_DEATH a file whose absence makes the process that scores `DOOMED` write it and die at once.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +29,9 @@ _FATAL = next(paper["abstract"] for paper in map(json.loads, _PAPERS) if paper["
 class WorkerLM(OverlapLM):
     def __init__(self) -> None:
         super().__init__(pause_s=float(os.environ.get("SCRIPTED_LM_PAUSE_S", "0")))
+        if opening := os.environ.get("SCRIPTED_OPENING"):
+            Path(opening).touch()
+            time.sleep(3600)
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         if folder := os.environ.get("SCRIPTED_PIDS"):

@@ -49,9 +49,9 @@ def command(tmp_path_factory: pytest.TempPathFactory):
     start = tmp_path_factory.mktemp("start")
     (start / "sitecustomize.py").write_text("import tests.flows.sharded\n")
 
-    def started(state: Path, runner: str, **scripted: str) -> subprocess.Popen[str]:
+    def started(state: Path, runner: str, *more: str, **scripted: str) -> subprocess.Popen[str]:
         asked = ["--settings", str(DEMO), "--state", str(state)]
-        for setting in ("evaluation_lm.backend=scripted", f"run.runner={runner}", "run.chunk_papers=1"):
+        for setting in ("evaluation_lm.backend=scripted", f"run.runner={runner}", "run.chunk_papers=1", *more):
             asked += ["--set", setting]
         return subprocess.Popen(
             [sys.executable, "-m", "flows.cli", "refresh", *asked],
@@ -126,6 +126,27 @@ def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path:
     ended(family)
     run(state)
     assert_same(tables(state), undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", SHARDED)
+def test_a_ctrl_c_while_a_worker_opens_the_evaluation_lm_ends_it(command, tmp_path: Path, runner: str) -> None:
+    process = command(tmp_path / "state", runner, SCRIPTED_OPENING=str(tmp_path / "opening"))
+    wait_for((tmp_path / "opening").exists, process)
+    family = descendants(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    _, message = process.communicate(timeout=20)
+    assert process.returncode == 130, message
+    ended(family)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or "")
+def test_gpus_that_the_cluster_has_not_are_refused(command, tmp_path: Path) -> None:
+    process = command(tmp_path / "state", "ray", "run.gpus_per_worker=64")
+    _, message = process.communicate()
+    assert process.returncode == 2
+    assert "run.gpus_per_worker = 64, but no machine of the Ray cluster has more than" in message
 
 
 def ended(pids: list[int], within_s: float = 15.0) -> None:
