@@ -13,12 +13,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tasks.corpus.loopback_answers import Answer, Refused, browser_check, not_found, refusal, say, token_expired
+from tasks.corpus.loopback_answers import (
+    Answer,
+    Refused,
+    browser_check,
+    invalid,
+    not_found,
+    refusal,
+    say,
+    token_expired,
+)
 from tasks.corpus.loopback_host import serve
 from tasks.corpus.loopback_limits import Limit, Windows
 from tasks.corpus.loopback_mischief import Mischief, Mischiefs, bent, spoilt, wire
@@ -142,7 +151,7 @@ class Loopback:
             if said is None:
                 headers = self.windows.take(kind)
                 said = self._answer(self.shelves[api], method, parts.path, query, token, body, struck)
-                said = Answer(said.body, said.status, said.kind, {**headers, **said.headers}, said.chunked)
+                said = replace(said, headers={**headers, **said.headers})
             elif any(one.name.startswith("expired") for one in struck):
                 self._tokens.clear()
         except Refused as refused:
@@ -179,7 +188,10 @@ class Loopback:
         raise not_found("Path", path)
 
     def _logged_in(self, path: str, body: bytes) -> Answer:
-        asked = json.loads(body or b"{}")
+        try:
+            asked = json.loads(body or b"{}")
+        except ValueError:
+            raise invalid("body", "the body is not JSON") from None
         if path == "/mfa/challenge":
             return say({})
         if path == "/login" and self.account is not None:

@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from tasks.corpus.loopback_answers import Answer, browser_check, challenge, refusal, say, token_expired, too_many
 from tasks.corpus.loopback_limits import Limit, limit_headers
@@ -76,8 +75,7 @@ _KNOWN = (
 )
 MISCHIEFS: dict[str, Mischief] = {mischief.name: mischief for mischief in _KNOWN}
 
-Wire = Literal["reset", "slow", "stall", "truncated"]
-_WIRE: tuple[Wire, ...] = ("reset", "slow", "stall", "truncated")
+_WIRE = ("reset", "slow", "stall", "truncated")
 
 
 def mischief(name: str, **changes: object) -> Mischief:
@@ -156,7 +154,7 @@ def spoilt(struck: Iterable[Mischief], answer: Answer, query: Query, shelf: Shel
         elif one.name == "edits":
             reviews = shelf.reviews()
             for review in dict.fromkeys([reviews[0], reviews[-1]] if reviews else []):
-                shelf.edit(review, **_edited(shelf.get(review), shelf.api))
+                shelf.edit(review, **_edited(shelf.get(review)))
         elif one.name == "duplicates" and ("after" in query or "offset" in query):
             answer = _repeated(answer, query, shelf)
         elif one.name == "shifting" and query.get("offset", "0") != "0":
@@ -184,11 +182,12 @@ def _whole(query: Query, shelf: Shelf) -> list[Note]:
     return json.loads(shelf.listing(kept | {"stream": "true"}).body)["notes"]
 
 
-def _edited(note: Note, api: int) -> dict[str, str]:
+def _edited(note: Note) -> dict[str, str]:
     """The longest text of a review, a sentence longer."""
-    texts = {key: value["value"] if api == 2 else value for key, value in note["content"].items()}
-    longest = max((key for key, text in texts.items() if isinstance(text, str)), key=lambda key: len(texts[key]))
-    return {longest: f"{texts[longest]}\n\nEdited after the discussion."}
+    texts = {key: value.get("value") if isinstance(value, dict) else value for key, value in note["content"].items()}
+    names = [key for key, text in texts.items() if isinstance(text, str)]
+    longest = max(names, key=lambda key: len(texts[key]), default=None)
+    return {longest: f"{texts[longest]}\n\nEdited after the discussion."} if longest else {}
 
 
 def _closed(name: str, wait: float) -> Answer:

@@ -89,4 +89,5 @@ def _is_invited(note: Note, wanted: str) -> bool:
     prefix = wanted.removesuffix(".*")
     if re.search(r"[*+?\[\](){}|\\^$]", prefix):
         raise invalid("invitation", "invitation must be a prefix regex")
-    return note["invitation"] == wanted if prefix == wanted else note["invitation"].startswith(prefix)
+    invitation = note.get("invitation") or ""
+    return invitation == wanted if prefix == wanted else invitation.startswith(prefix)

@@ -25,7 +25,8 @@ BATCH = 50
 class Shelf:
     """The notes of one API, each with its versions (v1: references; v2: edits), and the PDFs of submissions.
 
-    *versions*: by note id, as the service lists them; a note without has one, dated as the note itself is.
+    Notes without an id or a forum, of which the service has none, are left out. *versions*: by note id, as the service
+    lists them; a note without has one, dated as the note itself is.
     *pdf*: the bytes of a note's PDF, or of a version's by the version's id; None if there is none.
     """
 
@@ -39,7 +40,10 @@ class Shelf:
         self.api = api
         self.pdf = pdf
         self._lock = threading.RLock()
-        self._notes = {note["id"]: {key: note[key] for key in note if key != "details"} for note in notes}
+        usable = [note for note in notes if isinstance(note.get("id"), str) and isinstance(note.get("forum"), str)]
+        self._notes = {note["id"]: {"content": {}, **note} for note in usable}
+        for note in self._notes.values():
+            note.pop("details", None)
         self._forums: defaultdict[str, list[str]] = defaultdict(list)
         for note in self._notes.values():
             self._forums[note["forum"]].append(note["id"])

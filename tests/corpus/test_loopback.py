@@ -13,7 +13,9 @@ import time
 import zipfile
 from collections import Counter
 
+import openreview
 import pytest
+import requests
 
 from tasks.corpus.loopback import Account, Loopback
 from tasks.corpus.loopback_limits import REPORTED_LIMITS, Limit
@@ -23,9 +25,6 @@ from tasks.corpus.source_files import read_notes_file
 from tasks.errors import SettingsError
 from tasks.records import Edition
 from tests.conftest import ROOT, SHARED
-
-openreview = pytest.importorskip("openreview")
-requests = pytest.importorskip("requests")
 
 OPENREVIEW = SHARED / "openreview"
 RECORDED = sorted(path.relative_to(OPENREVIEW).as_posix() for path in (OPENREVIEW / "recorded").rglob("*.json"))
@@ -455,6 +454,13 @@ def test_an_unknown_mischief_and_a_taken_port_are_told():
         mischief("rain")
     with Loopback([]) as loopback, pytest.raises(SettingsError, match="cannot be served"):
         Loopback([], port=int(loopback.v1.rpartition(":")[2]))
+
+
+def test_what_is_no_note_is_not_served_and_what_is_no_json_is_refused():
+    odd = [{}, {"id": 3, "forum": "p"}, {"id": "q", "forum": "q"}, {"id": "r", "forum": None}]
+    with Loopback(odd, account=Account("me", "secret")) as loopback:
+        assert requests.post(f"{loopback.v2}/login", data=b"{", timeout=5).json()["name"] == "ValidationError"
+        assert (len(loopback.shelves[1]), len(loopback.shelves[2])) == (1, 0)
 
 
 def test_the_command_serves_a_snapshot_until_it_is_stopped(tmp_path):
