@@ -75,7 +75,7 @@ def usable(job: Job) -> None:
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():
             raise SourceError(f"no file {file}")
-    if not store.exists and not (sources.notes or sources.papers or sources.reviews):
+    if not store.exists and not (sources.notes or sources.snapshot or sources.papers or sources.reviews):
         known = ", ".join(find_editions(job.state)) or "none yet"
         raise SettingsError(
             f"no edition {store.key} in {job.state}, and no sources to make it from; known: {known}; "

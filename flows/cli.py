@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from flows import bench_commands, fetch_commands, options, screen, tune_commands
+from flows import bench_commands, fetch_commands, options, screen, snapshot_commands, tune_commands
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
 from tasks import settings as configuration
@@ -21,7 +21,9 @@ from tasks.errors import (
     GreBenchError,
     LMError,
     LockedError,
+    Paused,
     PromptError,
+    ServiceDown,
     SettingsError,
     SourceError,
     Stopped,
@@ -45,6 +47,7 @@ app.add_typer(imports, name="import")
 app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
 app.add_typer(fetch_commands.app)
+app.add_typer(snapshot_commands.app)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -217,8 +220,8 @@ def _stop(number: int, _frame: Any) -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """2 for what the user must mend, 3 for a busy edition, 1 for the rest."""
-    if isinstance(error, LockedError):
+    """2 for what the user must mend, 3 for what can be done later (a busy edition, a pause), 1 for the rest."""
+    if isinstance(error, LockedError | Paused | ServiceDown):
         return INCOMPLETE
     return BAD_INPUT if isinstance(error, SettingsError | SourceError | PromptError | LMError) else FAULT
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import uuid
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,9 +17,10 @@ from flows.runs import Job
 from tasks.corpus.notes import new_records, read_notes
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_making import make_snapshot
+from tasks.corpus.snapshot_manifest import NOTES
 from tasks.corpus.source_files import read_notes_file, read_texts
 from tasks.corpus.venues import check_verified, venue_of
-from tasks.errors import SourceError
+from tasks.errors import SettingsError, SourceError
 from tasks.records import Edition
 from tasks.settings import Settings, SourceSettings
 from tasks.store import Row, Store, now
@@ -28,7 +31,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
     sources = settings.sources
     rows = row_range(sources.rows)
     reports = []
-    if sources.notes:
+    if sources.notes or sources.snapshot:
         reports.append(import_notes(store, run_id, settings.edition.edition, sources))
     if sources.papers:
         reports.append(import_papers(store, run_id, sources.papers))
@@ -46,19 +49,43 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
 
 
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> Row:
-    """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report."""
+    """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report.
+
+    Of a fetched snapshot each review counts as it was before the rebuttal (`tasks.corpus.review_versions`).
+    """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
-    snapshot = freeze(store, edition, sources, [venue.unverified] if venue.unverified else [])
-    found = read_notes(snapshot.notes(), venue)
+    if sources.snapshot is not None:
+        snapshot = adopt(store, edition, sources)
+    else:
+        snapshot = freeze(store, edition, sources, [venue.unverified] if venue.unverified else [])
+    found = read_notes(snapshot.reviewed(), venue)
     known = {paper.paper_id: paper for paper in known_papers(store)}
     taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
-    report = keep(store, run_id, sources.notes, "notes", taken)
+    report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", taken)
     store.write(("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}))
     ids = [paper.paper_id for paper in found.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
     more = {"counts": found.counts, "strange": found.strange, "unclear": found.unclear}
     return report | more | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
+
+
+def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
+    """The snapshot that *sources* name, copied to where the state keeps them if it lies elsewhere."""
+    if sources.notes or sources.pdfs or sources.texts:
+        raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
+    found = Snapshot.open(sources.snapshot)
+    stated = (found.manifest.venue, found.manifest.year)
+    if stated != (edition.venue, edition.year):
+        name = " ".join(map(str, stated))
+        raise SourceError(f"snapshot {sources.snapshot} is of {name}, the edition of {edition.venue} {edition.year}")
+    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{found.digest[:12]}"
+    if not folder.is_dir():
+        found.verify()
+        beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+        shutil.copytree(found.folder, beside)
+        beside.rename(folder)
+    return Snapshot.open(folder)
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:

@@ -19,11 +19,12 @@ from tasks.records import Edition
 
 MetricName = Literal["gem", "gem_s_abstract", "gem_s_assw", "gem_raw"]
 _PATHS = (
-    *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts")),
+    *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
     ("evaluation_lm", "folder"),
     ("evaluation_lm", "mixture"),
 )
+_SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
 
 
@@ -68,7 +69,30 @@ class SourceSettings(_Group):
     notes: Path | None = Field(None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)")
     pdfs: Path | None = Field(None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes")
     texts: Path | None = Field(None, description="papers' texts (.parquet or .jsonl: paper_id, text) where PDFs lack")
+    snapshot: Path | None = Field(None, description="snapshot that gre-bench fetch made, instead of notes and pdfs")
     unverified_venue: bool = Field(False, description="accept a venue-year whose notes' form is documented only")
+
+
+class FetchSettings(_Group):
+    """How OpenReview is asked. Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret)."""
+
+    host: str | None = Field(None, pattern=r"^https?://[^/\s]+$", description="host to ask instead of the venue's own")
+    username: str = Field("env:OPENREVIEW_USERNAME", pattern=_SECRET, description="where the user name is")
+    password: str = Field("env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="where the password is")
+    token: str = Field("env:OPENREVIEW_TOKEN", pattern=_SECRET, description="where a token is, instead of both")
+    mfa_code: str = Field("env:OPENREVIEW_MFA_CODE", pattern=_SECRET, description="where a one-time code is")
+    totp_secret: str = Field("env:OPENREVIEW_TOTP_SECRET", pattern=_SECRET, description="where what makes codes is")
+    when_paused: Literal["wait", "exit"] = Field(
+        "wait", description="when the service allows no more requests: wait until it does, or end and be run again"
+    )
+    timeout_s: float = Field(60.0, gt=0, description="seconds for a connection, and between bytes")
+    whole_s: float = Field(900.0, gt=0, description="seconds for a whole answer")
+    attempts: int = Field(5, ge=1, le=20, description="tries of a request that fails for a reason of the moment")
+    backoff_s: float = Field(2.0, ge=0, description="seconds before the second try, doubled for each further one")
+    page: int = Field(1000, ge=1, le=1000, description="submissions asked for at once, with their replies")
+    pdf_batch: int = Field(25, ge=1, le=50, description="PDFs asked for at once, under API v2")
+    everything: bool = Field(False, description="versions and PDFs of all papers, not only of the sampled ones")
+    histories: bool = Field(True, description="ask for earlier versions of what changed after the rebuttal opened")
 
 
 class WritingSettings(_Group):
@@ -135,6 +159,7 @@ class Settings(_Group):
 
     edition: EditionSettings = EditionSettings()
     sources: SourceSettings = SourceSettings()
+    fetch: FetchSettings = FetchSettings()
     writing: WritingSettings = WritingSettings()
     evaluation_lm: EvaluationLMSettings = EvaluationLMSettings()
     scoring: ScoringSettings = ScoringSettings()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from tasks.corpus.fetch_steps import Asked, Reached, bring_notes, bring_papers, freeze
 from tasks.corpus.paper_text import body_of
 from tasks.corpus.pdf_text import read_pdf
 from tasks.corpus.snapshot import Snapshot
-from tasks.errors import GreBenchError
+from tasks.errors import GreBenchError, SettingsError
 from tasks.lm.catalog import open_lm
 from tasks.lm.protocol import take_remarks
 from tasks.metrics.catalog import RECIPES
@@ -60,6 +62,45 @@ WRITING: dict[str, Any] = {
     "cache_policy": NO_CACHE,
     "persist_result": False,
 }
+
+
+FETCHING: dict[str, Any] = {
+    "tags": ["openreview"],
+    "timeout_seconds": 48 * HOUR,
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+}
+
+
+@task(name="fetch notes", task_run_name="notes of {asked.take}", **FETCHING)
+def fetch_notes(asked: Asked) -> Reached:
+    """Submissions and reviews of a venue-year into the fetch's journal, as far as OpenReview allows."""
+    return bring_notes(asked, secret)
+
+
+@task(name="fetch papers", task_run_name="papers of {asked.take}", **FETCHING)
+def fetch_papers(asked: Asked) -> Reached:
+    """Versions and PDFs of the sampled papers into the fetch's journal, as far as OpenReview allows."""
+    return bring_papers(asked, secret)
+
+
+@task(name="seal snapshot", tags=["cpu"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
+def seal_snapshot(asked: Asked) -> dict[str, Any]:
+    """The snapshot of what was fetched: its folder, digest and counts."""
+    return freeze(asked)
+
+
+def secret(where: str) -> str:
+    """What ``env:NAME`` (a variable of the environment) or ``block:NAME`` (a Prefect Secret) holds; empty if unset."""
+    kind, _, name = where.partition(":")
+    if kind == "env":
+        return os.environ.get(name, "").strip()
+    from prefect.blocks.system import Secret
+
+    try:
+        return str(Secret.load(name).get())
+    except ValueError:
+        raise SettingsError(f"no Prefect Secret block {name!r}; make it, or name a variable: env:NAME") from None
 
 
 @task(name="read papers", tags=["cpu"], timeout_seconds=2 * HOUR, cache_policy=NO_CACHE, persist_result=False)
@@ -226,7 +267,8 @@ def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
     writing = (read_papers, write_reviews, write_judgments, write_assw)
     training = (train_cache_ngram, fine_tune_lm, train_tiny_llama, fit_mixture)
-    tasks = (*writing, sign_metrics, score_papers, *training)
+    fetching = (fetch_notes, fetch_papers, seal_snapshot)
+    tasks = (*fetching, *writing, sign_metrics, score_papers, *training)
     plain = {step.fn.__name__: step.fn for step in tasks}
     return SimpleNamespace(
         **plain,

@@ -32,13 +32,13 @@ _NUMBER = re.compile(r"(\d+)_")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Login:
-    """How to log in: a *token*, or a user with password; *mfa* is a code of the moment, or *totp* what makes them."""
+    """How to log in: a *token*, or a user with password; *mfa_code* is a code of now, *totp_secret* makes them."""
 
     username: str = ""
     password: str = ""
     token: str = ""
-    mfa: str = ""
-    totp: str = ""
+    mfa_code: str = ""
+    totp_secret: str = ""
 
     def __repr__(self) -> str:
         return "Login(not shown)"
@@ -195,7 +195,7 @@ class OpenReview:
 
         login, client = self.login, self._plain(2, self.host.replace("//api.", "//api2."), "")
         client.login_allowed = True
-        code = (lambda _method: login.mfa or code_now(login.totp)) if login.mfa or login.totp else None
+        code = _codes(login)
         try:
             client.login_user(login.username, login.password, mfa_code_provider=code)
         except MfaRequiredException:
@@ -245,6 +245,13 @@ def _listed(tree: Mapping[str, Any], name: str, what: str) -> list[Note]:
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise SourceError(f"{what}: an answer without a list of {name}")
     return found
+
+
+def _codes(login: Login) -> Callable[[str], str] | None:
+    """What gives openreview-py a one-time code when it asks; None if nothing can."""
+    if not login.mfa_code and not login.totp_secret:
+        return None
+    return lambda _method: login.mfa_code or code_now(login.totp_secret)
 
 
 def _owner(name: str, numbers: Mapping[str, object]) -> str | None:

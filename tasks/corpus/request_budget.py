@@ -28,6 +28,8 @@ GUESSES = {
 OTHER_GUESS = Limit(98, 98, None, HOUR / 2)
 """What was reported of the service in August 2026; only for as long as nothing better is known."""
 
+GUESSED_HOSTS = ("openreview.net",)
+
 MARGIN_S = 1.0
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
@@ -138,7 +140,8 @@ class RequestBudget:
 
 
 def _guess(kind: str) -> Allowance:
-    return Allowance({"guess": GUESSES.get(kind.rpartition(" ")[2], OTHER_GUESS)})
+    host, _, what = kind.rpartition(" ")
+    return Allowance({"guess": GUESSES.get(what, OTHER_GUESS)} if host.endswith(GUESSED_HOSTS) else {})
 
 
 def _allowance(entry: Mapping[str, Any]) -> Allowance:

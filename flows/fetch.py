@@ -1,0 +1,121 @@
+"""Bringing an edition's papers and reviews home from OpenReview, within its limits, over days if need be.
+
+    listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
+
+The journal is the checkpoint: a fetch that is killed, paused or refused anywhere is started again and goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from tasks import steps
+from tasks.corpus.fetch_steps import Asked, Reached, budget_file
+from tasks.corpus.snapshot import Snapshot
+from tasks.corpus.snapshot_diff import changes
+from tasks.corpus.snapshot_journal import read, takes
+from tasks.corpus.venues import check_verified, venue_of
+from tasks.errors import SourceError, UnfinishedError
+from tasks.settings import Settings
+
+NAP_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchJob:
+    """What a fetch is asked to do. *again*: ask for all of it anew, though a snapshot is there."""
+
+    settings: Settings
+    state: Path
+    again: bool = False
+
+
+@flow(
+    name="fetch",
+    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
+    timeout_seconds=None,
+    validate_parameters=True,
+    persist_result=False,
+)
+def fetch(
+    settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
+) -> dict[str, Any]:
+    """Fetches one venue-year into a snapshot; the summary says what is there and, if paused, until when.
+
+    Run it again as often as you like. *strict*: a service that gives no usable answer fails the flow; a pause does not.
+    """
+    summary = bring(FetchJob(settings, state, again), steps)
+    if strict and summary["outcome"] == "incomplete":
+        raise UnfinishedError(f"{summary['venue']}: {summary['message']}")
+    return summary
+
+
+def bring(job: FetchJob, run: Any, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """`fetch` with the steps given; *tell* gets a line where it pauses."""
+    edition = job.settings.edition
+    check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
+    asked = Asked(job.settings, str(job.state), take_of(job).name)
+    sent: dict[str, int] = {}
+    while True:
+        reached = _tried(asked, run)
+        for kind, count in reached.sent.items():
+            sent[kind] = sent.get(kind, 0) + count
+        if reached.paused_until is None or job.settings.fetch.when_paused == "exit":
+            break
+        tell(reached.message)
+        _sleep_until(reached.paused_until)
+    summary = {"venue": f"{edition.venue} {edition.year}", "requests": sent, "take": asked.take, "snapshot": None}
+    if reached.paused_until is not None:
+        until = datetime.fromtimestamp(reached.paused_until, UTC).isoformat(timespec="seconds")
+        return summary | {"outcome": "paused", "paused_until": until, "message": reached.message}
+    if reached.message:
+        return summary | {"outcome": "incomplete", "message": reached.message}
+    sealed = run.seal_snapshot(asked)
+    return summary | {"outcome": "done", "message": ""} | sealed | _difference(job.state, sealed["snapshot"])
+
+
+def take_of(job: FetchJob) -> Path:
+    """The folder that this fetch goes on in: the last one, or a new one if that is sealed and all is asked *again*."""
+    root, name = budget_file(job.state).parent, f"{job.settings.edition.venue}-{job.settings.edition.year}"
+    known = takes(root, name)
+    if known and not (job.again and read(known[-1]).sealed):
+        return known[-1]
+    return root / f"{name}-{len(known) + 1:04}"
+
+
+def _tried(asked: Asked, run: Any) -> Reached:
+    """How far the notes and then the sampled papers come."""
+    reached = run.fetch_notes(asked)
+    if reached.paused_until is not None or reached.message:
+        return reached
+    more = run.fetch_papers(asked)
+    sent = {kind: reached.sent.get(kind, 0) + more.sent.get(kind, 0) for kind in {**reached.sent, **more.sent}}
+    return Reached(sent, more.paused_until, more.message)
+
+
+def _sleep_until(moment: float) -> None:
+    """Sleeps in naps: a machine that was suspended wakes up to the right time."""
+    while (left := moment - time.time()) > 0:
+        time.sleep(min(NAP_S, left))
+
+
+def _difference(state: Path, folder: str) -> dict[str, Any]:
+    """What changed since the snapshot before this one, if that is still there."""
+    made = Snapshot.open(Path(folder))
+    if made.manifest.previous is None:
+        return {"changes": None}
+    for other in sorted((state / "snapshots").glob("*/manifest.json")):
+        try:
+            before = Snapshot.open(other.parent)
+        except SourceError:
+            continue
+        if before.digest == made.manifest.previous:
+            return {"changes": changes(before, made)}
+    return {"changes": None}

@@ -1,0 +1,193 @@
+"""Bringing a venue-year home, one answer at a time into the journal: what is there is not asked for again.
+
+    listings with replies → forums that came without theirs → (the sample is drawn) → histories → PDFs
+
+Each function goes on where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.corpus.openreview_client import BATCH, PAGE, OpenReview, batches
+from tasks.corpus.snapshot_journal import Fetched, Journal
+from tasks.corpus.venues import Venue
+from tasks.errors import SourceError
+
+Note = dict[str, Any]
+Advance = Callable[[int, int], None]
+"""Told of progress: how much of how much is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What is to be asked for besides the listings; *pdfs*: paper id, number, and how the note names its PDF."""
+
+    forums: tuple[str, ...] = ()
+    histories: tuple[str, ...] = ()
+    pdfs: tuple[tuple[str, int | None, str | None], ...] = ()
+
+
+def is_listed(journal: Journal, venue: Venue) -> bool:
+    """Whether all listings are here to their ends."""
+    return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
+
+
+def fetch_listings(journal: Journal, client: OpenReview, venue: Venue, advance: Advance, page: int = PAGE) -> None:
+    """All submissions with their replies."""
+    for invitation in venue.listings:
+        must = invitation.rpartition("/-/")[2] in venue.submissions
+        _fetch_listing(journal, client, venue, invitation, must, advance, min(page, PAGE))
+
+
+def _fetch_listing(
+    journal: Journal, client: OpenReview, venue: Venue, invitation: str, must: bool, advance: Advance, size: int
+) -> None:
+    pages = journal.listing(invitation)
+    seen = {note.get("id") for page in pages for note in journal.page_notes(page)}
+    count = pages[0].count if pages else None
+    after = pages[-1].last if pages else None
+    while not (pages and pages[-1].end):
+        page = client.page(invitation, after, size)
+        count = page.count if count is None else count
+        fresh = {note.get("id") for note in page.notes} - seen
+        if must and not pages and not page.notes:
+            raise SourceError(
+                f"{client.host} has no submission of {venue.name} ({invitation}): an empty list usually means the host "
+                f"of the other API version; {venue.name} is kept by API v{venue.api}, see data/venues.toml"
+            )
+        if page.notes and not fresh:
+            raise SourceError(f"{client.host}: the listing of {invitation} gives the same notes again after {after}")
+        seen |= fresh
+        end = not page.notes or (count is not None and len(seen) >= count)
+        journal.add_page(invitation, page.notes, count, end)
+        pages = journal.listing(invitation)
+        after = pages[-1].last or after
+        advance(len(seen), max(count or 0, len(seen)))
+
+
+def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], advance: Advance) -> None:
+    """Whole forums, for submissions whose replies the listing left out."""
+    _each(forums, journal.forums, lambda forum: journal.add_forum(forum, client.forum(forum)), advance)
+
+
+def fetch_histories(journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance) -> None:
+    """The versions of notes that were changed after they counted."""
+    _each(note_ids, journal.histories, lambda name: journal.add_history(name, client.history(name)), advance)
+
+
+def _each(items: Collection[str], known: Collection[str], ask: Callable[[str], None], advance: Advance) -> None:
+    due = [item for item in items if item not in known]
+    for done, item in enumerate(due, start=len(items) - len(due) + 1):
+        ask(item)
+        advance(done, len(items))
+
+
+def fetch_pdfs(
+    journal: Journal,
+    client: OpenReview,
+    papers: Collection[tuple[str, int | None, str | None]],
+    advance: Advance,
+    batch: int = BATCH,
+    earlier: Callable[[str], Fetched | None] = lambda _: None,
+) -> None:
+    """PDFs of *papers*: (id, number, how the note names its PDF). *earlier*: what a fetch before this one got.
+
+    A PDF that is named as it was then is the same file, and is not asked for.
+    """
+    for paper_id, _, stated in papers:
+        if paper_id not in journal.pdfs:
+            old = earlier(paper_id)
+            if stated is None:
+                journal.add_pdf(paper_id, None, None, "the note names no PDF")
+            elif old is not None and old.sha256 and old.stated == stated and journal.pdf_file(old.sha256).is_file():
+                journal.add_pdf(paper_id, stated, journal.pdf_file(old.sha256).read_bytes())
+    due = {paper_id: (number, stated) for paper_id, number, stated in papers if paper_id not in journal.pdfs}
+    size = min(batch, BATCH) if client.api == 2 else 1
+    for some in batches(list(due), size):
+        numbers = {paper_id: due[paper_id][0] for paper_id in some}
+        # An archive of one is the file itself.
+        archive = client.pdfs(numbers) if len(some) > 1 else {}
+        for paper_id in sorted(some, key=lambda name: name not in archive):
+            data = archive.get(paper_id)
+            if data is None or _is_cut(data):
+                data = _longer(data, client.pdf(paper_id))
+            problem = None if data is not None else "the service has no PDF, or shows none"
+            journal.add_pdf(paper_id, due[paper_id][1], data, problem)
+            advance(sum(known[0] in journal.pdfs for known in papers), len(papers))
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether a PDF lacks its end: a body without a stated length can be cut unnoticed."""
+    return data.startswith(b"%PDF") and b"%%EOF" not in data[-4096:]
+
+
+def _longer(first: bytes | None, second: bytes | None) -> bytes | None:
+    found = [data for data in (first, second) if data is not None]
+    return max(found, key=len, default=None)
+
+
+def received(journal: Journal) -> Iterator[Note]:
+    """All notes that are here, each once, a submission before its replies; of copies that differ the latest."""
+    newest: dict[str, tuple[int, int]] = {}
+    for place, note in enumerate(_copies(journal)):
+        if isinstance(note.get("id"), str):
+            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -place))
+    for place, note in enumerate(_copies(journal)):
+        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -place:
+            yield note
+
+
+def copies(journal: Journal) -> int:
+    """How many notes came more than once."""
+    ids = [note.get("id") for note in _copies(journal)]
+    return len(ids) - len(set(map(str, ids)))
+
+
+def lacking(journal: Journal) -> tuple[str, ...]:
+    """Submissions that came without all of their replies."""
+    found = []
+    for page in journal.pages:
+        for note in journal.page_notes(page):
+            details = note.get("details") if isinstance(note.get("details"), dict) else {}
+            replies, count = details.get("replies"), details.get("replyCount")
+            if not isinstance(replies, list) or (isinstance(count, int) and count > len(replies)):
+                found.append(str(note.get("id")))
+    return tuple(dict.fromkeys(found))
+
+
+def _copies(journal: Journal) -> Iterator[Note]:
+    """Every copy of every note, by forum, in an order that does not depend on when it came."""
+    for page in journal.pages:
+        for note in journal.page_notes(page):
+            details = note.get("details") if isinstance(note.get("details"), dict) else {}
+            whole = journal.forums.get(str(note.get("id")))
+            replies = details.get("replies") or [] if whole is None else whole
+            rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
+            plain = {name: value for name, value in note.items() if name != "details"}
+            yield plain | ({"details": rest} if rest else {})
+            yield from sorted((reply for reply in replies if reply.get("id") != note.get("id")), key=_age)
+
+
+def _age(note: Note) -> tuple[int, str]:
+    date = note.get("tcdate") or note.get("cdate")
+    return (date if isinstance(date, int) else 0, str(note.get("id")))
+
+
+def _changed(note: Note) -> int:
+    dates = [note.get(name) for name in ("tmdate", "mdate", "tcdate")]
+    return max((date for date in dates if isinstance(date, int)), default=0)
+
+
+def numbers_of(
+    notes: Iterable[Note], papers: Collection[str], api: int
+) -> Iterator[tuple[str, int | None, str | None]]:
+    """Of *papers*: the id, the number, and how the note names its PDF."""
+    for note in notes:
+        if note.get("id") in papers and note.get("id") == note.get("forum"):
+            stated = (note.get("content") or {}).get("pdf")
+            stated = stated.get("value") if api == 2 and isinstance(stated, dict) else stated
+            number = note.get("number")
+            yield note["id"], number if isinstance(number, int) else None, stated if isinstance(stated, str) else None

@@ -1,0 +1,126 @@
+"""The versions of a note, and which version of a review counts: the last that was written before the rebuttal opens.
+
+Reviews are edited after authors answer them, and a benchmark of reviewing wants the reviewer's own view. API v1 keeps
+references, each with the whole content, and may write one over in place: what it says is as old as its last change.
+API v2 keeps edits, each with the fields that it sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Note = Mapping[str, Any]
+Rule = Literal["unedited", "before_rebuttal", "late", "no_date", "not_public", "not_asked"]
+
+RULES: dict[Rule, str] = {
+    "unedited": "it was never changed, or not after the rebuttal opened",
+    "before_rebuttal": "the last version before the rebuttal opened, of one that was changed after",
+    "late": "there is no version from before the rebuttal opened; the first there is counts",
+    "no_date": "when the rebuttal opened is not known; the last version counts",
+    "not_public": "it was changed, and earlier versions are not shown; the last version counts",
+    "not_asked": "it was changed, and its paper is not in the sample; its versions were not asked for",
+}
+"""Why a version counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a note: its whole content as it was from *written_at* (epoch ms) on."""
+
+    version_id: str
+    written_at: int
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The version of a review that counts; *version_id* None: the note as it is now."""
+
+    version_id: str | None
+    written_at: int | None
+    versions: int
+    rule: Rule
+
+
+def versions_of(history: Sequence[Note]) -> list[Version]:
+    """The versions in a *history* of edits or references, oldest first, those that change no content left out."""
+    entries = [(_written_at(one), place, one) for place, one in enumerate(history) if one.get("ddate") is None]
+    versions: list[Version] = []
+    content: dict[str, Any] = {}
+    for written_at, _, one in sorted(entries, key=lambda entry: entry[:2]):
+        set_here = _content(one)
+        before, content = content, _applied(content, set_here)
+        if set_here and (not versions or content != before):
+            versions.append(Version(str(one.get("id")), written_at, content))
+    return versions
+
+
+def is_due(note: Note, rebuttal_ms: int | None) -> bool:
+    """Whether the history of a review must be asked for to know which version counts."""
+    changed = changed_at(note)
+    return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
+
+
+def changed_at(note: Note) -> int | None:
+    """When a note was last changed (epoch ms); None if it is as it was made."""
+    made = _date(note, "tcdate", "cdate")
+    last = max((date for name in ("tmdate", "mdate") if (date := _date(note, name)) is not None), default=None)
+    return last if last is not None and (made is None or last > made) else None
+
+
+def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> Chosen:
+    """The version of a review that counts. *history*: None if it was not asked for, empty if it is not shown."""
+    now = changed_at(note) or _date(note, "tcdate", "cdate")
+    if not is_due(note, rebuttal_ms):
+        return Chosen(None, now, len(versions_of(history or ())) or 1, "unedited")
+    if history is None:
+        return Chosen(None, now, 1, "not_asked")
+    versions = versions_of(history)
+    if not versions:
+        return Chosen(None, now, 1, "not_public")
+    if rebuttal_ms is None:
+        return Chosen(None, now, len(versions), "no_date" if len(versions) > 1 else "unedited")
+    before = [version for version in versions if version.written_at < rebuttal_ms]
+    chosen = before[-1] if before else versions[0]
+    if before and chosen.content == note.get("content"):
+        # What changed after the rebuttal opened was no text: readers, a signature.
+        return Chosen(None, chosen.written_at, len(versions), "unedited")
+    return Chosen(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
+
+
+def _written_at(one: Note) -> int:
+    edit = isinstance(one.get("note"), Mapping)
+    dates = [date for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")) if (date := _date(one, name))]
+    return dates[0] if dates else 0
+
+
+def _content(one: Note) -> Mapping[str, Any]:
+    inner = one["note"] if isinstance(one.get("note"), Mapping) else one
+    content = inner.get("content")
+    return content if isinstance(content, Mapping) else {}
+
+
+def _applied(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """*content* after an edit; a field that is set to ``{"delete": true}`` is gone."""
+    after = {**content}
+    for name, value in changes.items():
+        inner = value.get("value") if isinstance(value, Mapping) else None
+        if _deletes(value) or _deletes(inner):
+            after.pop(name, None)
+        else:
+            after[name] = value
+    return after
+
+
+def _deletes(value: object) -> bool:
+    return isinstance(value, Mapping) and value.get("delete") is True
+
+
+def _date(note: Note, *names: str) -> int | None:
+    for name in names:
+        value = note.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return int(value)
+    return None

@@ -1,0 +1,200 @@
+"""What a fetch has received so far, append-only: whatever happens, an answer that is in here is not asked for again.
+
+    <folder>/journal.jsonl     one line an answer: a page of a listing, a forum, a history, a PDF
+             pages/*.json.gz   the notes of each page as they were received
+    <folder>/../pdfs/          PDFs by SHA-256, shared by all fetches
+
+An answer's files are on disk before its line is, and a line counts once it is whole: a kill between the two costs
+the request that was under way, nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import LockedError, SourceError
+
+Note = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of a listing: *end* says that it is the last, *last* is where the next begins."""
+
+    invitation: str
+    file: str
+    notes: int
+    count: int | None
+    last: str | None
+    end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of asking for a paper's PDF: its hash, or why there is none. *stated*: how the note named the PDF."""
+
+    stated: str | None
+    sha256: str | None
+    problem: str | None = None
+
+
+class Journal:
+    """The journal in *folder*; while it is open no other process can open it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.pages: list[Listed] = []
+        self.forums: dict[str, list[Note]] = {}
+        self.histories: dict[str, list[Note]] = {}
+        self.pdfs: dict[str, Fetched] = {}
+        self.sealed: list[str] = []
+        self._file: int | None = None
+
+    @property
+    def pool(self) -> Path:
+        """Where PDFs lie."""
+        return self.folder.parent / "pdfs"
+
+    def __enter__(self) -> Journal:
+        try:
+            (self.folder / "pages").mkdir(parents=True, exist_ok=True)
+            self.pool.mkdir(exist_ok=True)
+            self._file = os.open(self.folder / "journal.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
+        self._replay()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
+        """Keeps a page of a listing."""
+        name = f"pages/{len(self.pages):06}.json.gz"
+        _put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
+        last = str(notes[-1].get("id")) if notes else None
+        entry = {"notes": len(notes), "count": count, "last": last, "end": end}
+        self._add({"page": {"invitation": invitation, "file": name, **entry}})
+
+    def add_forum(self, forum: str, notes: list[Note]) -> None:
+        """Keeps the notes of a forum, which take the place of those that a listing gave."""
+        self._add({"forum": {"id": forum, "notes": notes}})
+
+    def add_history(self, note_id: str, versions: list[Note]) -> None:
+        """Keeps the versions of a note."""
+        self._add({"history": {"id": note_id, "versions": versions}})
+
+    def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
+        """Keeps a PDF, or why there is none."""
+        sha256 = None
+        if data is not None:
+            sha256 = hashlib.sha256(data).hexdigest()
+            if not self.pdf_file(sha256).is_file():
+                _put(self.pdf_file(sha256), data)
+        self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
+
+    def add_seal(self, digest: str) -> None:
+        """Notes that the snapshot *digest* was made of what is here."""
+        if digest not in self.sealed[-1:]:
+            self._add({"seal": digest})
+
+    def pdf_file(self, sha256: str) -> Path:
+        """Where the PDF of that content is, or would be."""
+        return self.pool / f"{sha256}.pdf"
+
+    def page_notes(self, page: Listed) -> list[Note]:
+        """The notes of a page as they were received."""
+        try:
+            return json.loads(gzip.decompress((self.folder / page.file).read_bytes()))
+        except (OSError, EOFError, ValueError):
+            raise SourceError(f"{self.folder / page.file} is damaged; delete {self.folder} and fetch again") from None
+
+    def listing(self, invitation: str) -> list[Listed]:
+        """The pages of a listing that are here."""
+        return [page for page in self.pages if page.invitation == invitation]
+
+    def _add(self, entry: Mapping[str, Any]) -> None:
+        if self._file is None:
+            raise ValueError("the journal is not open")
+        line = (json.dumps(entry) + "\n").encode()
+        _write_all(self._file, line)
+        os.fsync(self._file)
+        self._take(entry)
+
+    def _replay(self) -> None:
+        path = self.folder / "journal.jsonl"
+        whole = 0
+        for line in _lines(path):
+            try:
+                entry = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                entry = None
+            if entry is None:
+                break
+            self._take(entry)
+            whole += len(line)
+        if whole < path.stat().st_size:
+            os.ftruncate(self._file, whole)  # type: ignore[arg-type]
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        if "page" in entry:
+            self.pages.append(Listed(**entry["page"]))
+        elif "forum" in entry:
+            self.forums[entry["forum"]["id"]] = entry["forum"]["notes"]
+        elif "history" in entry:
+            self.histories[entry["history"]["id"]] = entry["history"]["versions"]
+        elif "seal" in entry:
+            self.sealed.append(entry["seal"])
+        elif "pdf" in entry:
+            found = entry["pdf"]
+            self.pdfs[found["paper"]] = Fetched(found["stated"], found["sha256"], found["problem"])
+
+
+def takes(root: Path, name: str) -> list[Path]:
+    """Folders of the journals of a venue-year under *root*, oldest first: ``<name>-0001`` and up."""
+    found = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / "journal.jsonl").is_file()]
+    return sorted(found)
+
+
+def read(folder: Path) -> Journal:
+    """A journal to look at, which another process may be writing."""
+    journal = Journal(folder)
+    for line in _lines(folder / "journal.jsonl"):
+        if line.endswith(b"\n"):
+            journal._take(json.loads(line))
+    return journal
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from file
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    done = 0
+    while done < len(data):
+        done += os.write(handle, data[done:])
+
+
+def _put(path: Path, data: bytes) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with beside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)

@@ -1,0 +1,181 @@
+"""From a fetch's journal to a snapshot: the sample, what it still needs, and the frozen whole.
+
+The sample is the one that a refresh with the same edition settings draws; what a snapshot holds depends on what the
+service answered and on the venue's dates, never on when, in which order or in how many runs it came.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.corpus import pdf_versions, review_versions
+from tasks.corpus.fetching import Needs, copies, lacking, numbers_of, received
+from tasks.corpus.notes import creating, kind_of, read_notes
+from tasks.corpus.sampling import draw
+from tasks.corpus.snapshot import Snapshot
+from tasks.corpus.snapshot_journal import Journal
+from tasks.corpus.snapshot_making import make_snapshot
+from tasks.corpus.venues import Venue
+from tasks.settings import EditionSettings
+
+Note = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The papers of the sample, those that versions and PDFs are *wanted* of, and how many are known and eligible."""
+
+    papers: frozenset[str]
+    wanted: frozenset[str]
+    known: int
+    eligible: int
+
+
+def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:
+    """The sample that a refresh draws from what is here; `SourceError` if it cannot be drawn.
+
+    *everything*: versions and PDFs are wanted of all papers that are kept, not only of the sampled ones.
+    """
+    found = read_notes(received(journal), venue)
+    drawn = draw(found.papers, found.reviews, edition)
+    papers = frozenset(role.paper_id for role in drawn.roles)
+    wanted = frozenset(paper.paper_id for paper in found.papers) if everything else papers
+    return Sampled(papers, wanted, drawn.known, drawn.eligible)
+
+
+def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
+    """What the wanted papers need besides the listings, whether it is here already or not."""
+    notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
+    rebuttal, released = _dates(venue)
+    asked = [
+        note["id"]
+        for note in notes
+        if (_is_review(note, venue) and review_versions.is_due(note, rebuttal))
+        or (note["id"] == note["forum"] and pdf_versions.is_due(note, released))
+    ]
+    papers = tuple(sorted(numbers_of(notes, sampled.wanted, venue.api)))
+    return Needs(lacking(journal), tuple(asked) if histories else (), papers)
+
+
+def seal(
+    root: Path,
+    journal: Journal,
+    venue: Venue,
+    edition: EditionSettings,
+    sampled: Sampled,
+    source: str,
+    remarks: list[str],
+    previous: str | None = None,
+) -> Snapshot:
+    """The snapshot of all that is in *journal*, under *root*; the one that is there if it holds just this."""
+    notes = list(received(journal))
+    rebuttal, released = _dates(venue)
+    reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
+    papers = _papers(notes, journal, venue, sampled, released)
+    files = {name: journal.pdf_file(found.sha256) for name, found in journal.pdfs.items() if found.sha256}
+    asked = {note["id"] for note in notes}
+    beside = root / f".sealing-{uuid.uuid4().hex}"
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        made = make_snapshot(
+            beside,
+            edition.edition,
+            notes,
+            pdfs={name: file for name, file in files.items() if name in sampled.wanted},
+            papers=papers,
+            histories={name: list(found) for name, found in journal.histories.items() if name in asked},
+            reviews=reviews,
+            source=source,
+            previous=previous,
+            remarks=remarks,
+            counts=_counts(notes, journal, venue, sampled, papers, reviews),
+            grouped=True,
+            link=True,
+        )
+        folder = root / f"{venue.venue}-{venue.year}-{made.digest[:12]}"
+        if folder.is_dir():
+            return Snapshot.open(folder)
+        beside.rename(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return Snapshot.open(folder)
+
+
+def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:
+    chosen = review_versions.choose(note, journal.histories.get(note["id"]), rebuttal)
+    return {
+        "review_id": note["id"],
+        "paper_id": note.get("forum"),
+        "versions": chosen.versions,
+        "version": chosen.version_id,
+        "written_at": chosen.written_at,
+        "rule": chosen.rule,
+    }
+
+
+def _papers(
+    notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, released: int | None
+) -> dict[str, dict[str, Any]]:
+    decided = {note["forum"]: _accepted_ms(note, venue) for note in notes if _kind(note, venue) in venue.decisions}
+    rows = {}
+    for note in notes:
+        if note["id"] != note.get("forum"):
+            continue
+        fetched = journal.pdfs.get(note["id"])
+        asked = journal.histories.get(note["id"])
+        rows[note["id"]] = {
+            "pdf_problem": fetched.problem if fetched else None,
+            "pdf_version_status": pdf_versions.pdf_version_status(note, asked, released, decided.get(note["id"])),
+            "licence": note["license"] if isinstance(note.get("license"), str) else None,
+            "sampled": note["id"] in sampled.papers,
+        }
+    return rows
+
+
+def _counts(
+    notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
+) -> dict[str, int]:
+    """What became of the notes, of reviews by rule and of PDFs by status: nothing is left out without being counted."""
+    outcomes = read_notes(notes, venue).counts
+    mine = [papers[name] for name in sampled.wanted]
+    rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
+    statuses = Counter(f"pdf_{row['pdf_version_status']}" for row in mine)
+    return {
+        **{f"outcome_{name}": count for name, count in outcomes.items() if name != "notes"},
+        **dict(sorted(rules.items())),
+        **dict(sorted(statuses.items())),
+        "received_again": copies(journal),
+        "sampled": len(sampled.papers),
+        "pdf_problems": sum(row["pdf_problem"] is not None for row in mine),
+    }
+
+
+def _is_review(note: Note, venue: Venue) -> bool:
+    return _kind(note, venue) in venue.reviews
+
+
+def _kind(note: Note, venue: Venue) -> str | None:
+    listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
+        return None
+    invitation = creating(listed)
+    return kind_of(invitation) if invitation.startswith(f"{venue.group}/") else None
+
+
+def _accepted_ms(note: Note, venue: Venue) -> int | None:
+    """When a decision to accept was made (epoch ms); None for another decision."""
+    value = (note.get("content") or {}).get(venue.decision)
+    value = value.get("value") if isinstance(value, dict) else value
+    made = note.get("tcdate") or note.get("cdate")
+    return made if isinstance(value, str) and value.lower().startswith("accept") and isinstance(made, int) else None
+
+
+def _dates(venue: Venue) -> tuple[int | None, int | None]:
+    """When the rebuttal opened, and when reviews were released; one stands for the other where that is not known."""
+    return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms
