@@ -30,6 +30,7 @@ class Once:
 
     def __init__(self, lm):
         self.lm, self.tokenizer, self.identity = lm, lm.tokenizer, lm.identity
+        self.weights, self.template = lm.weights, lm.template
         self.answers: dict[Prediction, SpanLogprob] = {}
         self.seconds = 0.0
 
