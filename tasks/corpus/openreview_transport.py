@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ConnectionError, RequestException
+from urllib3.exceptions import HTTPError
 
 from tasks.corpus.request_budget import RequestBudget
 from tasks.errors import ServiceDown, SourceError
@@ -76,7 +77,7 @@ class Transport(HTTPAdapter):
             self.sent[kind] += 1
             try:
                 response = self._sent(request, options)
-            except RequestException as error:
+            except (RequestException, HTTPError) as error:
                 fault = _said(error)
                 continue
             fault = self._judge(response, f"{parts.netloc} {kind}", request)
@@ -89,13 +90,14 @@ class Transport(HTTPAdapter):
         """The response with its whole body, read within the time limits."""
         began = time.monotonic()
         response = super().send(request, **{**options, "stream": True, "timeout": (self.timeout_s, self.timeout_s)})
-        pieces = []
-        for piece in response.iter_content(1 << 16):
+        pieces: list[bytes] = []
+        # Not iter_content: it waits until it has as much as it was asked for, and a body may come in drops.
+        while piece := response.raw.read1(1 << 16, decode_content=True):
             pieces.append(piece)
             if time.monotonic() - began > self.whole_s:
                 response.close()
-                raise ConnectionError(f"the body was not whole after {self.whole_s:.0f} s")
-        response._content = b"".join(pieces)
+                raise ConnectionError(f"the body was not whole after {self.whole_s:g} s")
+        response._content, response._content_consumed = b"".join(pieces), True
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
@@ -136,7 +138,7 @@ def challenged(kind: str, logged_in: bool) -> SourceError:
     )
 
 
-def _said(error: RequestException) -> str:
+def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
