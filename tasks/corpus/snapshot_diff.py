@@ -12,7 +12,7 @@ from tasks.corpus.notes import creating, kind_of
 from tasks.corpus.snapshot import Snapshot
 
 STATUSES = ("withdrawn", "desk_rejected")
-SHOWN = 6
+SHOWN, SHORT = 6, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
             status=_status(listed, values),
             deleted=note.get("ddate") is not None,
             fields={name: _hash(value) for name, value in values.items()},
-            shown={name: str(value) for name, value in values.items() if len(str(value)) <= 40},
+            shown={name: str(value) for name, value in values.items() if len(str(value)) <= SHORT},
         )
     return found
 

@@ -1,0 +1,118 @@
+"""The journal of a fetch: what is in it stays, however it ends, and two processes never write one."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+import pytest
+
+from tasks.corpus.fetching import copies, lacking, received
+from tasks.corpus.snapshot_journal import Journal, read, takes
+from tasks.errors import LockedError, SourceError
+
+
+def note(name, forum=None, tmdate=1, **more):
+    return {"id": name, "forum": forum or name, "tcdate": 1, "tmdate": tmdate, **more}
+
+
+def page(*notes):
+    """Submissions with their replies as a listing has them."""
+    return [one | {"details": {"replies": [note(f"{one['id']}r", one["id"])]}} for one in notes]
+
+
+def filled(folder):
+    with Journal(folder) as journal:
+        journal.add_page("v/-/S", page(note("a"), note("b")), 3, False)
+        journal.add_page("v/-/S", page(note("c")), 3, True)
+        journal.add_history("ar", [{"id": "v1"}])
+        journal.add_pdf("a", "/pdf/1", b"%PDF a")
+        journal.add_pdf("b", "/pdf/2", None, "none there")
+        journal.add_forum("c", [note("c"), note("c2", "c")])
+        journal.add_seal("0" * 64)
+    return journal
+
+
+def shown(journal):
+    return (journal.pages, journal.forums, journal.histories, journal.pdfs, journal.sealed)
+
+
+def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
+    first = filled(tmp_path / "take")
+    with Journal(tmp_path / "take") as again:
+        assert shown(again) == shown(first)
+        assert again.pdf_file(again.pdfs["a"].sha256).read_bytes() == b"%PDF a"
+        assert (again.pdfs["b"].sha256, again.pdfs["b"].problem) == (None, "none there")
+        assert [one["id"] for one in received(again)] == ["a", "ar", "b", "br", "c", "c2"]
+    assert shown(read(tmp_path / "take")) == shown(first)
+
+
+def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    data = path.read_bytes()
+    for cut in range(0, len(data), 3):
+        path.write_bytes(data[:cut])
+        with Journal(tmp_path / "take") as journal:
+            whole = data[:cut].count(b"\n")
+            assert path.stat().st_size == len(b"".join(data.splitlines(keepends=True)[:whole]))
+            journal.add_seal("1" * 64)
+        with Journal(tmp_path / "take") as journal:
+            assert journal.sealed[-1] == "1" * 64
+            assert len(path.read_bytes().splitlines()) == whole + 1
+
+
+def _hold(folder, opened, done):
+    with Journal(folder):
+        opened.set()
+        done.wait(30)
+
+
+def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
+    context = multiprocessing.get_context("fork")
+    opened, done = context.Event(), context.Event()
+    holder = context.Process(target=_hold, args=(tmp_path / "take", opened, done))
+    holder.start()
+    assert opened.wait(30)
+    with pytest.raises(LockedError, match="take is being fetched by another process"), Journal(tmp_path / "take"):
+        pass
+    done.set()
+    holder.join()
+    with Journal(tmp_path / "take"):
+        pass
+
+
+def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tmp_path):
+    with Journal(tmp_path / "take") as journal:
+        journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
+        journal.add_page("v/-/S", page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed")), 3, True)
+        found = {one["id"]: one.get("title") for one in received(journal)}
+        assert found == {"a": "changed", "ar": None, "b": "new", "br": None}
+        assert len(list(received(journal))) == 4
+        assert copies(journal) == 4
+
+
+def test_submissions_that_came_without_their_replies_are_known(tmp_path):
+    with Journal(tmp_path / "take") as journal:
+        bare = [note("a"), note("b") | {"details": {"replies": [], "replyCount": 2}}, note("c") | {"details": {"replies": []}}, note("d") | {"details": None}]
+        journal.add_page("v/-/S", bare, 4, True)
+        assert lacking(journal) == ("a", "b", "d")
+
+
+def test_a_damaged_page_is_named(tmp_path):
+    journal = filled(tmp_path / "take")
+    (tmp_path / "take" / journal.pages[1].file).write_bytes(b"x")
+    with pytest.raises(SourceError, match=r"pages/000001\.json\.gz is damaged; delete"):
+        list(received(read(tmp_path / "take")))
+
+
+def test_takes_are_found_in_their_order(tmp_path):
+    for name in ("ICLR-2025-0002", "ICLR-2025-0001", "ICLR-2024-0001"):
+        filled(tmp_path / name)
+    (tmp_path / "ICLR-2025-0003").mkdir()
+    assert [path.name for path in takes(tmp_path, "ICLR-2025")] == ["ICLR-2025-0001", "ICLR-2025-0002"]
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SourceError, match="cannot be written"), Journal(tmp_path / "file" / "take"):
+        pass
