@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from flows import bench_commands, fetch_commands, options, screen, snapshot_commands, tune_commands
+from flows import bench_commands, fetch_commands, options, pdf_commands, screen, snapshot_commands, tune_commands
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
 from tasks import settings as configuration
@@ -46,6 +46,7 @@ imports = typer.Typer(help="Bring in papers, reviews or judgments that you alrea
 app.add_typer(imports, name="import")
 app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
+pdf_commands.register(app)
 app.add_typer(fetch_commands.app)
 app.add_typer(snapshot_commands.app)
 

@@ -18,7 +18,8 @@ from prefect.cache_policies import NO_CACHE
 
 from tasks.corpus.fetch_steps import Asked, Reached, bring_notes, bring_papers, freeze
 from tasks.corpus.paper_text import body_of
-from tasks.corpus.pdf_text import read_pdf
+from tasks.corpus.pdf_reader import PdfReader
+from tasks.corpus.pdf_text import PdfText
 from tasks.corpus.snapshot import Snapshot
 from tasks.errors import GreBenchError, SettingsError
 from tasks.lm.catalog import open_lm
@@ -105,10 +106,20 @@ def secret(where: str) -> str:
 
 @task(name="read papers", tags=["cpu"], timeout_seconds=2 * HOUR, cache_policy=NO_CACHE, persist_result=False)
 def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Texts of some papers of a snapshot, rows of the table ``texts``; a paper without PDF or text has no row."""
+    """Texts of some papers of a snapshot, rows of the table ``texts``; a paper without PDF or text has no row.
+
+    PDFs are read in child processes with limits, as many at a time as there are cores.
+    """
     opened = Snapshot.open(Path(snapshot))
-    rows = [_text_of(paper_id, opened.pdf(paper_id), opened.text(paper_id)) for paper_id in paper_ids]
-    return [row for row in rows if row]
+    rows = {paper_id: _given_text(paper_id, opened.text(paper_id)) for paper_id in paper_ids}
+    # Bytes are fetched one file at a time, as each is read: hundreds of PDFs do not fit into memory.
+    known = opened.papers()
+    due = {paper_id: known[paper_id]["pdf"] for paper_id in paper_ids if rows[paper_id] is None and paper_id in known}
+    due = {paper_id: sha256 for paper_id, sha256 in due.items() if sha256}
+    with PdfReader() as reader:
+        for paper_id, read in reader.read_all(due, lambda paper_id: opened.pdf(paper_id) or b""):
+            rows[paper_id] = _pdf_text(paper_id, due[paper_id], read)
+    return [row for row in rows.values() if row]
 
 
 def writer_identity(name: str, task_name: str, desk: Desk) -> str:
@@ -278,21 +289,15 @@ def undecorated() -> SimpleNamespace:
     )
 
 
-def _text_of(paper_id: str, pdf: bytes | None, text: str | None) -> dict[str, Any] | None:
-    row: dict[str, Any] = {"paper_id": paper_id, "pages": None, "notes": []}
-    if text is not None:
-        body = body_of(text)
-        sha256 = hashlib.sha256(text.encode()).hexdigest()
-        return row | {"origin": "given", "sha256": sha256, "status": "ok", "abstract": body.abstract, "text": body.text}
-    if pdf is None:
+def _given_text(paper_id: str, text: str | None) -> dict[str, Any] | None:
+    if text is None:
         return None
-    read = read_pdf(pdf)
-    return row | {
-        "origin": "pdf",
-        "sha256": hashlib.sha256(pdf).hexdigest(),
-        "status": read.status,
-        "pages": read.pages,
-        "abstract": read.abstract,
-        "text": read.text or None,
-        "notes": list(read.notes),
-    }
+    body, sha256 = body_of(text), hashlib.sha256(text.encode()).hexdigest()
+    row = {"paper_id": paper_id, "origin": "given", "sha256": sha256, "status": "ok", "pages": None}
+    return row | {"abstract": body.abstract, "text": body.text, "notes": []}
+
+
+def _pdf_text(paper_id: str, sha256: str, read: PdfText) -> dict[str, Any]:
+    """The row of a PDF; where its status says that the text is not the paper's, it has none."""
+    row = {"paper_id": paper_id, "origin": "pdf", "sha256": sha256, "status": read.status, "pages": read.pages}
+    return row | {"abstract": read.abstract, "text": read.usable, "notes": read.remarks()}

@@ -11,7 +11,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tasks.corpus.pdf_hidden import Sight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,37 +62,69 @@ class Page:
     height: float
 
 
-def read_page(page: Any, number: int) -> tuple[Page, int]:
-    """The pieces of text on *page* as rows not yet put together, and how many turned ones were left out."""
-    import pymupdf
-
-    pieces, turned = [], 0
-    for block_number, block in enumerate(page.get_text("dict", flags=pymupdf.TEXTFLAGS_TEXT)["blocks"]):
+def read_page(sight: Sight, number: int, size: tuple[float, float]) -> tuple[Page, int]:
+    """What is seen of a page as rows not yet put together, and how many turned ones were left out."""
+    pieces, turned, start = [], 0, 0
+    for block_number, block in enumerate(sight.glyphs.blocks):
         for line in block["lines"]:
-            text = "".join(span["text"] for span in line["spans"])
-            if not text.strip():
+            spans, start = _seen_spans(line, sight, start)
+            if not any(span.text.strip() for span in spans):
                 continue
             if line["dir"][0] < 0.99:
                 turned += 1
                 continue
-            sizes: Counter[float] = Counter()
-            for span in line["spans"]:
-                sizes[round(span["size"], 1)] += len(span["text"].strip())
-            letters = sum(sizes.values())
-            bold = sum(
-                len(span["text"].strip()) for span in line["spans"] if span["flags"] & 16 or _bold_name(span["font"])
-            )
-            size = sizes.most_common(1)[0][0]
-            x0, y0, x1, y1 = line["bbox"]
-            baseline = max(line["spans"], key=lambda span: (round(span["size"], 1) == size, len(span["text"])))[
-                "origin"
-            ][1]
-            y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
-            first = next(span for span in line["spans"] if span["text"].strip())
-            raised = first["size"] < 0.8 * size and len(first["text"].strip()) <= 2
-            bold_all = bold > 0.8 * letters
-            pieces.append(Row(text, x0, y0, x1, y1, size, max(sizes), bold_all, raised, number, block_number))
-    return Page(tuple(pieces), page.rect.width, page.rect.height), turned
+            pieces.append(_piece(line, spans, number, block_number))
+    return Page(tuple(pieces), *size), turned
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What is seen of a stretch of text set alike."""
+
+    text: str
+    size: float
+    bold: bool
+    baseline: float
+    box: tuple[float, float, float, float]
+
+
+def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
+    """The spans of *line*, whose first character is the *start*-th of its page; and the place after its last."""
+    spans = []
+    for span in line["spans"]:
+        chars, end = span["chars"], start + len(span["chars"])
+        out = sight.hidden[start:end]
+        box = span["bbox"]
+        if out.any():
+            chars = [char for char, hidden in zip(chars, out, strict=True) if not hidden]
+            sides = list(zip(*(char["bbox"] for char in chars), strict=True))
+            box = (min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3])) if sides else box
+        start = end
+        if chars:
+            bold = bool(span["flags"] & 16) or _bold_name(span["font"])
+            text = "".join(char["c"] for char in chars)
+            spans.append(_Span(text, span["size"], bold, span["origin"][1], box))
+    return spans, start
+
+
+def _piece(line: dict[str, Any], spans: list[_Span], number: int, block: int) -> Row:
+    sizes: Counter[float] = Counter()
+    for span in spans:
+        sizes[round(span.size, 1)] += len(span.text.strip())
+    letters = sum(sizes.values())
+    bold = sum(len(span.text.strip()) for span in spans if span.bold)
+    size = sizes.most_common(1)[0][0]
+    if sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"]):
+        x0, y0, x1, y1 = line["bbox"]
+    else:
+        sides = list(zip(*(span.box for span in spans), strict=True))
+        x0, y0, x1, y1 = min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3])
+    baseline = max(spans, key=lambda span: (round(span.size, 1) == size, len(span.text))).baseline
+    y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
+    first = next(span for span in spans if span.text.strip())
+    raised = first.size < 0.8 * size and len(first.text.strip()) <= 2
+    text = "".join(span.text for span in spans)
+    return Row(text, x0, y0, x1, y1, size, max(sizes), bold > 0.8 * letters, raised, number, block)
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:

@@ -1,27 +1,47 @@
 """A research paper's PDF as text: title, abstract, and the body without references and appendices.
 
-Nothing a file holds makes this fail: what cannot be read is told by its status.
+Only what a human can see on the pages is text; what is left out for that is told as findings. Nothing a file holds
+makes this fail: what cannot be read is told by its status. It can still hang or take all memory: `pdf_reader` reads
+files in processes with limits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from tasks.corpus.pdf_audit import audit_page, judged
+from tasks.corpus.pdf_findings import Finding
 from tasks.corpus.pdf_floats import without_floats
 from tasks.corpus.pdf_furniture import without_furniture
 from tasks.corpus.pdf_layout import in_reading_order
+from tasks.corpus.pdf_opening import LARGEST, blank, cut_off, errors, losses, refusal
 from tasks.corpus.pdf_outline import front, main_matter, title_of
 from tasks.corpus.pdf_paragraphs import joined, paragraphs, words_of
 from tasks.corpus.pdf_parts import type_of
 from tasks.corpus.pdf_rows import Page, read_page
+from tasks.corpus.pdf_unshown import layers
 
-Status = Literal["ok", "repaired", "not_a_pdf", "encrypted", "empty"]
-
-MAGIC = b"%PDF-"
-HEAD = 1024
-"""Bytes in which the magic bytes must stand, as readers of PDFs allow."""
+Status = Literal[
+    "ok", "repaired", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed", "too_long"
+]
+MEANING: dict[Status, str] = {
+    "ok": "all pages of a sound file were read",
+    "repaired": "all pages were read, of a file that is damaged",
+    "truncated": "the file ends too early, or pages of it are lost",
+    "encrypted": "a password is needed",
+    "empty": "there is no text on any page",
+    "not_a_pdf": "the file is something else",
+    "scanned": "the pages are pictures; the text, if any, is that of text recognition",
+    "timeout": "reading took too long",
+    "crashed": "reading broke down or needed too much memory",
+    "too_long": "the file has more pages or bytes than are read",
+}
+READABLE: frozenset[Status] = frozenset(["ok", "repaired", "scanned", "too_long"])
+"""Statuses with which the text is the paper's, and can be given to candidates."""
+MOST_FINDINGS = 200
+"""Findings of a file that are kept; how many more there are is noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +49,8 @@ class PdfText:
     """What a PDF gave.
 
     *text* is the body in reading order: a paragraph, heading or caption a line, a blank line between.
-    *pages* counts the pages read. *dropped* says how many rows of each sort were left out, *notes* what is doubtful.
+    *pages* counts the pages read. *dropped* says how many rows of each sort were left out, and characters that were
+    hidden; *characters* counts those on the pages. *notes* tell what is doubtful, *findings* what is hidden.
     """
 
     status: Status
@@ -37,56 +58,151 @@ class PdfText:
     abstract: str | None = None
     text: str = ""
     pages: int = 0
+    characters: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def usable(self) -> str | None:
+        """The text to give to candidates, or None where the file does not give the paper's text."""
+        return self.text or None if self.status in READABLE else None
+
+    def remarks(self, most: int = 50) -> list[str]:
+        """Notes and findings, one line each; of the findings the first *most*."""
+        more = len(self.findings) - most
+        lines = [*self.notes, *(finding.line() for finding in self.findings[:most])]
+        return lines + ([f"{more} more findings; see gre-bench audit"] if more > 0 else [])
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it in plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
+        """What `to_json` gave, as it was."""
+        found = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
+        return cls(**{**fields, "notes": tuple(fields["notes"]), "findings": tuple(found)})
+
+
+@dataclass(slots=True)
+class _Pages:
+    """The pages of a file as far as they could be read."""
+
+    pages: list[Page] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    turned: int = 0
+    characters: int = 0
+    hidden: int = 0
+    recognised: int = 0
+    scans: int = 0
+    pictures: int = 0
+    lost: int = 0
+    wrong: int = 0
 
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
-    """The text of the PDF *data*, of its first *max_pages* pages."""
-    if MAGIC not in data[:HEAD]:
-        return PdfText("not_a_pdf", notes=("the file does not begin as a PDF does",))
+    """The text of the PDF *data*, of its first *max_pages* pages, read in this process."""
+    refused = refusal(data)
+    if refused:
+        return PdfText("not_a_pdf", notes=(refused,))
+    if len(data) > LARGEST:
+        return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
     import pymupdf
 
     faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)
     pymupdf.TOOLS.mupdf_display_errors(False)
+    cut = cut_off(data)
     try:
         with pymupdf.open(stream=data, filetype="pdf") as document:
             if document.needs_pass:
                 return PdfText("encrypted", notes=("a password is needed",))
             if not document.is_pdf:
                 return PdfText("not_a_pdf", notes=("the file is of another format",))
-            pages, turned, notes = _pages(document, max_pages, faults)
-            repaired = bool(document.is_repaired)
+            count = document.page_count
+            read = _read(document, min(count, max_pages), faults)
+            try:
+                read.findings += [judged(finding) for finding in layers(data, document, max_pages)]
+            except faults as error:
+                read.notes.append(f"layers cannot be looked at: {_line(error)}")
+            status = _status(document, count, max_pages, read, cut)
     except faults as error:
-        return PdfText("empty", notes=(f"cannot be opened: {_line(error)}",))
-    if repaired:
-        notes.append("the file is damaged: text may be missing")
-    if not any(page.rows for page in pages):
-        return PdfText("empty", pages=len(pages), notes=(*notes, "no text on any page"))
-    return _put_together("repaired" if repaired else "ok", pages, turned, notes)
+        notes = (f"cannot be opened: {_line(error)}", *([cut] if cut else []))
+        return PdfText("truncated" if cut else "empty", notes=notes)
+    return _put_together(status, read)
 
 
-def _pages(document: Any, max_pages: int, faults: tuple[type[Exception], ...]) -> tuple[list[Page], int, list[str]]:
-    """The pages that can be read, how many turned rows they hold, and what was passed over."""
-    pages: list[Page] = []
-    notes: list[str] = []
-    turned, count = 0, document.page_count
-    for number in range(min(count, max_pages)):
+def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
+    """The first *count* pages, each as far as it can be read."""
+    import pymupdf
+
+    read = _Pages()
+    pymupdf.TOOLS.mupdf_warnings()
+    for number in range(1, count + 1):
         try:
-            page, sideways = read_page(document[number], len(pages))
+            page = document[number - 1]
+            empty = blank(page)
+            warnings = pymupdf.TOOLS.mupdf_warnings()
+            sight, findings, notes = audit_page(page, number, faults)
+            rows, turned = read_page(sight, len(read.pages), (page.rect.width, page.rect.height))
         except (*faults, IndexError) as error:
-            notes.append(f"page {number + 1} cannot be read: {_line(error)}")
+            read.notes.append(f"page {number} cannot be read: {_line(error)}")
+            read.lost += 1
             continue
-        pages.append(page)
-        turned += sideways
-    if count > max_pages:
-        notes.append(f"only {max_pages} of {count} pages were read")
-    return pages, turned, notes
+        if (loss := losses(warnings)) or (empty and document.is_repaired):
+            read.notes.append(f"page {number} is damaged: {_plain(loss or 'nothing is left on it')}")
+            read.lost += 1
+        elif error := errors(warnings):
+            read.notes.append(f"page {number} is not all understood: {_plain(error)}")
+            read.wrong += 1
+        read.pages.append(rows)
+        read.notes += notes
+        read.findings += findings
+        read.turned += turned
+        read.characters += len(sight.glyphs.text)
+        read.hidden += int(sight.hidden.sum())
+        read.recognised += sight.recognised
+        read.scans += sight.scan
+        read.pictures += sight.pictured > 0.05
+        pymupdf.TOOLS.mupdf_warnings()
+    return read
 
 
-def _put_together(status: Status, pages: list[Page], turned: int, notes: list[str]) -> PdfText:
-    heights = [page.height for page in pages]
-    pages, dropped = without_furniture(pages)
+def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
+    """What *read* is worth; says why in its notes."""
+    repaired = bool(document.is_repaired)
+    if repaired:
+        read.notes.append("the file is damaged and was repaired: text may be missing")
+    if (repaired and cut) or read.lost:
+        read.notes += [cut] if cut else []
+        return "truncated"
+    if count > most:
+        read.notes.append(f"only {most} of {count} pages were read")
+        return "too_long"
+    text = any(page.rows for page in read.pages)
+    if read.recognised:
+        read.notes.append(f"{read.recognised} letters are those of text recognition laid over a scan")
+    if (read.scans > 0.5 * len(read.pages)) if text else read.pictures:
+        return "scanned"
+    if not text:
+        read.notes.append("no text on any page")
+        return "empty"
+    return "repaired" if repaired or read.wrong else "ok"
+
+
+def _put_together(status: Status, read: _Pages) -> PdfText:
+    notes, findings = read.notes, sorted(read.findings, key=lambda finding: finding.page)
+    if len(findings) > MOST_FINDINGS:
+        notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
+    got = PdfText(
+        status, pages=len(read.pages), characters=read.characters, findings=tuple(findings[:MOST_FINDINGS]),
+        dropped={"hidden characters": read.hidden} if read.hidden else {},
+    )  # fmt: skip
+    if not any(page.rows for page in read.pages):
+        return replace(got, notes=tuple(notes))
+    heights = [page.height for page in read.pages]
+    pages, dropped = without_furniture(read.pages)
     rows = in_reading_order(pages)
     usual = type_of(rows)
     words = words_of(rows)
@@ -95,10 +211,21 @@ def _put_together(status: Status, pages: list[Page], turned: int, notes: list[st
     body, cut = main_matter(body, usual)
     body, cells = without_floats(body, usual)
     parts = paragraphs(body, usual, heights)
-    text = "\n\n".join(joined(part.rows, words) for part in parts)
-    dropped.update({"turned": turned, "figures and tables": cells, "references and appendices": cut})
-    return PdfText(status, joined(title, words) or None, abstract, text, len(pages), dict(+dropped), tuple(notes))
+    dropped.update({"turned": read.turned, "figures and tables": cells, "references and appendices": cut})
+    return replace(
+        got,
+        title=joined(title, words) or None,
+        abstract=abstract,
+        text="\n\n".join(joined(part.rows, words) for part in parts),
+        dropped={**got.dropped, **+dropped},
+        notes=tuple(notes),
+    )
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    return _plain(str(error))
+
+
+def _plain(text: str) -> str:
+    """*text* of MuPDF in one line; it may hold bytes of the file that are no letters."""
+    return " ".join(text.encode("ascii", "replace").decode().split())[:200]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import json
 import re
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.corpus.pdf_findings import Finding
 from tasks.corpus.pdf_paragraphs import joined, words_of
 from tasks.corpus.pdf_rows import Row
 from tasks.corpus.pdf_text import PdfText, read_pdf
@@ -167,8 +170,9 @@ def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
     for _ in range(data.draw(st.integers(0, 5))):
         paper[data.draw(st.integers(8, len(paper) - 1))] = data.draw(st.integers(0, 255))
     got = read_pdf(bytes(paper[: data.draw(st.integers(0, len(paper)))]))
-    assert got.status in ("ok", "repaired", "not_a_pdf", "encrypted", "empty")
-    assert (got.status in ("ok", "repaired")) == bool(got.pages and (got.text or got.title or got.abstract))
+    assert got.status in ("ok", "repaired", "truncated", "not_a_pdf", "encrypted", "empty")
+    if got.status in ("ok", "repaired"):
+        assert got.pages == 3 and (got.text or got.title or got.abstract)
 
 
 class TestAFileThatIsNoPaper:
@@ -182,7 +186,7 @@ class TestAFileThatIsNoPaper:
 
     def test_a_web_page_after_the_magic_bytes(self):
         got = read_pdf(b"%PDF-1.4\n<html><body>Not found</body></html>")
-        assert got.status == "empty" and got.notes and got.text == ""
+        assert got.status == "not_a_pdf" and got.notes and got.text == ""
 
     def test_a_document_without_text(self):
         import pymupdf
@@ -207,25 +211,67 @@ class TestAFileThatIsNoPaper:
         readable = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner")
         assert read_pdf(readable).text == made("s01").text
 
-    def test_a_file_cut_in_half_says_so(self):
+    @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+    def test_a_file_that_ends_too_early_is_truncated_and_gives_no_usable_text(self, share):
         data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
-        got = read_pdf(data[: len(data) // 2])
-        assert got.status == "repaired" and any("damaged" in note for note in got.notes)
-        assert 0 < len(got.text) < len(made("s01").text)
+        got = read_pdf(data[: int(share * len(data))])
+        assert got.status == "truncated" and got.usable is None
+        assert any("the end of the file is missing" in note for note in got.notes)
+
+    def test_a_file_with_an_end_pasted_on_after_a_cut_is_not_ok(self):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        got = read_pdf(data[: len(data) // 2] + b"\ntrailer\n%%EOF\n")
+        assert got.status == "truncated" and got.usable is None
+
+    def test_a_file_with_a_hole_in_a_pages_contents_is_not_ok(self):
+        import pymupdf
+
+        with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as document:
+            data = document.tobytes(deflate=True)
+        start = max(re.finditer(rb"stream\r?\n(.*?)endstream", data, re.S), key=lambda found: len(found[1])).start(1)
+        got = read_pdf(data[: start + 400] + bytes(200) + data[start + 600 :])
+        assert got.status == "truncated" and got.usable is None
+        assert any("is damaged" in note for note in got.notes)
+
+    def test_a_page_with_errors_in_its_contents_is_repaired_at_best(self):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        got = read_pdf(data.replace(b" Tj", b" T<", 3))
+        assert got.status == "repaired" and any("syntax" in note for note in got.notes)
+
+    def test_a_sound_file_whose_table_of_objects_is_wrong_is_repaired(self):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        place = data.rindex(b"startxref") + 10
+        got = read_pdf(data[:place] + b"7" + data[place + 1 :])
+        assert got.status == "repaired" and got.text == got.usable == made("s01").text
 
     def test_a_file_cut_before_its_first_page(self):
-        assert read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes()[:200]).status == "empty"
+        assert read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes()[:200]).status == "truncated"
+
+    def test_a_document_of_pictures_is_scanned(self):
+        import pymupdf
+
+        with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as paper, pymupdf.open() as scan:
+            for page in paper:
+                picture = page.get_pixmap(dpi=60)
+                scan.new_page(width=612, height=792).insert_image((0, 0, 612, 792), pixmap=picture)
+            got = read_pdf(scan.tobytes())
+        assert (got.status, got.pages, got.usable) == ("scanned", 3, None)
 
 
 def test_only_as_many_pages_are_read_as_asked_for():
     got = read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes(), max_pages=1)
-    assert got.pages == 1 and got.notes == ("only 1 of 3 pages were read",)
+    assert got.status == "too_long" and got.pages == 1 and got.notes == ("only 1 of 3 pages were read",)
     assert made("s01").text.startswith(got.text[:1000])
 
 
 def test_reading_twice_gives_the_same():
     data = (SAMPLE / "pdfs" / "s14.pdf").read_bytes()
     assert read_pdf(data) == read_pdf(data)
+
+
+def test_what_was_read_travels_as_json():
+    got = replace(made("s02"), findings=(Finding("pale", 2, (1.0, 2.0, 3.0, 4.0), "x", "rule"),))
+    assert PdfText.from_json(json.loads(json.dumps(got.to_json()))) == got
 
 
 @pytest.mark.shared

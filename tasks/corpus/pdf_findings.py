@@ -1,0 +1,85 @@
+"""What an audit of a PDF can find: text that no reader sees, and passages that give orders."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "pale",
+    "tiny",
+    "transparent",
+    "unpainted",
+    "covered",
+    "clipped",
+    "off_page",
+    "hidden_layer",
+    "annotation",
+    "zero_width",
+    "packed",
+    "actual_text",
+    "instruction",
+]
+MEANING: dict[Kind, str] = {
+    "pale": "text in the colour of its ground",
+    "tiny": "text too small to be seen",
+    "transparent": "text without opacity",
+    "unpainted": "text that is set but not painted (render mode 3 or 7)",
+    "covered": "text under something drawn later",
+    "clipped": "text of which nothing is painted (clipped, masked or blended away)",
+    "off_page": "text outside the page",
+    "hidden_layer": "text in a layer that is switched off",
+    "annotation": "text of an annotation or form field",
+    "zero_width": "characters without width (zero-width, direction or tag characters)",
+    "packed": "many characters in the place of one",
+    "actual_text": "text said to stand for what is shown",
+    "instruction": "a passage in plain sight that instructs reviewers or models",
+}
+TAGS = range(0xE0020, 0xE007F)
+INVISIBLE = frozenset(
+    [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, 0x180E]
+) | frozenset([*range(0xE0000, 0xE0080), *range(0xE0100, 0xE01F0)])
+"""Code points that are drawn as nothing and change nothing on paper; the soft hyphen is not one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One hidden text, or one passage in plain sight that instructs reviewers or models.
+
+    *page* counts from 1. *box* is where it stands (x0, y0, x1, y1 in points from the top left of the page as shown),
+    of a passage the whole page. *instructs* names the rule by which the text is addressed to reviewers or models.
+    """
+
+    kind: Kind
+    page: int
+    box: tuple[float, float, float, float]
+    text: str
+    instructs: str | None = None
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the text was left out of the paper's text."""
+        return self.kind != "instruction"
+
+    def line(self, letters: int = 160) -> str:
+        """The finding in one line, its text cut after *letters*."""
+        shown = " ".join(self.text.split())
+        shown = shown if len(shown) <= letters else f"{shown[:letters]}… ({len(shown)} characters)"
+        order = f" [instruction: {self.instructs}]" if self.instructs and self.hidden else ""
+        rule = f" ({self.instructs})" if not self.hidden else ""
+        return f"page {self.page}: {MEANING[self.kind]}{rule}{order}: {shown!r}"
+
+
+def readable(text: str) -> str:
+    """*text* with tag characters as the ASCII they are twins of, and what else has no shape as its number."""
+    letters = []
+    for letter in text:
+        code = ord(letter)
+        if code in TAGS:
+            letters.append(chr(code - 0xE0000))
+        elif code in INVISIBLE or unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Cn"):
+            letters.append(" " if letter.isspace() else f"\\u{{{code:x}}}")
+        else:
+            letters.append(letter)
+    return "".join(letters)

@@ -1,0 +1,107 @@
+"""Every character that a page of a PDF draws, seen or not, with all that tells whether it can be seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FILLED, STROKED, CLIPPING = 16, 32, 64
+ENDLESS = 1e6
+"""Half the side, in points, of the sheet that is looked at: text far off the page must be found too."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Glyphs:
+    """The n characters of a page in reading order; boxes and origins in points from the top left of the page.
+
+    *blocks* are PyMuPDF's blocks of lines of spans of characters, in the same order. *extent* is the height of a
+    letter m in points, by the geometric mean of both directions. *painted* says whether the character is filled or
+    stroked at all, *clipping* whether it bounds what is drawn next, *even* whether its line runs from left to right,
+    *solid* whether it is a letter or digit. A *word* has no white inside.
+    """
+
+    blocks: list[dict[str, Any]]
+    text: str
+    box: NDArray[np.float64]
+    origin: NDArray[np.float64]
+    extent: NDArray[np.float64]
+    opacity: NDArray[np.float64]
+    color: NDArray[np.int64]
+    painted: NDArray[np.bool_]
+    clipping: NDArray[np.bool_]
+    even: NDArray[np.bool_]
+    solid: NDArray[np.bool_]
+    line: NDArray[np.int64]
+    word: NDArray[np.int64]
+
+
+def glyphs_of(page: Any) -> Glyphs:
+    """All characters in the contents of *page* (a PyMuPDF page), without its annotations and form fields.
+
+    What lies off the page or is clipped away is there too. Replacements that the file gives for what it shows
+    (ActualText) are not followed.
+    """
+    import numpy as np
+
+    blocks = _text_page(page).extractRAWDICT()["blocks"]
+    chars: list[dict[str, Any]] = []
+    spans: list[tuple[float, ...]] = []
+    counts: list[int] = []
+    lines = 0
+    for block in blocks:
+        for line in block["lines"]:
+            even = line["dir"][0] > 0.99
+            for span in line["spans"]:
+                counts.append(len(span["chars"]))
+                chars += span["chars"]
+                how = span["char_flags"]
+                spans.append((span["size"], span["alpha"] / 255, span["color"], how, even, lines))
+            lines += 1
+    n = len(chars)
+    text = "".join(char["c"] for char in chars)
+    if len(text) != n:  # one character each, whatever the file says they mean
+        text = "".join(char["c"][:1] or "\ufffd" for char in chars)
+    table = np.repeat(np.array(spans, dtype=float).reshape(len(spans), 6), counts, axis=0)
+    color, how = table[:, 2].astype(np.int64), table[:, 3].astype(np.int64)
+    solid = np.fromiter((letter.isalnum() for letter in text), dtype=bool, count=n)
+    white = np.fromiter((letter.isspace() for letter in text), dtype=bool, count=n)
+    line_of = table[:, 5].astype(np.int64)
+    starts = np.ones(n, dtype=bool)
+    starts[1:] = white[1:] | white[:-1] | (line_of[1:] != line_of[:-1])
+    return Glyphs(
+        blocks=blocks,
+        text=text,
+        box=np.array([char["bbox"] for char in chars], dtype=float).reshape(n, 4),
+        origin=np.array([char["origin"] for char in chars], dtype=float).reshape(n, 2),
+        extent=table[:, 0],
+        opacity=table[:, 1],
+        color=np.stack([color >> 16 & 255, color >> 8 & 255, color & 255], axis=1).reshape(n, 3),
+        painted=how & (FILLED | STROKED) > 0,
+        clipping=how & CLIPPING > 0,
+        even=table[:, 4] > 0,
+        solid=solid,
+        line=line_of,
+        word=np.cumsum(starts),
+    )
+
+
+def shown_as(page: Any) -> str:
+    """The text of *page* as readers give it that follow the file's replacements of what it shows (ActualText)."""
+    return str(_text_page(page, followed=True).extractText())
+
+
+def _text_page(page: Any, followed: bool = False) -> Any:
+    import pymupdf
+    from pymupdf import mupdf
+
+    flags = pymupdf.TEXTFLAGS_TEXT & ~(pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_CLIP)
+    sheet = mupdf.FzStextPage(mupdf.FzRect(-ENDLESS, -ENDLESS, ENDLESS, ENDLESS))
+    options = mupdf.FzStextOptions(flags if followed else flags | pymupdf.TEXT_IGNORE_ACTUALTEXT)
+    device = mupdf.fz_new_stext_device(sheet, options)
+    mupdf.fz_run_page_contents(page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
+    mupdf.fz_close_device(device)
+    return pymupdf.TextPage(sheet)

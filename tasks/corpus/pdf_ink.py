@@ -1,0 +1,115 @@
+"""What of a page's text reaches the eye: the page drawn as it is, and drawn without any text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SEEN = 6
+"""Steps of 255 by which a pixel must change in the darkest channel for text to have left a mark."""
+
+LARGEST = 6e6
+"""Pixels of a picture: a sheet of paper in any usual size at three pixels a point."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ink:
+    """Two pictures of a page, height × width × RGB.
+
+    *scale* pixels are a point, *corner* is the pictures' top left in pixels of the page.
+    """
+
+    whole: NDArray[np.uint8]
+    ground: NDArray[np.uint8]
+    scale: float
+    corner: tuple[int, int]
+
+    def marks(self, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """For each of *boxes* (n × 4, in points) whether text leaves a mark in it."""
+        import numpy as np
+
+        changed = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground) > SEEN
+        return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
+
+    def contrasts(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.bool_]:
+        """For each of *boxes* whether neighbouring pixels of the whole page differ by *least* there."""
+        import numpy as np
+
+        grey = self.whole.astype(np.int16).sum(axis=2) // 3
+        edges = np.zeros(grey.shape, dtype=bool)
+        edges[:, 1:] |= np.abs(np.diff(grey, axis=1)) >= least
+        edges[1:] |= np.abs(np.diff(grey, axis=0)) >= least
+        return self._count(edges, boxes) > 0
+
+    def beneath(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The mean colour (n × 3) of the page without text at five places in each of *boxes*."""
+        import numpy as np
+
+        height, width = self.ground.shape[:2]
+        total = np.zeros((len(boxes), 3))
+        for across, down in ((0.5, 0.5), (0.2, 0.2), (0.8, 0.2), (0.2, 0.8), (0.8, 0.8)):
+            x = (boxes[:, 0] + across * (boxes[:, 2] - boxes[:, 0])) * self.scale - self.corner[0]
+            y = (boxes[:, 1] + down * (boxes[:, 3] - boxes[:, 1])) * self.scale - self.corner[1]
+            total += self.ground[_whole(y, height - 1), _whole(x, width - 1)]
+        return total / 5
+
+    def _count(self, mask: NDArray[np.bool_], boxes: NDArray[np.float64]) -> NDArray[np.int64]:
+        """How many pixels of *mask* lie in each box; a box of no width has one column."""
+        import numpy as np
+
+        height, width = mask.shape
+        sums = np.zeros((height + 1, width + 1), dtype=np.int32)
+        mask.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, out=sums[1:, 1:])
+        x0 = _whole(boxes[:, 0] * self.scale - self.corner[0], width - 1)
+        y0 = _whole(boxes[:, 1] * self.scale - self.corner[1], height - 1)
+        x1 = np.maximum(_whole(np.ceil(boxes[:, 2] * self.scale) - self.corner[0], width), x0 + 1)
+        y1 = np.maximum(_whole(np.ceil(boxes[:, 3] * self.scale) - self.corner[1], height), y0 + 1)
+        return sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
+
+
+def ink_of(page: Any, scale: float = 1.0, region: tuple[float, float, float, float] | None = None) -> Ink:
+    """Draws *page* (a PyMuPDF page), with its annotations, or a *region* of it (in points).
+
+    *scale* is that of the pictures, in pixels a point; it is lowered where they would be huge.
+    """
+    from pymupdf import mupdf
+
+    sheet = mupdf.fz_bound_page(page.this)
+    if region is not None:
+        inner = mupdf.fz_intersect_rect(sheet, mupdf.FzRect(*region))
+        sheet = inner if inner.x1 > inner.x0 and inner.y1 > inner.y0 else sheet
+    scale = min(scale, (LARGEST / max((sheet.x1 - sheet.x0) * (sheet.y1 - sheet.y0), 1.0)) ** 0.5)
+    shown = mupdf.fz_new_display_list_from_page(page.this)
+    matrix = mupdf.FzMatrix(scale, 0, 0, scale, 0, 0)
+    bounds = mupdf.fz_round_rect(mupdf.fz_transform_rect(sheet, matrix))
+    pictures = [_drawn(shown, matrix, bounds, with_text) for with_text in (True, False)]
+    return Ink(pictures[0], pictures[1], scale, (bounds.x0, bounds.y0))
+
+
+def _drawn(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.uint8]:
+    import numpy as np
+    import pymupdf
+    from pymupdf import mupdf
+
+    pixels = mupdf.fz_new_pixmap_with_bbox(mupdf.fz_device_rgb(), bounds, mupdf.FzSeparations(), 0)
+    mupdf.fz_clear_pixmap_with_value(pixels, 255)
+    device = mupdf.fz_new_draw_device(matrix, pixels)
+    if not with_text:
+        # MuPDF passes over what a device cannot do; clipping by text stays, as what is clipped is not text.
+        device.m_internal.fill_text = None
+        device.m_internal.stroke_text = None
+    everything = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
+    mupdf.fz_run_display_list(shown, device, mupdf.FzMatrix(), everything, mupdf.FzCookie())
+    mupdf.fz_close_device(device)
+    picture = pymupdf.Pixmap("raw", pixels)
+    return np.frombuffer(picture.samples, dtype=np.uint8).reshape(picture.height, picture.width, 3)
+
+
+def _whole(values: NDArray[np.float64], highest: int) -> NDArray[np.int64]:
+    import numpy as np
+
+    return np.clip(np.nan_to_num(values), 0, highest).astype(np.int64)
