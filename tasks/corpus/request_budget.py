@@ -30,7 +30,7 @@ OTHER_GUESS = Limit(98, 98, None, HOUR / 2)
 
 GUESSED_HOSTS = ("openreview.net",)
 
-MARGIN_S = 1.0
+MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
 

@@ -185,9 +185,9 @@ def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
 
 
 def test_without_a_login_the_browser_check_says_what_to_set(budget):
-    with Loopback(NOTES, account=ACCOUNT) as loopback:
-        with pytest.raises(SourceError, match="set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN"):
-            OpenReview(2, loopback.v2, budget).pdf("s01")
+    told = pytest.raises(SourceError, match="set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN")
+    with Loopback(NOTES, account=ACCOUNT) as loopback, told:
+        OpenReview(2, loopback.v2, budget).pdf("s01")
 
 
 @pytest.mark.parametrize("name", ["expired-401", "expired-403"])

@@ -1,0 +1,79 @@
+"""Fetches from a loopback OpenReview, and what tests ask of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+from flows.fetch import FetchJob, bring
+from tasks import steps
+from tasks.corpus import fetch_steps
+from tasks.corpus.loopback import Account, Loopback
+from tasks.corpus.snapshot import Snapshot
+from tasks.corpus.snapshot_journal import Journal
+from tasks.corpus.source_files import read_notes_file
+from tasks.settings import load
+from tests.conftest import ROOT
+
+SAMPLE = ROOT / "data" / "sample"
+NOTES = read_notes_file(SAMPLE / "notes.jsonl")
+ACCOUNT = Account("somebody", "a-password-of-somebody")
+QUICK = ("fetch.backoff_s=0.01", "fetch.timeout_s=2", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")
+
+
+def pdf_of(paper_id: str) -> bytes | None:
+    path = SAMPLE / "pdfs" / f"{paper_id}.pdf"
+    return path.read_bytes() if path.is_file() else None
+
+
+def served(notes=NOTES, pdf=pdf_of, **more) -> Loopback:
+    """A loopback OpenReview of the sample edition that serves none but the account."""
+    return Loopback(notes, pdf=pdf, **({"account": ACCOUNT} | more))
+
+
+def settings(host: str | None, *overrides: str, edition: str = "SAMPLE 2026", papers: int = 300):
+    venue, year = edition.split()
+    chosen = (f"edition.venue={venue}", f"edition.year={year}", f"edition.papers={papers}")
+    asked = (f"fetch.host={host}",) if host else ()
+    return load(None, (*chosen, *asked, *QUICK, *overrides))
+
+
+def fetched(host: str | None, state: Path, *overrides: str, again: bool = False, **more) -> dict:
+    """The summary of a fetch in a session of its own, as a process of its own has."""
+    fetch_steps._opened.cache_clear()
+    return bring(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
+
+
+def opened(summary: dict) -> Snapshot:
+    snapshot = Snapshot.open(Path(summary["snapshot"]))
+    snapshot.verify()
+    return snapshot
+
+
+def repeated(loopback: Loopback) -> list[tuple]:
+    """Requests that came more than once, logins left out."""
+    asked = Counter((one.path, one.query) for one in loopback.requests if one.kind != "login")
+    return [one for one, count in asked.items() if count > 1]
+
+
+def fetch_until(host: str, state: str, commits: int, whole: bool, overrides: tuple[str, ...]) -> None:
+    """Fetches in this process, and is killed at its commit number *commits*.
+
+    *whole*: right after its line is on disk; otherwise right before, its files being there already.
+    """
+    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    add, done = Journal._add, 0
+
+    def counted(journal: Journal, entry: dict) -> None:
+        nonlocal done
+        done += 1
+        if done == commits and not whole:
+            os.kill(os.getpid(), signal.SIGKILL)
+        add(journal, entry)
+        if done == commits and whole:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Journal._add = counted
+    fetched(host, Path(state), *overrides)
