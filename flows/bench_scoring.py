@@ -40,10 +40,10 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     for item in taken.judgments:
         texts.setdefault(paper_of[item.review_id], []).append(item.text)
     usable = [reviews for reviews in texts.values() if len(reviews) >= 3]
-    if len(usable) < max(papers, 2) or not 1 <= candidates <= len(usable):
+    if len(usable) < max(papers, candidates, synopses, 2):
         raise SettingsError(
-            f"{(file or Path(_DEFAULT)).name} has {len(usable)} papers with three judged reviews: too few for "
-            f"{papers} papers with {candidates} candidates each; give a larger file, or ask for fewer"
+            f"{(file or Path(_DEFAULT)).name} has {len(usable)} papers with three judged reviews: too few for {papers} "
+            f"papers with {candidates} candidates and {synopses} synopses each; give a larger file, or ask for less"
         )
     chosen = [_paper(usable, place, candidates, synopses) for place in range(papers)]
     what = f"{papers} papers × {candidates} candidates × 2 references × {synopses} synopses"
@@ -69,30 +69,18 @@ def bench_scoring(
     """All that is measured, as plain values; see `tasks.lm.measurement.report`."""
     from tasks.lm import measurement
 
-    predictions = [prediction for paper in asked.papers for prediction in paper]
-    ways = measurement.methods(weights, budget, server)
-    # A paper is asked for at a time, as a refresh does.
-    by_paper = {name: _paper_by_paper(method, asked.papers) for name, method in ways.items()}
+    ways, notes = measurement.methods(weights, budget, server)
     peak = measurement.matmul_peak(weights)
-    timings = measurement.measured(weights, predictions, by_paper, rounds, on_round)
-    found = measurement.report(weights, predictions, timings, asked.pairs, peak)
+    timings = measurement.measured(weights, asked.papers, ways, rounds, on_round)
+    found = measurement.report(weights, asked.papers, timings, asked.pairs, peak)
     for method in found.values():
         method["hours_per_edition"] = EDITION_PAIRS / method["pairs_per_s"] / 3600
     result = {"model": weights.folder.name, "dtype": weights.dtype, "device": str(weights.model.device),
               "load": asked.described, "pairs": asked.pairs, "rounds": rounds,
-              "matmul_peak_tflops": 2 * peak / 1e12, "methods": found}  # fmt: skip
-    if growth:
+              "matmul_peak_tflops": 2 * peak / 1e12, "methods": found, "notes": notes}  # fmt: skip
+    if growth and "trie" in ways:
         result["growth"] = _growth(weights, asked, ways["trie"], on_round)
     return result
-
-
-def _paper_by_paper(method: Any, papers: Sequence[Sequence[Prediction]]) -> Any:
-    def run(asked: Sequence[Prediction]) -> list[float]:
-        if len(asked) < len(papers[0]):
-            return method(asked)
-        return [total for paper in papers for total in method(paper)]
-
-    return run
 
 
 def _growth(weights: Any, asked: Load, trie: Any, on_round: Callable[[int, str], None]) -> list[dict[str, Any]]:
@@ -102,8 +90,7 @@ def _growth(weights: Any, asked: Load, trie: Any, on_round: Callable[[int, str],
     found = []
     for times in (1, 2, 4, 8):
         papers = asked.papers * times
-        ways = {"trie": _paper_by_paper(trie, papers)}
-        timing = measurement.measured(weights, [one for paper in papers for one in paper], ways, 1, on_round)["trie"]
+        timing = measurement.measured(weights, papers, {"trie": trie}, 1, on_round)["trie"]
         found.append({"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu[0],
                       "peak_memory_bytes": timing.peak_memory})  # fmt: skip
     return found

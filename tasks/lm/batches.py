@@ -25,6 +25,11 @@ class Batches:
         self._keeps = "logits_to_keep" in inspect.signature(weights.model.forward).parameters
         self.remarks: list[str] = []
 
+    @property
+    def plan(self) -> str:
+        """How its forwards are cut."""
+        return f"{self._budget} tokens on {self._model.device.type}"
+
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """The log-probability of each token of each span, in nats; a batch that does not fit the memory is halved."""
         answers: dict[int, Logprobs] = {}

@@ -18,6 +18,11 @@ class Engine(Protocol):
     @property
     def version(self) -> str: ...
 
+    @property
+    def plan(self) -> str:
+        """How its forwards are cut, which in half precision moves the numbers visibly."""
+        ...
+
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """One answer for each of *conversations* (of one paper, no two equal), in their order."""
         ...

@@ -19,12 +19,13 @@ from typing import Any
 from tasks.errors import LMError, SpanError
 from tasks.lm import work
 from tasks.lm.batches import Batches
+from tasks.lm.engine import Engine
+from tasks.lm.engines import engine_for
 from tasks.lm.harness import harness_logprobs
 from tasks.lm.one_by_one import OneByOne
-from tasks.lm.protocol import EvaluationLM
+from tasks.lm.protocol import EvaluationLM, checked
 from tasks.lm.span import ChatTemplate
 from tasks.lm.transformers_lm import TransformersLM
-from tasks.lm.trie import Trie
 from tasks.lm.weights import Weights
 from tasks.prompts.library import render
 from tasks.records import Prediction
@@ -32,6 +33,8 @@ from tasks.records import Prediction
 REFERENCE = "one-by-one"
 HARNESS_BATCH = 8
 
+Papers = Sequence[Sequence[Prediction]]
+"""The predictions of each paper."""
 Totals = list[float]
 Method = Callable[[Sequence[Prediction]], Totals]
 """Predictions in, the log-probability of each reply out, in nats."""
@@ -48,12 +51,20 @@ class Timing:
     totals: Totals = field(default_factory=list)
 
 
-def methods(weights: Weights, budget: int | None = None, server: EvaluationLM | None = None) -> dict[str, Method]:
-    """What can be measured here: the engines, lm-evaluation-harness where it is installed, a vLLM *server* if given."""
+def methods(
+    weights: Weights, budget: int | None = None, server: EvaluationLM | None = None
+) -> tuple[dict[str, Method], list[str]]:
+    """What can be measured here, and why the engine is left out if it cannot run this model.
+
+    The engines, lm-evaluation-harness where it is installed, a vLLM *server* if given.
+    """
     template = ChatTemplate.of(weights.tokenizer)
+    engines: list[Engine] = [OneByOne(weights), Batches(weights)]
+    chosen, remark = engine_for(weights, template, "trie", budget)
+    if remark is None:
+        engines.append(chosen)
     found: dict[str, Method] = {
-        engine.version.rpartition("-")[0]: _totals(TransformersLM(weights, template, engine))
-        for engine in (OneByOne(weights), Batches(weights), Trie(weights, budget))
+        engine.version.rpartition("-")[0]: _totals(TransformersLM(weights, template, engine)) for engine in engines
     }
     try:
         import lm_eval  # noqa: F401
@@ -66,26 +77,26 @@ def methods(weights: Weights, budget: int | None = None, server: EvaluationLM | 
         pass
     if server is not None:
         found["vllm"] = _totals(server)
-    return found
+    return found, [remark] if remark else []
 
 
 def measured(
     weights: Weights,
-    predictions: Sequence[Prediction],
+    papers: Papers,
     ways: dict[str, Method],
     rounds: int,
     on_round: Callable[[int, str], None] = lambda done, name: None,
 ) -> dict[str, Timing]:
-    """Times of each of *ways* over *rounds*, after a warm-up on a few of *predictions*."""
+    """Times of each of *ways* over *rounds*, paper by paper as in a refresh, after a warm-up on a few predictions."""
     timings = {name: Timing(name) for name in ways}
     for name, method in ways.items():
         on_round(0, name)
-        method(predictions[:4])
+        method(papers[0][:4])
     for done in range(rounds):
         for name, method in ways.items():
             timing = timings[name]
             with _peak(weights, timing), _clock(weights, timing):
-                timing.totals = method(predictions)
+                timing.totals = [total for paper in papers for total in method(paper)]
             on_round(done + 1, name)
     if "vllm" in timings:
         timings["vllm"].cpu = timings["vllm"].peak_memory = None
@@ -93,16 +104,19 @@ def measured(
 
 
 def report(
-    weights: Weights, predictions: Sequence[Prediction], timings: dict[str, Timing], pairs: int, peak: float
+    weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float
 ) -> dict[str, Any]:
     """Per method: pairs and seconds, ratios to one at a time, share of *peak* (multiply-adds a second), disagreement.
 
     *work_ratio* is how many times less the method has to compute, *token_ratio* how many times fewer tokens it reads:
-    what sharing alone can give. Methods that share nothing have 1.
+    what sharing alone can give. Methods that share nothing have 1. The largest disagreement is that of a reply's
+    log-probability, relative.
     """
     template = ChatTemplate.of(weights.tokenizer)
-    conversations = list(dict.fromkeys(template.encode(render(one)) for one in predictions))
-    alone, shared = work.alone(conversations), work.shared(conversations)
+    alone = shared = work.Work(0, 0, 0)
+    for paper in papers:
+        conversations = list(dict.fromkeys(template.encode(render(one)) for one in paper))
+        alone, shared = alone + work.alone(conversations), shared + work.shared(conversations)
     config = weights.model.config.get_text_config()
     reference = timings[REFERENCE]
     found = {}
@@ -118,7 +132,7 @@ def report(
             "work_ratio": alone.multiply_adds(config) / done.multiply_adds(config),
             "token_ratio": alone.tokens / done.tokens,
             "tokens": done.tokens,
-            "peak_fraction": done.multiply_adds(config) / wall / peak,
+            "peak_fraction": None if name == "vllm" else done.multiply_adds(config) / wall / peak,
             "peak_memory_bytes": timing.peak_memory,
             "largest_disagreement": max(
                 abs(one - other) / abs(one) for one, other in zip(reference.totals, timing.totals, strict=True)
@@ -160,7 +174,7 @@ def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> 
 
 def _totals(lm: EvaluationLM) -> Method:
     def run(asked: Sequence[Prediction]) -> Totals:
-        answers = lm.logprob(asked)
+        answers = [checked(answer) for answer in lm.logprob(asked)]
         for answer in answers:
             if isinstance(answer, SpanError):
                 raise LMError(f"the benchmark's own texts cannot be scored: {answer}")

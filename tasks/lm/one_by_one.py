@@ -20,6 +20,11 @@ class OneByOne:
         self._model = weights.model
         self._keeps = "logits_to_keep" in inspect.signature(weights.model.forward).parameters
 
+    @property
+    def plan(self) -> str:
+        """How its forwards are cut."""
+        return f"one text on {self._model.device.type}"
+
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """The log-probability of each token of each span, in nats."""
         return [self._one(conversation) for conversation in conversations]

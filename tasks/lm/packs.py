@@ -95,6 +95,7 @@ class TokenTrie:
             slots.append(np.arange(offsets[number], offsets[number + 1]))
         self.ids, self.depths = np.array(ids), np.array(depths)
         self.segments = _segments(sorted(heads - {len(ids)}), depths)
+        self._starts, self._stops, self._ends = np.array([(one.start, one.stop, one.end) for one in self.segments]).T
         by_row = np.argsort(np.concatenate(rows), kind="stable")
         self.rows, self.targets, self.slots = (np.concatenate(each)[by_row] for each in (rows, targets, slots))
 
@@ -121,27 +122,26 @@ class TokenTrie:
 
     def _above(self, token: int) -> list[tuple[int, int]]:
         """The ancestors of *token*, as ranges."""
-        above = [one for one in self.segments if one.start < token < one.end]
-        return [(one.start, min(one.stop, token)) for one in above]
+        above = np.flatnonzero((self._starts < token) & (token < self._ends))
+        return [(int(self._starts[place]), min(int(self._stops[place]), token)) for place in above]
 
     def _attention(
         self, start: int, stop: int, kept: Sequence[tuple[int, int]]
     ) -> tuple[tuple[tuple[int, int], ...], tuple[Link, ...]]:
-        ends = {one.start: one.end for one in self.segments}
         links: list[Link] = []
         key = 0
         for first, last in kept:
-            asking = (0, min(ends[first], stop) - start)
+            end = int(self._ends[np.searchsorted(self._starts, first)])
+            asking = (0, min(end, stop) - start)
             if links and links[-1].asking == asking:
                 links[-1] = Link(asking, (links[-1].told[0], key + last - first), links[-1].level)
             else:
                 links.append(Link(asking, (key, key + last - first), len(links)))
             key += last - first
         own, above = [], list(links)
-        for one in self.segments:
+        here = slice(np.searchsorted(self._stops, start, "right"), np.searchsorted(self._starts, stop, "left"))
+        for one in self.segments[here]:
             first, last, end = max(one.start, start), min(one.stop, stop), min(one.end, stop)
-            if first >= last:
-                continue
             own.append((first - start, last - start))
             while above and above[-1].asking[1] <= first - start:
                 above.pop()

@@ -37,7 +37,8 @@ class TransformersLM:
         self._identity = LMIdentity(
             name=weights.folder.resolve().name,
             digest=weights.digest,
-            engine_version=engine.version,
+            # In half precision the shape of a forward moves a log-probability visibly: such numbers are told apart.
+            engine_version=engine.version if weights.dtype == "float32" else f"{engine.version}, {engine.plan}",
             dtype=weights.dtype,
             quantisation=weights.quantisation,
             attention=weights.attention,
@@ -94,7 +95,10 @@ class TransformersLM:
             return error
         length = len(conversation.ids)
         if self._limit is not None and length > self._limit:
-            return SpanError("too_long", f"the conversation has {length} tokens, the evaluation LM takes {self._limit}")
+            message = f"the conversation has {length} tokens, the evaluation LM takes {self._limit}"
+            if self._limit != self.weights.context:
+                message += "; raise evaluation_lm.max_tokens and run with --retry-failed"
+            return SpanError("too_long", message)
         if max(conversation.ids) >= self._rows:
             return SpanError("bad_token", f"the tokenizer goes beyond the model's {self._rows} tokens", broken=True)
         return conversation

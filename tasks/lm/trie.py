@@ -33,8 +33,6 @@ ON_CPU, ON_GPU = 1024, 16384
 
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
 
-_STATIC = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
-"""Kinds of rotary positions that do not depend on how long a sequence is."""
 _SMALLEST = 16
 """Tokens of a pack that is not halved any more."""
 _LOGITS = 2**25
@@ -44,7 +42,8 @@ _LOGITS = 2**25
 class Trie:
     """An `Engine` for the models that `refusal` has nothing against. A pack has *budget* tokens at most.
 
-    The budget changes no log-probability but in the last bits.
+    The budget moves a log-probability by no more than the order of sums does: in float32 the last bits, in half
+    precision a token by a hundredth of a nat or so. `plan` says what that depends on.
     """
 
     version = "trie-1"
@@ -53,8 +52,13 @@ class Trie:
         trie_attention.register()
         self._model = weights.model
         self._attention = weights.attention
-        self._budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
+        self._budget = self._asked = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
         self.remarks: list[str] = []
+
+    @property
+    def plan(self) -> str:
+        """How its forwards are cut."""
+        return f"{self._asked} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """The log-probability of each token of each span, in nats; a pack that does not fit the memory is halved."""
@@ -72,6 +76,7 @@ class Trie:
                     (found[slots], kept), answered[slots] = done, True
                 elif pack.stop - pack.start >= 2 * _SMALLEST:
                     self.remarks.append(HALVED)
+                    self._budget = min(self._budget, (pack.stop - pack.start + 1) // 2)
                     middle = (pack.start + pack.stop) // 2
                     due += [trie.pack(middle, pack.stop), trie.pack(pack.start, middle)]
                 else:
@@ -123,6 +128,8 @@ class Trie:
             if cap is not None:
                 logits = torch.tanh(logits / cap) * cap
             logits = logits.float()
+            # Near zero float32 is finer: large logits would cost the difference its last digits.
+            logits -= logits.amax(-1, keepdim=True)
             first, last = torch.searchsorted(places, torch.tensor([start, start + size], device=hidden.device)).tolist()
             asked = places[first:last] - start
             found[first:last] = logits[asked, targets[first:last]] - torch.logsumexp(logits, -1)[asked]
@@ -140,19 +147,5 @@ class Trie:
 
 def refusal(weights: Weights) -> str | None:
     """Why the trie cannot run this model, or None."""
-    config = weights.model.config
-    if config.model_type not in ARCHITECTURES:
-        return f"the architecture {config.model_type} is none of those it knows"
-    kinds = _rotary_kinds(getattr(config, "rope_parameters", None) or {})
-    if changing := kinds - _STATIC:
-        return f"the positions of the model ({', '.join(sorted(changing))}) depend on the length of a conversation"
-    return None
-
-
-def _rotary_kinds(parameters: object) -> set[str]:
-    """The kinds of rotary positions in a config, which has one table or one for each kind of layer."""
-    if not isinstance(parameters, dict):
-        return set()
-    if "rope_type" in parameters:
-        return {parameters["rope_type"]}
-    return set().union(*(_rotary_kinds(each) for each in parameters.values()))
+    kind = weights.model.config.model_type
+    return None if kind in ARCHITECTURES else f"the architecture {kind} is none of those it knows"

@@ -53,6 +53,8 @@ def test_a_paper_has_its_candidates_references_and_synopses():
 def test_too_few_reviews_are_refused_with_what_there_is():
     with pytest.raises(SettingsError, match="papers with three judged reviews: too few for 1 papers with 500"):
         load(None, None, papers=1, candidates=500, synopses=1)
+    with pytest.raises(SettingsError, match="and 40 synopses each"):
+        load(None, None, papers=1, candidates=1, synopses=40)
 
 
 def test_a_server_needs_the_folder_of_its_model():

@@ -44,10 +44,10 @@ def test_multiply_adds_are_those_of_the_weights_and_of_attention(weights):
 
 
 def test_methods_agree_and_the_engine_has_less_to_do(weights):
-    ways = measurement.methods(weights)
-    assert {"one-by-one", "batches", "trie"} <= set(ways)
-    timings = measurement.measured(weights, PREDICTIONS, ways, rounds=2)
-    found = measurement.report(weights, PREDICTIONS, timings, pairs=4, peak=1e9)
+    ways, notes = measurement.methods(weights)
+    assert {"one-by-one", "batches", "trie"} <= set(ways) and notes == []
+    timings = measurement.measured(weights, [PREDICTIONS, PREDICTIONS], ways, rounds=2)
+    found = measurement.report(weights, [PREDICTIONS, PREDICTIONS], timings, pairs=4, peak=1e9)
     for name, row in found.items():
         assert row["largest_disagreement"] < 1e-5, name
         assert row["wall_s"] > 0 and row["cpu_s"] > 0 and row["peak_memory_bytes"] > 0
@@ -56,6 +56,13 @@ def test_methods_agree_and_the_engine_has_less_to_do(weights):
     assert found["one-by-one"]["cpu_ratio"] == found["one-by-one"]["wall_ratio"] == 1
     assert found["one-by-one"]["work_ratio"] == found["batches"]["work_ratio"] == 1
     assert found["trie"]["token_ratio"] > found["trie"]["work_ratio"] > 1.5
+    # Papers are asked for one by one: what two of them share is read twice.
+    once = measurement.report(weights, [PREDICTIONS], timings | _halved(timings), pairs=4, peak=1e9)
+    assert found["trie"]["tokens"] == 2 * once["trie"]["tokens"]
+
+
+def _halved(timings):
+    return {name: measurement.Timing(name, one.wall, one.cpu, None, one.totals[: len(PREDICTIONS)]) for name, one in timings.items()}
 
 
 def test_a_ratio_is_the_median_over_rounds():
@@ -65,7 +72,20 @@ def test_a_ratio_is_the_median_over_rounds():
 
 def test_a_text_of_the_benchmark_that_cannot_be_scored_is_an_error(weights):
     with pytest.raises(LMError, match="cannot be scored"):
-        measurement.methods(weights)["trie"]([Prediction("word " * 5000, None, "y")])
+        measurement.methods(weights)[0]["trie"]([Prediction("word " * 5000, None, "y")])
+
+
+def test_a_model_that_the_engine_cannot_run_is_measured_without_it(tmp_path):
+    weights = open_weights(build_chat_model(tmp_path / "gpt2", architecture="gpt2"), device="cpu")
+    ways, (note,) = measurement.methods(weights)
+    assert "trie" not in ways and "gpt2" in note
+
+
+def test_numbers_that_are_none_are_not_timed(weights, monkeypatch):
+    ways, _ = measurement.methods(weights)
+    monkeypatch.setattr(weights.model.lm_head.weight, "data", weights.model.lm_head.weight.data * torch.nan)
+    with pytest.raises(LMError, match="cannot be scored"):
+        ways["trie"](PREDICTIONS)
 
 
 def test_matrix_products_have_a_speed(weights):

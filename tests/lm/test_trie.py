@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch", reason="the engine needs the extra `lm`")
 
 from tasks.errors import LMError, SpanError  # noqa: E402
 from tasks.lm import trie_attention  # noqa: E402
+from tasks.lm.batches import Batches  # noqa: E402
 from tasks.lm.one_by_one import OneByOne  # noqa: E402
 from tasks.lm.protocol import take_remarks  # noqa: E402
 from tasks.lm.span import ChatTemplate, Conversation  # noqa: E402
@@ -153,31 +154,69 @@ def test_the_ways_to_attend_agree(weights, conversations, right, monkeypatch, wa
     assert used
 
 
-@pytest.mark.parametrize(
-    ("architecture", "changes", "why"),
-    [
-        ("gpt2", {}, "the architecture gpt2"),
-        ("llama", {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}}, "dynamic"),
-    ],
-)
-def test_a_model_it_cannot_run_is_run_in_plain_batches_and_that_is_said(tmp_path, architecture, changes, why):
-    place = build_chat_model(tmp_path / "model", architecture=architecture, **changes)
-    lm = TransformersLM.open(place, device="cpu")
-    assert lm.identity.engine_version == "batches-1"
-    (remark,) = take_remarks(lm)
-    assert why in remark and "plain batches" in remark
-    assert take_remarks(lm) == ()
-    one = TransformersLM.open(place, device="cpu", engine="one-by-one")
-    for found, right in zip(lm.logprob(PREDICTIONS), one.logprob(PREDICTIONS), strict=True):
+def assert_like_one_by_one(lm: TransformersLM, predictions=PREDICTIONS) -> None:
+    one = TransformersLM.open(lm.weights.folder, device="cpu", engine="one-by-one")
+    for found, right in zip(lm.logprob(predictions), one.logprob(predictions), strict=True):
         assert isinstance(found, SpanLogprob)
         assert found.logprobs == pytest.approx(right.logprobs, abs=2e-5, rel=0)
 
 
-def test_an_engine_that_disagrees_with_the_model_is_not_trusted(weights, monkeypatch):
-    monkeypatch.setattr(trie_attention, "_put_together", lambda out, sums, found, found_sums: None)
-    lm = TransformersLM.open(weights.folder, device="cpu")
+def test_a_model_it_cannot_run_is_run_in_plain_batches_and_that_is_said(tmp_path):
+    lm = TransformersLM.open(build_chat_model(tmp_path / "model", architecture="gpt2"), device="cpu")
     assert lm.identity.engine_version == "batches-1"
-    assert "changed a log-probability" in lm.remarks[0]
+    (remark,) = take_remarks(lm)
+    assert "the architecture gpt2" in remark and "plain batches" in remark
+    assert take_remarks(lm) == ()
+    assert_like_one_by_one(lm)
+
+
+@pytest.mark.parametrize("engine", ["trie", "batches"])
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+def test_positions_that_depend_on_the_longest_text_are_run_one_text_at_a_time(tmp_path, kind, engine):
+    own = {"dynamic": {"factor": 2.0}, "longrope": {"short_factor": [1.0] * 16, "long_factor": [4.0] * 16, "factor": 4.0}}
+    rope = {"rope_type": kind, "rope_theta": 10000.0, "original_max_position_embeddings": 400, **own[kind]}
+    place = build_chat_model(tmp_path / "model", context=400 if kind == "dynamic" else 1600, rope_parameters=rope)
+    lm = TransformersLM.open(place, device="cpu", engine=engine)
+    assert lm.identity.engine_version == "one-by-one-1"
+    (remark,) = take_remarks(lm)
+    assert kind in remark and "one text at a time" in remark
+    if kind == "longrope":
+        # One text on either side of the length at which the positions change.
+        assert_like_one_by_one(lm, [PREDICTIONS[0], Prediction("The reviewer appreciates it. " * 40, None, TEXTS[0])])
+
+
+def test_an_engine_that_disagrees_with_the_model_is_not_trusted(weights, monkeypatch):
+    for wrong in (lambda out, sums, found, found_sums: None, lambda out, sums, found, found_sums: out.fill_(torch.nan)):
+        monkeypatch.setattr(trie_attention, "_put_together", wrong)
+        lm = TransformersLM.open(weights.folder, device="cpu")
+        assert lm.identity.engine_version == "batches-1"
+        assert "changed a log-probability" in lm.remarks[0]
+
+
+def test_batches_that_disagree_with_the_model_are_not_trusted(weights, monkeypatch):
+    right = Batches.logprobs
+    monkeypatch.setattr(Batches, "logprobs", lambda self, given: [[one - 1 for one in each] for each in right(self, given)])
+    lm = TransformersLM.open(weights.folder, device="cpu", engine="batches")
+    assert lm.identity.engine_version == "one-by-one-1"
+    assert "one text at a time" in lm.remarks[0]
+
+
+def test_in_half_precision_the_cut_of_the_forwards_is_in_the_identity(weights):
+    full = [TransformersLM.open(weights.folder, device="cpu", token_budget=budget) for budget in (100, 200)]
+    half = [TransformersLM.open(weights.folder, device="cpu", token_budget=n, dtype="bfloat16") for n in (100, 200)]
+    assert full[0].identity == full[1].identity
+    assert [lm.identity.engine_version for lm in half] == ["trie-1, 100 tokens on cpu", "trie-1, 200 tokens on cpu"]
+
+
+def test_a_halved_pack_is_remembered(weights, conversations, monkeypatch):
+    tried = too_small_for(weights, 150, monkeypatch)
+    engine = Trie(weights, 800)
+    engine.logprobs(conversations)
+    failed = sum(size > 150 for size in tried)
+    tried.clear()
+    engine.logprobs(conversations)
+    assert failed > 0 and sum(size > 150 for size in tried) == 0
+    assert engine.plan == "800 tokens on cpu"
 
 
 def test_an_unknown_engine_is_refused_by_name(weights):
