@@ -17,7 +17,7 @@ from flows.runs import Job
 from tasks.corpus.notes import new_records, read_notes
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_making import make_snapshot
-from tasks.corpus.snapshot_manifest import NOTES
+from tasks.corpus.snapshot_manifest import MANIFEST, NOTES
 from tasks.corpus.source_files import read_notes_file, read_texts
 from tasks.corpus.venues import check_verified, venue_of
 from tasks.errors import SettingsError, SourceError
@@ -71,10 +71,13 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
 
 
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
-    """The snapshot that *sources* name, copied to where the state keeps them if it lies elsewhere."""
+    """The snapshot that *sources* name, copied to where the state keeps them if it lies elsewhere.
+
+    Where they name a folder of snapshots, it is the one of the edition's venue and year that was made last.
+    """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
-    found = Snapshot.open(sources.snapshot)
+    found = Snapshot.open(_latest(sources.snapshot, edition))
     stated = (found.manifest.venue, found.manifest.year)
     if stated != (edition.venue, edition.year):
         name = " ".join(map(str, stated))
@@ -86,6 +89,15 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
         shutil.copytree(found.folder, beside)
         beside.rename(folder)
     return Snapshot.open(folder)
+
+
+def _latest(folder: Path, edition: Edition) -> Path:
+    if (folder / MANIFEST).is_file():
+        return folder
+    known = [path.parent for path in folder.glob(f"{edition.venue}-{edition.year}-*/{MANIFEST}")]
+    if not known:
+        raise SourceError(f"no snapshot of {edition.venue} {edition.year} at {folder}; make one: gre-bench fetch")
+    return max(known, key=lambda path: Snapshot.open(path).manifest.created_at)
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:

@@ -69,7 +69,7 @@ class SourceSettings(_Group):
     notes: Path | None = Field(None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)")
     pdfs: Path | None = Field(None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes")
     texts: Path | None = Field(None, description="papers' texts (.parquet or .jsonl: paper_id, text) where PDFs lack")
-    snapshot: Path | None = Field(None, description="snapshot that gre-bench fetch made, instead of notes and pdfs")
+    snapshot: Path | None = Field(None, description="fetched snapshot, or a folder of such, instead of notes and pdfs")
     unverified_venue: bool = Field(False, description="accept a venue-year whose notes' form is documented only")
 
 
