@@ -47,6 +47,7 @@ def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
         then = record.get("asked", {})
         changed = [name for name in {**then, **asked} if then.get(name) != asked.get(name)]
         if not changed:
+            checkpoint.forget(folder)  # where the training was killed after its record and before this
             return record
         shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(asked.get(name))}" for name in changed)
         raise SettingsError(f"{folder} holds a model of another training ({shown}); choose another folder")
@@ -74,7 +75,7 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
     """Puts *record* in place at once: with it the training is over, and its checkpoints go."""
     with writing(folder):
         unfinished = folder / f"{FILE}.unfinished"
-        unfinished.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        unfinished.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
         os.replace(unfinished, folder / FILE)
     checkpoint.forget(folder)
 

@@ -19,7 +19,7 @@ from tasks.tuning.trainer import Training
 class TuningSettings(BaseModel):
     """What is trained, on what, and how."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     method: Literal["lora", "full"] = Field("lora", description="an adapter beside the base, or all of its weights")
     learnt: LearntTokens = Field("reply", description="tokens with a loss: the scored, or all (the authors)")
@@ -47,7 +47,7 @@ class TuningSettings(BaseModel):
     max_steps: int = Field(0, ge=0, description="end after so many steps instead; 0: after all epochs")
     batch: int = Field(2, ge=1, description="conversations read at once")
     accumulation: int = Field(4, ge=1, description="batches a step")
-    learning_rate: float = Field(2e-4, gt=0, description="highest learning rate")
+    learning_rate: float = Field(2e-4, gt=0, le=1, description="highest learning rate")
     warmup_steps: int = Field(5, ge=0, description="steps in which the learning rate rises")
     schedule: Literal["linear", "cosine", "constant"] = Field("linear", description="how the learning rate falls")
     weight_decay: float = Field(0.01, ge=0, description="weight decay of matrices")

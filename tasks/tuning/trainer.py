@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import LMError
+from tasks.lm.engine import is_out_of_memory
 from tasks.tuning import checkpoint, history
 from tasks.tuning.batches import Example, Source, batches_of, digest_of, examples_of, summed_loss, weight_of
 from tasks.tuning.history import History, Point
@@ -45,7 +46,8 @@ def train(
     tokens) of each training batch before the model reads it; what it draws it draws from torch's generator, whose
     state is kept. *on_step* is called with each new point. *about* says what else the outcome rests on, such as the
     digest of the base; a checkpoint under *folder* that rests on something else is refused (`SettingsError`). Leaves
-    ``history.jsonl`` and the last checkpoint in *folder*. `LMError` if the loss is no number or memory runs out.
+    ``history.jsonl`` and the last checkpoint in *folder*; none is kept of a model whose weights or loss are no
+    numbers. `LMError` if a loss, a gradient or a weight is none, or memory runs out.
     """
     import torch
 
@@ -80,6 +82,7 @@ def train(
         planned = training.max_steps or training.epochs * _steps(len(data), training)
         with _enough_memory(training):
             measured = _mean_loss(model, held_out, training)
+        _number(measured, "the held-out loss before the first step", folder)
         note(Point(0, planned, 0.0, None, 0.0, measured))
     while not _over(place, training):
         if place.epoch:
@@ -92,15 +95,20 @@ def train(
                 break
             rate = learning_rate(training, place.step, planned)
             with _enough_memory(training):
-                loss = _stepped(model, optimiser, step, rate, training, before_batch)
-            if not math.isfinite(loss):
-                raise LMError(f"training: the loss at step {place.step + 1} is {loss}; lower learning_rate or clip")
+                loss, norm = _stepped(model, optimiser, step, rate, training, before_batch)
             done = place.step + 1
+            _number(loss, f"the loss at step {done}", folder)
+            _number(norm, f"the norm of the gradient at step {done}", folder)
             due = held_out and (done == planned or (training.evaluate_every and done % training.evaluate_every == 0))
             with _enough_memory(training):
                 measured = _mean_loss(model, held_out, training) if due else None
+            if measured is not None:
+                _number(measured, f"the held-out loss after step {done}", folder)
+            saved = done == planned or (training.save_every and done % training.save_every == 0)
+            if saved:
+                _sound(model, step[0] if measured is None else (), training, done, folder)
             note(Point(done, planned, place.epoch + (place.done + 1) / len(steps), loss, rate, measured))
-            if done == planned or (training.save_every and done % training.save_every == 0):
+            if saved:
                 checkpoint.save(folder, place, model, optimiser, rests_on)
         place = replace(place, epoch=place.epoch + 1, done=0)
     model.eval()
@@ -122,8 +130,11 @@ def _stepped(
     rate: float,
     training: Training,
     before_batch: Callable[[Tensor], None] | None,
-) -> float:
-    """One step of the optimiser over *batches*; the mean loss of its sequences before it."""
+) -> tuple[float, float]:
+    """One step of the optimiser over *batches*: the mean loss of its sequences before it, the norm of its gradient.
+
+    Where either is no number the model stays as it was.
+    """
     import torch
 
     model.train()
@@ -135,15 +146,38 @@ def _stepped(
         loss.backward()
         total += loss.item()
     if not math.isfinite(total):
-        return total
-    if training.clip:
-        parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-        torch.nn.utils.clip_grad_norm_(parameters, training.clip)
+        return total, 0.0
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    norm = torch.nn.utils.clip_grad_norm_(parameters, training.clip or math.inf).item()
+    if not math.isfinite(norm):
+        return total, norm
     for group in optimiser.param_groups:
         group["lr"] = rate
     optimiser.step()
     optimiser.zero_grad(set_to_none=True)
-    return total
+    return total, norm
+
+
+def _number(value: float, name: str, folder: Path) -> None:
+    """`LMError` if *value*, called *name*, is no number that training can go on from."""
+    if math.isfinite(value):
+        return
+    kept = folder / checkpoint.FOLDER
+    anew = f", and delete {kept} to start anew" if kept.exists() else ""
+    raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){anew}")
+
+
+def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
+    """`LMError` if a trained weight of *model* is no number, or its loss on *batch*, one it has just learnt, if any.
+
+    Weights may be numbers and yet too large for any loss to be one.
+    """
+    for name, parameter in checkpoint.trained(model).items():
+        if not parameter.isfinite().all():
+            _number(math.nan, f"weight {name} after step {done}", folder)
+    if batch:
+        with _enough_memory(training):
+            _number(_mean_loss(model, batch, training), f"the loss after step {done}", folder)
 
 
 def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training) -> float:
@@ -159,11 +193,11 @@ def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training
 
 @contextmanager
 def _enough_memory(training: Training) -> Iterator[None]:
-    import torch
-
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
         raise LMError(
             f"training: no memory left for {training.batch} sequences of up to {training.max_tokens} tokens; lower "
             "batch (and raise accumulation), lower max_tokens, or set recompute=true"

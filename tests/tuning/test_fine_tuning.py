@@ -241,6 +241,21 @@ def test_a_training_that_ends_at_any_stage_is_continued(
     assert not (tmp_path / "out" / "checkpoint").exists()
 
 
+def test_a_training_killed_between_its_record_and_the_end_of_its_checkpoints_leaves_none(
+    base: Path, adapter, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(adapter[0], tmp_path / "out")
+    (folder / "checkpoint" / "step-00000006").mkdir(parents=True)
+    assert tune(base, folder) == adapter[1]
+    assert not (folder / "checkpoint").exists()
+
+
+def test_a_training_that_spoils_the_model_leaves_no_record(base: Path, tmp_path: Path) -> None:
+    with pytest.raises(LMError, match="after step 1 is nan; lower learning_rate"):
+        tune(base, tmp_path / "out", max_steps=1, warmup_steps=0, learning_rate=1e30, clip=0.0)
+    assert not (tmp_path / "out" / "training.json").exists()
+
+
 def test_a_folder_of_another_training_is_refused_and_says_what_differs(base: Path, adapter, tmp_path: Path) -> None:
     folder = shutil.copytree(adapter[0], tmp_path / "out")
     with pytest.raises(SettingsError, match="another training .epochs was 2, is 1.; choose another folder"):

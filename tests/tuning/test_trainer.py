@@ -302,6 +302,59 @@ def test_a_loss_that_is_no_number_ends_the_training_with_one_clear_line(tmp_path
     assert not (tmp_path / "checkpoint").exists()
 
 
+@pytest.mark.parametrize("held_out", [(), HELD_OUT])
+def test_a_model_that_a_step_has_spoilt_is_not_kept(tmp_path: Path, held_out) -> None:
+    wild = replace(TRAINING, learning_rate=3e37, warmup_steps=0, max_steps=1, clip=0.0)
+    with pytest.raises(LMError, match=r"(loss|weight \S+) after step 1 is (nan|inf); lower learning_rate") as refusal:
+        train(SmallLM(), sequences, wild, tmp_path, held_out=held_out)
+    assert not (tmp_path / "checkpoint").exists() and "delete" not in str(refusal.value)
+    assert "NaN" not in (tmp_path / history.FILE).read_text()
+    train(SmallLM(), sequences, replace(wild, learning_rate=0.01), tmp_path, held_out=held_out)
+
+
+def test_where_a_checkpoint_is_in_the_way_of_a_lower_learning_rate_the_advice_says_so(tmp_path: Path) -> None:
+    model = SmallLM()
+
+    def spoil(point: Point) -> None:
+        if point.step == 2:
+            with torch.no_grad():
+                model.head.bias[3] = math.nan
+
+    with pytest.raises(LMError, match="the loss at step 3 is nan; lower learning_rate .*delete .*checkpoint to start"):
+        train(model, sequences, replace(TRAINING, save_every=1), tmp_path, on_step=spoil)
+
+
+@pytest.mark.parametrize("clip", [0.0, 1.0])
+def test_a_gradient_that_is_no_number_changes_no_weight(tmp_path: Path, clip: float) -> None:
+    model = SmallLM()
+    model.head.weight.register_hook(lambda slope: slope * math.inf)
+    before = weights(model)
+    with pytest.raises(LMError, match="the norm of the gradient at step 1 is (inf|nan); lower learning_rate"):
+        train(model, sequences, replace(TRAINING, clip=clip, warmup_steps=0), tmp_path)
+    assert same(before, weights(model))
+
+
+def test_a_model_that_gives_no_numbers_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    model = SmallLM()
+    with torch.no_grad():
+        model.head.bias[3] = math.nan
+    with pytest.raises(LMError, match="the held-out loss before the first step is nan"):
+        train(model, MIXED, TRAINING, tmp_path, held_out=HELD_OUT)
+
+
+def test_a_tensor_too_large_for_the_cpu_is_no_memory_left_and_other_faults_fly(tmp_path: Path) -> None:
+    def huge(_: torch.Tensor) -> None:
+        torch.empty(2**60)
+
+    def faulty(_: torch.Tensor) -> None:
+        torch.ones(2) @ torch.ones(3)
+
+    with pytest.raises(LMError, match="no memory left for 3 sequences"):
+        train(SmallLM(), MIXED, TRAINING, tmp_path, before_batch=huge)
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):
+        train(SmallLM(), MIXED, TRAINING, tmp_path, before_batch=faulty)
+
+
 def test_running_out_of_memory_says_what_to_lower(tmp_path: Path) -> None:
     def full(_: torch.Tensor) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
