@@ -5,12 +5,15 @@ A runner is used directly, for the steps that need the evaluation LM only, so th
 
 from __future__ import annotations
 
+import itertools
+import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 from flows.engine import die_with
@@ -18,6 +21,7 @@ from tasks.errors import SettingsError
 from tasks.settings import RunSettings
 
 GLANCE_S = 0.02
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class Runner(Protocol):
@@ -43,7 +47,7 @@ class Runner(Protocol):
 
 
 class Processes:
-    """A `Runner`: processes of this machine, all of them with the same devices."""
+    """A `Runner`: processes of this machine, their GPUs dealt out: worker n has GPU n, beginning again after the last."""
 
     die_together = True
 
@@ -60,7 +64,10 @@ class Processes:
 
         self._stack.enter_context(_one_server())
         threads = max(1, len(os.sched_getaffinity(0)) // self._workers)
-        self._runner = ProcessPoolTaskRunner(self._workers, initializer=_begin, initargs=(os.getpid(), threads))
+        devices = self._stack.enter_context(_dealt_out())
+        count = multiprocessing.get_context("spawn").Value("i", 0)
+        begun = (os.getpid(), threads, devices, count)
+        self._runner = ProcessPoolTaskRunner(self._workers, initializer=_begin, initargs=begun)
         self._stack.enter_context(self._runner)
         return self
 
@@ -208,8 +215,41 @@ def _own_signals() -> Iterator[None]:
             signal.signal(sign, handler)
 
 
-def _begin(parent: int, threads: int) -> None:
-    """In a worker, first of all: a Ctrl-C is for the run to handle, and the worker does not outlive it."""
+@contextmanager
+def _dealt_out() -> Iterator[tuple[str, ...]]:
+    """The GPUs of this machine, to be dealt out: with each step Prefect sets a worker's environment to that of here.
+
+    Hence what says which GPUs are seen is taken out of it meanwhile.
+    """
+    devices = gpus()
+    kept = os.environ.pop(VISIBLE, None) if devices else None
+    try:
+        yield devices
+    finally:
+        if kept is not None:
+            os.environ[VISIBLE] = kept
+
+
+def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
+    """The GPUs that this process may use as CUDA names them: those of the environment, else the NVIDIA ones there are.
+
+    Counted by the files of the driver, so that torch need not be loaded.
+    """
+    if (visible := os.environ.get(VISIBLE)) is not None:
+        return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
+    return tuple(map(str, range(len(list(folder.glob("nvidia[0-9]*"))))))
+
+
+def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
+    """In a worker, first of all: a Ctrl-C is for the run to handle, and the worker does not outlive it.
+
+    It sees the one of *devices* that is next by *count*, a number that the workers share.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     die_with(parent, signal.SIGKILL)
+    if devices:
+        with count.get_lock():
+            place = count.value
+            count.value += 1
+        os.environ[VISIBLE] = devices[place % len(devices)]

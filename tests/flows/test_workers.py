@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +19,8 @@ import pytest
 
 from flows import workers as workers_module
 from flows.annual_refresh import refresh, usable
+from flows.runners import VISIBLE, Processes, gpus, runner_of
+from flows.runners import _begin as begin_worker
 from flows.runs import Job
 from flows.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
 from tasks import steps
@@ -165,6 +169,13 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def begin_and_tell(devices: tuple[str, ...], count: Any, barrier: Any, told: Any) -> None:
+    """A worker that begins and tells which GPU it sees; the last one waits for the others."""
+    begin_worker(os.getppid(), 1, devices, count)
+    told.put(os.environ[VISIBLE])
+    barrier.wait()
+
+
 class ScriptedRunner:
     """A runner made for the tests, named scripted: the last chunk handed out is done first; *fatal* ones kill."""
 
@@ -260,6 +271,60 @@ def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monk
         return
     with pytest.raises(SettingsError, match="PREFECT_API_URL"):
         usable(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
+
+
+@pytest.mark.slow
+def test_each_worker_sees_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.server.api.server import SubprocessASGIServer
+
+    from tests.flows.devices import tell_device
+
+    monkeypatch.setenv(VISIBLE, "GPU-a,GPU-b")
+    with SubprocessASGIServer(), Processes(RunSettings(runner="processes", workers=3)) as runner:
+        futures = [runner.submit(tell_device, {}) for _ in range(9)]
+        seen = dict(future.result() for future in futures)
+    assert sorted(seen.values()) == ["GPU-a", "GPU-a", "GPU-b"]
+    assert os.environ[VISIBLE] == "GPU-a,GPU-b"
+
+
+def test_workers_are_given_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VISIBLE, "0,1,2,3")
+    context = multiprocessing.get_context("spawn")
+    barrier, told, count = context.Barrier(2), context.SimpleQueue(), context.Value("i", 2)
+    workers = [context.Process(target=begin_and_tell, args=(("2", "5", "7"), count, barrier, told)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    assert sorted(told.get() for _ in workers) == ["2", "7"]
+    for worker in workers:
+        worker.join()
+
+
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [("0,1", ("0", "1")), (" GPU-1f, GPU-2e ", ("GPU-1f", "GPU-2e")), ("", ()), ("-1", ()), ("1,-1,2", ("1",))],
+)
+def test_the_gpus_are_those_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, visible: str, found) -> None:
+    monkeypatch.setenv(VISIBLE, visible)
+    assert gpus() == found
+
+
+def test_the_gpus_are_those_of_the_driver_where_the_environment_names_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(VISIBLE, raising=False)
+    assert gpus(tmp_path) == ()
+    for name in ("nvidia2", "nvidia5", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    assert gpus(tmp_path) == ("0", "1")
+
+
+def test_what_the_settings_for_ray_say_of_doing_without_it_can_be_done() -> None:
+    text = (ROOT / "deployments" / "ray.toml").read_text()
+    on_cpus = text.partition("on the CPUs of this machine:")[2].partition("\n\n")[0]
+    settings = load(ROOT / "deployments" / "ray.toml", tuple(re.findall(r"--set (\S+)", on_cpus)))
+    assert isinstance(runner_of(settings.run), Processes)
+    # The settings for Ray ask for a GPU and for what it is good at.
+    assert (settings.evaluation_lm.device, settings.evaluation_lm.dtype) == ("cpu", "float32")
 
 
 def test_the_settings_for_ray_ask_for_a_gpu_for_each_worker() -> None:
