@@ -302,7 +302,7 @@ def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
     if not all(path.is_file() for path in files):
         pytest.skip("the real notes are not on this machine")
     papers = reviews = 0
-    held = [[json.loads(line) for line in gzip.open(path)] for path in files]
+    held = [[json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()] for path in files]
     everything = [note for notes in held for note in notes]
     for (_, edition, count), notes in zip(SOURCES, held, strict=True):
         with served(notes if api == "own" else everything, pdf=lambda name: f"%PDF-1.7 {name}\n%%EOF".encode()) as loopback:
@@ -321,6 +321,7 @@ def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
 @pytest.mark.slow
 def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeypatch):
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    from prefect.blocks.system import Secret
     from prefect.testing.utilities import prefect_test_harness
 
     with served(limits={"attachment": Limit(2, 600.0)}) as loopback, prefect_test_harness(server_startup_timeout=120):
@@ -329,6 +330,13 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
         loopback.mischiefs.several = (mischief("503", first=1, every=1),)
         with pytest.raises(UnfinishedError, match="tries failed"):
             fetch(settings(loopback.v2, "fetch.when_paused=exit"), tmp_path / "other", strict=True)
+        loopback.mischiefs.several = ()
+        monkeypatch.delenv("OPENREVIEW_PASSWORD")
+        named = settings(loopback.v2, "fetch.when_paused=exit", "fetch.password=block:openreview-password")
+        with pytest.raises(SettingsError, match="no Prefect Secret block 'openreview-password'"):
+            fetch(named, tmp_path / "third")
+        Secret(value=ACCOUNT.password).save("openreview-password")
+        assert fetch(named, tmp_path / "third")["requests"]["notes"] == IDEAL["notes"]
 
 
 def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
