@@ -47,7 +47,7 @@ class Runner(Protocol):
 
 
 class Processes:
-    """A `Runner`: processes of this machine, their GPUs dealt out: worker n has GPU n, beginning again after the last."""
+    """A `Runner`: processes of this machine, its GPUs dealt out: one to each, beginning again after the last."""
 
     die_together = True
 

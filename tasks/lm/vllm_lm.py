@@ -20,15 +20,15 @@ from tasks.lm.protocol import checked
 from tasks.lm.span import ChatTemplate, Conversation
 from tasks.lm.vllm_client import Client, Line, Patience, closed
 from tasks.lm.vllm_wire import Refusal
-from tasks.lm.weights import blamed, folder_digest
+from tasks.lm.weights import DType, blamed, folder_digest, refuse_unknown
 from tasks.prompts.library import render
 from tasks.records import Chat, LMIdentity, Prediction, SpanLogprob, digest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LARGEST_GAP = 0.25
-"""Nats by which the two ways to ask may differ at a token, as low precisions do; a wrong token or row differs more."""
+LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
+"""Nats by which the two ways to ask may differ at a token, by the dtype that is stated; a wrong token differs more."""
 
 _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it.", "The second reviewer does not.")
 
@@ -56,7 +56,7 @@ class VLLM:
         *,
         model: str | None = None,
         revision: str | None = None,
-        dtype: str,
+        dtype: DType,
         quantisation: str = "none",
         max_tokens: int | None = None,
         parallel: int = 16,
@@ -68,6 +68,7 @@ class VLLM:
         `SettingsError` for what must be stated otherwise; `LMError` if the server is not there or cannot be trusted.
         """
         folder = Path(folder)
+        refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
         model_digest = _digest(folder, revision)
         template = _template(folder)
         client = Client(endpoint, _key(key_env), parallel, patience)
@@ -91,7 +92,11 @@ class VLLM:
 
     @property
     def identity(self) -> LMIdentity:
-        """What of this LM belongs in a signature: the same whichever way the server was asked."""
+        """What of this LM belongs in a signature.
+
+        Not the way the server is asked: both ways ask the same model for the same numbers, a server may change over in
+        mid-run, and what they differ by (`LARGEST_GAP`) is what one way differs by with the company in a batch.
+        """
         return self._identity
 
     @property
@@ -156,8 +161,8 @@ class VLLM:
         given = wire.read_given(answer, trial) if isinstance(answer, dict) else None
         if isinstance(answer, Refusal):
             self._leave_given(answer.said)
-        elif isinstance(given, list) and max(abs(a - b) for a, b in zip(given, whole, strict=True)) > LARGEST_GAP:
-            self._leave_given("its answers differ from those about whole conversations")
+        elif isinstance(given, list) and (gap := _gap(given, whole)) > LARGEST_GAP[self._identity.dtype]:
+            self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
         elif not isinstance(given, list):
             self._leave_given(str(answer if isinstance(answer, SpanError) else given or "it leaves them out"))
 
@@ -174,6 +179,10 @@ class VLLM:
         if closed(refusal):
             raise LMError(f"vLLM server {self._client.endpoint} answered {refusal.status}: {refusal.said}")
         return refusal.meaning()
+
+
+def _gap(one: Sequence[float], other: Sequence[float]) -> float:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
 def _answer(item: Conversation | SpanError, answers: dict[Conversation, Logprobs]) -> SpanLogprob | SpanError:

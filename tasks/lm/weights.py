@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tasks.errors import LMError
 from tasks.lm import adapter_folder
@@ -68,10 +68,8 @@ def open_weights(
     adapter = adapter_folder.read_adapter(folder)
     base = adapter.base if adapter else folder
     _look(base)
-    chosen = ((device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
-    for option, known in chosen:
-        if option not in get_args(known):
-            raise LMError(f"evaluation LM {folder}: {option!r} is none of {', '.join(get_args(known))}")
+    of = f"evaluation LM {folder}"
+    refuse_unknown(of, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
@@ -121,6 +119,13 @@ def open_weights(
         found = digest([found, adapter.described, folder_digest(folder)])
     named = quantisation if quantisation != "none" else _quantisation(quantised) if quantised else "none"
     return Weights(folder, model.eval(), tokenizer, found, dtype, attention, named)
+
+
+def refuse_unknown(of: str, *chosen: tuple[str, Any]) -> None:
+    """`LMError` on *of* if one of *chosen*, each with its `Literal`, is none of the known ones."""
+    for option, known in chosen:
+        if option not in get_args(known):
+            raise LMError(f"{of}: {option!r} is none of {', '.join(get_args(known))}")
 
 
 @contextmanager

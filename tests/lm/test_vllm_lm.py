@@ -97,6 +97,21 @@ def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_sa
     assert "does not score given tokens alone" in remark
 
 
+@pytest.mark.parametrize(("dtype", "way"), [("float32", WHOLE), ("bfloat16", GIVEN), ("float16", GIVEN)])
+def test_the_two_ways_to_ask_may_differ_by_what_the_dtype_rounds(folder: Path, dtype: str, way: str) -> None:
+    with scripted_vllm(given="rounded") as server:
+        lm = opened(server, folder, dtype=dtype)
+        server.asked.clear()
+        lm.logprob(PREDICTIONS)
+    assert {path for path, _ in server.asked} == {way}
+    assert bool(lm.remarks) == (way == WHOLE)
+
+
+def test_an_unknown_dtype_is_named_with_the_known_ones(folder: Path) -> None:
+    with pytest.raises(LMError, match="'int8' is none of float32, bfloat16, float16"):
+        VLLM.open("http://127.0.0.1:1", folder, revision="r1", dtype="int8")
+
+
 def test_the_identity_is_the_same_whichever_way_the_server_is_asked(folder: Path) -> None:
     identities = set()
     for given in ("yes", "old_runner"):

@@ -22,12 +22,14 @@ from typing import Any, Literal
 
 import numpy
 
-Given = Literal["yes", "absent", "disabled", "old_runner", "ignored", "drops", "wrong"]
+Given = Literal["yes", "absent", "disabled", "old_runner", "ignored", "drops", "wrong", "rounded"]
 REFUSALS = {
     "absent": (404, "Not Found"),
     "disabled": (403, "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them."),
     "old_runner": (400, "prompt_logprob_token_ids requires the V2 model runner (VLLM_USE_V2_MODEL_RUNNER=1)."),
 }
+ROUNDED = 0.01
+"""Nats by which a server that rounds answers the two ways to ask differently."""
 LIKELIEST = 7
 """The token that the server states besides the one asked for."""
 
@@ -152,6 +154,8 @@ class Handler(BaseHTTPRequestHandler):
         dropped = self.server.given == "drops" and not asked["skip_reading_prefix_cache"]
         if self.server.given == "wrong":
             scores = numpy.roll(scores, 1)
+        if self.server.given == "rounded":
+            scores = scores - numpy.float32(ROUNDED)
         if self.server.given == "ignored" or dropped:
             return {"prompt_token_id_logprobs": None, "choices": []}
         spoilt = {"nan": scores * numpy.nan, "short": scores[1:], "objects": scores.astype(str), "wide": scores.T}
