@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from random import Random
+from typing import Annotated
+
+from pydantic import Field
 
 from tasks.errors import SpanError
 from tasks.lm.span import ChatTemplate, Conversation
@@ -21,6 +24,10 @@ from tasks.records import Prediction
 from tasks.tuning.batches import Example
 from tasks.tuning.tokenizer import ASSISTANT, USER
 
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Above = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+ByEpoch = Annotated[tuple[Share, ...], Field(min_length=1)]
 SUMMARY_HEADING = "Summary Of The Paper:"
 
 
@@ -42,21 +49,23 @@ class Variation:
     nothing. *weights* of the loss: reply, first review, synopsis.
     """
 
-    exchanged: tuple[float, ...] = (0.9, 0.7, 0.5)
-    rare: float = 0.02
-    shuffled: float = 0.6
-    synopses: float = 0.25
-    originals: tuple[float, ...] = (0.15, 0.05, 0.0)
-    marginals: float = 0.5
-    weights: tuple[float, float, float] = (1.0, 0.5, 0.3)
-    max_tokens: int = 1536
+    exchanged: ByEpoch = (0.9, 0.7, 0.5)
+    rare: Annotated[Share, Field(gt=0)] = 0.02
+    shuffled: Share = 0.6
+    synopses: Share = 0.25
+    originals: ByEpoch = (0.15, 0.05, 0.0)
+    marginals: Share = 0.5
+    weights: tuple[Above, Weight, Weight] = (1.0, 0.5, 0.3)
 
 
 class Conversations:
     """The examples of each epoch: call with its number and a seeded generator; the same two give the same ones."""
 
-    def __init__(self, papers: Sequence[ReviewedPaper], template: ChatTemplate, variation: Variation):
+    def __init__(
+        self, papers: Sequence[ReviewedPaper], template: ChatTemplate, variation: Variation, max_tokens: int = 1536
+    ):
         self._papers, self._template, self._variation = papers, template, variation
+        self._max_tokens = max_tokens
         self._shares = variation.originals, variation.exchanged
         tokenizer = template.tokenizer
         self._users, self._assistants = tokenizer.convert_tokens_to_ids([USER, ASSISTANT])
@@ -64,7 +73,7 @@ class Conversations:
         self._partners = _partners([text for paper in papers for text in paper.judgments], template, variation.rare)
 
     def __call__(self, epoch: int, random: Random) -> list[Example]:
-        """Every ordered pair of reviews of a paper, and some marginals; too long ones are left out."""
+        """Every ordered pair of reviews of a paper, and some marginals; those of more than *max_tokens* are left out."""
         originals, exchanged = (shares[min(epoch, len(shares) - 1)] for shares in self._shares)
         found = []
         for paper in self._papers:
@@ -114,7 +123,7 @@ class Conversations:
             conversation = self._template.encode(render(prediction))
         except SpanError:
             return None
-        if len(conversation.ids) > self._variation.max_tokens:
+        if len(conversation.ids) > self._max_tokens:
             return None
         return Example(conversation.ids, self._weighted(conversation, prediction, weights))
 

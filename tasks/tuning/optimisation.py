@@ -8,13 +8,20 @@ from __future__ import annotations
 import importlib.util
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
 
 from tasks.tuning.checkpoint import trained
 
 if TYPE_CHECKING:
     from torch import nn
     from torch.optim import Optimizer
+
+
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +32,23 @@ class Training:
     (0: any). *weight_decay*: of matrices, not of norms and biases. *dtype*: of the arithmetic; parameters keep theirs.
     *recompute*: forget what lies between the layers and compute it again, for less memory. *evaluate_every* and
     *save_every* (0: only at the end) are in steps. *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in.
+    The bounds hold where values are read from outside.
     """
 
-    epochs: int = 3
-    max_steps: int = 0
-    batch: int = 2
-    accumulation: int = 4
-    learning_rate: float = 2e-4
-    warmup_steps: int = 5
+    epochs: Positive = 3
+    max_steps: Count = 0
+    batch: Positive = 2
+    accumulation: Positive = 4
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 2e-4
+    warmup_steps: Count = 5
     schedule: Literal["linear", "cosine", "constant"] = "linear"
-    weight_decay: float = 0.01
+    weight_decay: Size = 0.01
     optimiser: Literal["adamw", "adamw_8bit"] = "adamw_8bit"
-    clip: float = 1.0
-    seed: int = 42
-    save_every: int = 50
-    evaluate_every: int = 100
-    max_tokens: int = 4096
+    clip: Size = 1.0
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
+    save_every: Count = 50
+    evaluate_every: Count = 100
+    max_tokens: Annotated[int, Field(ge=8)] = 4096
     dtype: Literal["float32", "bfloat16"] = "float32"
     recompute: bool = False
 

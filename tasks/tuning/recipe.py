@@ -6,13 +6,13 @@ import difflib
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from tasks.errors import SettingsError
 from tasks.tuning.augmentation import Variation
-from tasks.tuning.trainer import Training
+from tasks.tuning.optimisation import Positive, Training
 
 PARTS = ("shape", "variation", "training")
 
@@ -21,12 +21,12 @@ PARTS = ("shape", "variation", "training")
 class Shape:
     """The model: sizes of vocabulary (at most), hidden state, feed-forward, and the longest conversation, in tokens."""
 
-    vocabulary: int = 4096
-    width: int = 256
-    layers: int = 3
-    heads: int = 4
-    feed_forward: int = 672
-    context: int = 8192
+    vocabulary: Positive = 4096
+    width: Positive = 256
+    layers: Positive = 3
+    heads: Positive = 4
+    feed_forward: Positive = 672
+    context: Positive = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Recipe:
             dtype="bfloat16",
         )
     )
-    dropout: float = 0.1
-    measured: int = 150
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    measured: Positive = 150
 
     def describe(self) -> dict[str, Any]:
         """All of it that the outcome rests on, by name; plain values."""
@@ -55,7 +55,10 @@ class Recipe:
 
 
 def altered(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
-    """*recipe* with *overrides*, each ``name=value`` of one of its parts; `SettingsError` naming one that cannot be."""
+    """*recipe* with *overrides*, each ``name=value`` of one of its parts; `SettingsError` naming one that cannot be.
+
+    Whatever the order of the overrides; values that do not go together are refused as well.
+    """
     for override in overrides:
         name, found, text = (part.strip() for part in override.partition("="))
         part = next((part for part in PARTS if name in _names(getattr(recipe, part))), None)
@@ -70,6 +73,11 @@ def altered(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
         except ValidationError as error:
             raise SettingsError(f"--set {override}: {error.errors()[0]['msg']}") from None
         recipe = replace(recipe, **{part: changed}) if part else changed
+    shape, longest = recipe.shape, recipe.training.max_tokens
+    if shape.width % (even := 2 * shape.heads):
+        raise SettingsError(f"width {shape.width} cannot be shared by {shape.heads} heads: take a multiple of {even}")
+    if shape.context < longest:
+        raise SettingsError(f"context {shape.context} is shorter than max_tokens {longest}: raise it, or lower max_tokens")
     return recipe
 
 

@@ -75,7 +75,8 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
     """Puts *record* in place at once: with it the training is over, and its checkpoints go."""
     with writing(folder):
         unfinished = folder / f"{FILE}.unfinished"
-        unfinished.write_text(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+        unfinished.write_text(text + "\n", encoding="utf-8")
         os.replace(unfinished, folder / FILE)
     checkpoint.forget(folder)
 

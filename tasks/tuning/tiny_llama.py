@@ -8,7 +8,7 @@ channels dropped in a conversation from end to end, and a strong weight decay.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,17 +83,17 @@ def _learn(
     texts = [text for paper in papers for text in (*paper.judgments, *paper.originals)]
     tokenizer = build_tokenizer(texts, constants(), recipe.shape.vocabulary, recipe.shape.context)
     template = ChatTemplate.of(tokenizer)
-    variation = replace(recipe.variation, max_tokens=recipe.training.max_tokens)
-    held_out = Conversations(kept, template, variation).plain()
+    longest = recipe.training.max_tokens
+    held_out = Conversations(kept, template, recipe.variation, longest).plain()
     if not held_out:
-        raise LMError(f"tiny-llama: no two reviews of a paper kept aside fit into {variation.max_tokens} tokens")
+        raise LMError(f"tiny-llama: no two reviews of a paper kept aside fit into {longest} tokens; raise max_tokens")
     model = build_model(tokenizer, recipe.shape, recipe.training.seed)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     drop_channels(model, recipe.dropout)
     options = asdict(recipe.training)
     past = train(
         model,
-        Conversations(papers, template, variation),
+        Conversations(papers, template, recipe.variation, longest),
         recipe.training,
         folder,
         held_out=held_out[:: max(1, len(held_out) // recipe.measured)],

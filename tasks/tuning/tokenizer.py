@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tasks.errors import SettingsError
 from tasks.judgments import OPENINGS
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def build_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """A fast tokenizer of at most *size* tokens learnt from *texts*; *constants* are the texts of the prompt.
 
-    *context* is the longest conversation in tokens that it warns of. `ValueError` if *size* is too small.
+    *context* is the longest conversation in tokens that it warns of. `SettingsError` if *size* is too small.
     """
     from tokenizers import Tokenizer, decoders, models
     from transformers import PreTrainedTokenizerFast
@@ -42,7 +43,9 @@ def build_tokenizer(
     reserved = 0
     while True:
         if size - reserved < 256 + len(CONTROL):
-            raise ValueError(f"a vocabulary of {size} tokens is too small for all bytes and the prompt's texts")
+            raise SettingsError(
+                f"a vocabulary of {size} tokens is too small for all bytes and the prompt's texts; raise vocabulary"
+            )
         vocabulary, merges = _learnt(texts, phrases, size - reserved)
         if len(vocabulary) <= size:
             break

@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.errors import LMError
+from tasks.errors import LMError, SourceError
 from tasks.lm.engine import is_out_of_memory
 from tasks.tuning import checkpoint, history
 from tasks.tuning.batches import Example, Source, batches_of, digest_of, examples_of, summed_loss, weight_of
@@ -55,7 +55,7 @@ def train(
     optimiser, used = optimiser_for(model, training)
     data = examples_of(examples, 0, training.seed, training.max_tokens)
     if not data:
-        raise ValueError("there is nothing to train on")
+        raise SourceError(f"training: there is nothing to train on in {training.max_tokens} tokens; raise max_tokens")
     examples_of(held_out, 0, training.seed, training.max_tokens)
     rests_on = {
         **{f"option {name}": value for name, value in asdict(training).items() if name != "save_every"},

@@ -130,11 +130,68 @@ def test_papers_to_learn_from_and_papers_kept_aside_are_kept_apart(
         ("width=many", "valid integer"),
         ("schedule=step", "'linear', 'cosine' or 'constant'"),
         ("zzz=1", "known: vocabulary, width"),
+        ("heads=3", "width 256 cannot be shared by 3 heads: take a multiple of 6"),
+        ("width=4", "width 4 cannot be shared by 4 heads: take a multiple of 8"),
+        ("context=100", "context 100 is shorter than max_tokens 1536: raise it"),
+        *((f"{name}=0", "greater than or equal to 1") for name in (
+            "vocabulary", "width", "layers", "heads", "feed_forward", "context", "epochs", "batch", "accumulation",
+            "measured",
+        )),
+        *((f"{name}=-1", "greater than or equal to 0") for name in (
+            "max_steps", "warmup_steps", "clip", "weight_decay", "save_every", "evaluate_every", "seed", "shuffled",
+            "synopses", "marginals", "dropout",
+        )),
+        *((f"{name}=7", "less than or equal to 1") for name in ("shuffled", "rare", "marginals", "learning_rate")),
+        *((f"{name}=0", "greater than 0") for name in ("rare", "learning_rate")),
+        *((f"{name}=[]", "at least 1 item") for name in ("exchanged", "originals")),
+        *((f"{name}={value}", "finite number|than") for name in ("clip", "learning_rate", "weight_decay") for value in ("inf", "nan")),
+        ("learning_rate=-1", "greater than 0"),
+        ("dropout=1.5", "less than 1"),
+        ("max_tokens=0", "greater than or equal to 8"),
+        ("exchanged=[2.0]", "less than or equal to 1"),
+        ("weights=[0,0,0]", "greater than 0"),
+        ("weights=[1,-1,0]", "greater than or equal to 0"),
+        ("weights=[1,inf,0]", "finite number"),
+        ("weights=[1]", "required"),
     ],
 )
 def test_a_part_of_the_recipe_that_cannot_be_is_refused_by_name(override: str, reason: str) -> None:
     with pytest.raises(SettingsError, match=reason):
         altered(Recipe(), [override])
+
+
+OTHERS = {
+    "vocabulary": 2000, "width": 384, "layers": 2, "heads": 8, "feed_forward": 700, "context": 9000,
+    "exchanged": [0.5], "rare": 0.3, "shuffled": 0.1, "synopses": 0.1, "originals": [0.2], "marginals": 0.1,
+    "weights": [1.0, 0.0, 0.25], "epochs": 9, "max_steps": 9, "batch": 9, "accumulation": 9, "learning_rate": 0.25,
+    "warmup_steps": 9, "schedule": "linear", "weight_decay": 0.5, "optimiser": "adamw_8bit", "clip": 0.5, "seed": 9,
+    "evaluate_every": 9, "max_tokens": 999, "dtype": "float32", "recompute": True, "dropout": 0.5, "measured": 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", Recipe().describe())
+def test_what_a_recipe_says_of_itself_follows_the_override_of_that_name_and_nothing_else_does(name: str) -> None:
+    plain, value = Recipe().describe(), OTHERS[name]
+    changed = altered(Recipe(), [f"{name}={json.dumps(value)}"]).describe()
+    assert plain[name] != value
+    assert changed == plain | {name: value}
+
+
+def test_max_tokens_bounds_the_conversations(judgments: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    asked = ("tiny-llama", "--judgments", judgments, "--train", "0:10", "--choose", "10:14", "--out", tmp_path / "out")
+    settings = [part for one in (*SMALL, "max_tokens=8") for part in ("--set", one)]
+    code, _, error = call(monkeypatch, capsys, *asked, *settings)
+    assert code == 2 and "fit into 8 tokens; raise max_tokens" in " ".join(error.split())
+
+
+@pytest.mark.parametrize(("override", "reason"), [("vocabulary=100", "a vocabulary of 100 tokens is too small")])
+def test_a_recipe_that_turns_out_too_small_is_one_line_and_leaves_nothing(
+    judgments: Path, tmp_path: Path, monkeypatch, capsys, override: str, reason: str
+) -> None:
+    asked = ("tiny-llama", "--judgments", judgments, "--train", "0:10", "--choose", "10:14", "--out", tmp_path / "out")
+    code, said, error = call(monkeypatch, capsys, *asked, "--set", override)
+    assert (code, said) == (2, "") and reason in " ".join(error.split())
+    assert not (tmp_path / "out").exists()
 
 
 def test_parts_of_the_recipe_are_changed_by_name() -> None:

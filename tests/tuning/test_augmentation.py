@@ -33,8 +33,8 @@ def template(papers: list[ReviewedPaper]) -> ChatTemplate:
     return ChatTemplate.of(build_tokenizer(texts, constants(), 1200))
 
 
-def made(papers, template, epoch: int = 0, seed: int = 0, **changes):
-    return Conversations(papers, template, replace(PLAIN, **changes))(epoch, Random(seed))
+def made(papers, template, epoch: int = 0, seed: int = 0, max_tokens: int = 1536, **changes):
+    return Conversations(papers, template, replace(PLAIN, **changes), max_tokens)(epoch, Random(seed))
 
 
 def weighted(template: ChatTemplate, example, weight: float) -> str:

@@ -9,6 +9,7 @@ pytest.importorskip("tokenizers", reason="the tokenizer needs the extra `lm`")
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tasks.errors import SettingsError
 from tasks.judgments import OPENINGS
 from tasks.lm.span import ChatTemplate
 from tasks.prompts.library import render
@@ -73,5 +74,5 @@ def test_the_same_texts_give_the_same_tokenizer_of_the_size_asked_for() -> None:
 
 
 def test_a_vocabulary_without_room_for_all_bytes_is_refused() -> None:
-    with pytest.raises(ValueError, match="too small for all bytes"):
+    with pytest.raises(SettingsError, match="too small for all bytes"):
         build_tokenizer(TEXTS, constants(), 300)

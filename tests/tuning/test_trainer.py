@@ -363,10 +363,14 @@ def test_running_out_of_memory_says_what_to_lower(tmp_path: Path) -> None:
         train(SmallLM(), MIXED, TRAINING, tmp_path, before_batch=full)
 
 
+def test_no_examples_are_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="nothing to train on in 30 tokens; raise max_tokens"):
+        train(SmallLM(), [], TRAINING, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("examples", "why"),
     [
-        ([], "nothing to train on"),
         ([Example((1, 2), (0.0,))], "2 tokens but 1 weights"),
         ([Example(tuple(range(31)), (1.0,) * 31)], "31 tokens; at most 30"),
         ([Example((1, 2), (1.0, 0.0))], "a weight below 0, or none above"),
