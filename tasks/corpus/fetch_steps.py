@@ -22,7 +22,8 @@ from tasks.corpus.fetching import (
     is_listed,
     lacking,
 )
-from tasks.corpus.openreview_client import Login, OpenReview, Patience
+from tasks.corpus.openreview_client import OpenReview
+from tasks.corpus.openreview_session import Login, Patience
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.snapshot_journal import Fetched, Journal, read, takes
 from tasks.corpus.snapshot_sealing import needs_of, sample_of, seal

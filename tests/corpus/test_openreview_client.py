@@ -14,7 +14,8 @@ import pytest
 
 from tasks.corpus.loopback import Account, Loopback
 from tasks.corpus.loopback_mischief import mischief
-from tasks.corpus.openreview_client import Login, OpenReview, Patience
+from tasks.corpus.openreview_client import OpenReview
+from tasks.corpus.openreview_session import Login, Patience
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.source_files import read_notes_file
 from tasks.corpus.totp import code_now
