@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
-from tasks.corpus.pdf_rows import Page, Row, extent
+from tasks.corpus.pdf_rows import Page, Row, extent, is_note_mark
 
 SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
@@ -115,6 +115,9 @@ def _joined(row: list[Row], left: float, right: float, column: int) -> Row:
     text, gap = row[0].text, 0.0
     for before, piece in pairwise(row):
         space = piece.x0 - before.x1
+        small = piece.size < 0.8 * main.size and piece.y1 < main.y1 - 0.15 * main.size
+        if small and space < 0.12 * main.size and is_note_mark(piece.text, text):
+            continue
         gap = max(gap, space / main.size)
         text = text + piece.text if space < 0.12 * main.size else f"{text.rstrip()} {piece.text.lstrip()}"
     text = " ".join(text.split())

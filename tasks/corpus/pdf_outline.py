@@ -18,6 +18,8 @@ KEYWORDS = re.compile(
     r"|acm reference|contents)\b",
     re.I,
 )
+SENTENCES = 50
+"""Words that an abstract without a heading must have."""
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
@@ -43,9 +45,8 @@ def front(
     opening = next((place for place in early if ABSTRACT.match(rows[place].text) and rows[place].text[:1] == "A"), None)
     heads = [place for place in early if is_heading(rows[place], rows[place - 1] if place else None, usual)]
     if opening is None:
-        notes.append("no abstract was found")
         first = next((place for place in heads if INTRODUCTION.fullmatch(bare(rows[place].text))), 0)
-        return None, list(rows[first:])
+        return _unnamed(rows[:first], words, heights, notes), list(rows[first:])
     closing = next(
         (place for place in range(opening + 1, len(rows)) if place in heads or KEYWORDS.match(rows[place].text)), None
     )
@@ -69,6 +70,18 @@ def front(
     running = prose(rows, usual)
     byline = [row.page == 0 and row.y1 < rows[opening].y0 and not full for row, full in zip(rows, running, strict=True)]
     return abstract or None, [row for row, out in zip(rows[first:], byline[first:], strict=True) if not out]
+
+
+def _unnamed(rows: Sequence[Row], words: Any, heights: Sequence[float], notes: list[str]) -> str | None:
+    """The abstract without a heading among the rows before the introduction: their longest paragraph of sentences."""
+    parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
+    texts = [joined(part.rows, words) for part in parts]
+    longest = max(texts, key=len, default="")
+    if len(longest.split()) >= SENTENCES and longest[-1] in ".!?" and len(re.findall(r"[a-z][.!?]", longest)) >= 3:
+        notes.append("the abstract has no heading: it is the longest paragraph before the introduction")
+        return longest
+    notes.append("no abstract was found")
+    return None
 
 
 def _without_notice(rows: Sequence[Row], usual: Type) -> list[Row]:

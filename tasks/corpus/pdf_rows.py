@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from tasks.corpus.pdf_hidden import Sight
 
 
+NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
+AFTER_WORD = re.compile(r"(?:(?<![^\W\d_])(?!(?:min|max|log|exp|sin|cos|tan|det)$)[^\W\d_]{3,}|[^\W_]{3}[.,;!?”\"])$")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
     """One row: its box, the size and boldness of most of its letters, the bounds of its column, its place.
@@ -123,8 +127,19 @@ def _piece(line: dict[str, Any], spans: list[_Span], number: int, block: int) ->
     y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
     first = next(span for span in spans if span.text.strip())
     raised = first.size < 0.8 * size and len(first.text.strip()) <= 2
-    text = "".join(span.text for span in spans)
+    text = ""
+    for span in spans:
+        small = span.size < 0.8 * size and span.baseline < baseline - 0.15 * size
+        if small and is_note_mark(span.text, text):
+            continue
+        opens = raised and text and text.strip() == first.text.strip() and NOTE_MARK.fullmatch(text.strip())
+        text += f" {span.text}" if opens and span.text[:1].isalpha() else span.text
     return Row(text, x0, y0, x1, y1, size, max(sizes), bold > 0.8 * letters, raised, number, block)
+
+
+def is_note_mark(text: str, before: str) -> bool:
+    """Whether small raised *text* right after *before* is the mark of a footnote, and no exponent or part of a name."""
+    return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:

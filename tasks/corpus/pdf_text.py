@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from tasks.corpus.pdf_audit import audit_page, judged
+from tasks.corpus.pdf_debris import without_debris
 from tasks.corpus.pdf_findings import Finding
 from tasks.corpus.pdf_floats import without_floats
 from tasks.corpus.pdf_furniture import without_furniture
@@ -210,8 +211,8 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
     abstract, body = front(rows, usual, words, heights, notes)
     body, cut = main_matter(body, usual)
     body, cells = without_floats(body, usual)
-    parts = paragraphs(body, usual, heights)
-    dropped.update({"turned": read.turned, "figures and tables": cells, "references and appendices": cut})
+    parts, scraps = without_debris(paragraphs(body, usual, heights))
+    dropped.update({"turned": read.turned, "figures and tables": cells + scraps, "references and appendices": cut})
     return replace(
         got,
         title=joined(title, words) or None,

@@ -15,9 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.corpus.pdf_debris import without_debris
 from tasks.corpus.pdf_findings import Finding
-from tasks.corpus.pdf_paragraphs import joined, words_of
-from tasks.corpus.pdf_rows import Row
+from tasks.corpus.pdf_hidden import look_at
+from tasks.corpus.pdf_layout import in_reading_order
+from tasks.corpus.pdf_outline import front
+from tasks.corpus.pdf_paragraphs import Paragraph, joined, words_of
+from tasks.corpus.pdf_parts import type_of
+from tasks.corpus.pdf_rows import Row, is_note_mark, read_page
 from tasks.corpus.pdf_text import PdfText, read_pdf
 from tests.conftest import ROOT, SHARED
 
@@ -284,3 +289,54 @@ def test_every_real_paper_gives_a_title_and_a_long_body():
     assert [name for name, got in found.items() if not got.title or len(got.text.split()) < 2000] == []
     assert [name for name, got in found.items() if "references and appendices" not in got.dropped] == []
     assert sum(got.abstract is not None for got in found.values()) >= len(files) - 3
+
+
+def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
+    import pymupdf
+
+    with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as document:
+        page = document[1]
+        page.insert_text((108, 60), "a wholly new remark", fontsize=9)
+        page.insert_text((108 + pymupdf.get_text_length("a wholly new remark", fontsize=9), 57), "7", fontsize=5)
+        page.insert_text((300, 60), "x", fontsize=9)
+        page.insert_text((304.6, 57), "2", fontsize=5)
+        sight = look_at(page, 2)
+        read, _ = read_page(sight, 0, (612, 792))
+    line = " ".join(row.text for row in in_reading_order([read]) if "remark" in row.text)
+    assert "remark7" not in line and "remark" in line and "x2" in line
+
+
+@pytest.mark.parametrize(
+    ("mark", "before", "expected"),
+    [("4", "our baseline", True), ("12", "the end.", True), ("∗", "Smith", True), ("2", "x", False),
+     ("2", "(1 + k)", False), ("2", "log", False), ("th", "the fourth", False), ("3", "the 10", False),
+     ("123", "reference", False)],
+)  # fmt: skip
+def test_a_footnote_mark_is_told_from_an_exponent(mark, before, expected):
+    assert is_note_mark(mark, before) is expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "debris"),
+    [(("(3)",), True), (("j=1 i=1",), True), (("\uf8ec \uf8f7 W \uf8ec b \uf8f7",), True), (("end for",), True),
+     (("Q1 5.8 28.8 6.7 28.8 Q2 2.8 2.6 3.5 2.0 Q3 2.2",), True), (("This gives",), False),
+     (("It rose from 3.1 to 4.5 and 5.6 over 7 years in 12 of 14 countries, 2 of 3 in 2010 and 2011",), False),
+     (("L = sum over all pairs (i, j) of the squared distance between the two",), False)],
+)  # fmt: skip
+def test_scraps_of_formulas_and_tables_are_dropped_and_sentences_kept(texts, debris):
+    part = Paragraph("text", rows(*texts))
+    assert (without_debris([part])[0] == []) is debris
+    assert without_debris([Paragraph("heading", rows(*texts))])[1] == 0
+
+
+def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_introduction():
+    sentences = ["We study how often readers notice a claim in the abstract of a paper they read."] * 6
+    heads = [("A Study of Nothing", 20, False), *((text, 10, False) for text in sentences)]
+    made_up = [
+        Row(text, 72, 100 + 12 * place, 470 if size == 10 else 200, 110 + 12 * place, size, size, bold, False, 0, 0, 72, 470)
+        for place, (text, size, bold) in enumerate([*heads, ("1 Introduction", 12, True), ("Reading is done.", 10, False)])
+    ]
+    notes: list[str] = []
+    abstract, body = front(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)
+    assert abstract == " ".join(sentences) and body[0].text == "1 Introduction"
+    assert any("no heading" in note for note in notes)

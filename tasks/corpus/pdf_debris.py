@@ -1,0 +1,34 @@
+"""What is left of formulas and tables once they are flattened to lines: scraps that no reader can use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tasks.corpus.pdf_paragraphs import Paragraph
+
+WORD = re.compile(r"[^\W\d_]{3,}")
+FUNCTIONS = frozenset(["min", "max", "sup", "inf", "arg", "argmin", "argmax", "exp", "log", "sin", "cos", "tan", "det",
+                       "lim", "end", "for", "mod", "dim", "var", "cov"])  # fmt: skip
+"""What looks like a word in a formula or in the last line of an algorithm's loop."""
+BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
+SHORT = 40
+"""Characters of a line without words that is no use by itself; a longer one may be a whole formula."""
+FIGURES = 8
+"""Numbers in a paragraph of which most words are numbers: a table's rows."""
+
+
+def without_debris(parts: Sequence[Paragraph]) -> tuple[list[Paragraph], int]:
+    """*parts* without the running paragraphs that are scraps, and how many rows went with them."""
+    kept = [part for part in parts if part.kind != "text" or not _is_debris(part)]
+    return kept, sum(len(part.rows) for part in parts) - sum(len(part.rows) for part in kept)
+
+
+def _is_debris(part: Paragraph) -> bool:
+    text = " ".join(row.text for row in part.rows)
+    words = [word for word in WORD.findall(text) if word.lower() not in FUNCTIONS]
+    if not words and (len(text) <= SHORT or BRACKET_PIECES.search(text)):
+        return True
+    tokens = text.split()
+    figures = sum(re.fullmatch(r"[-−+±@]?[\d.,]+%?\*?", token) is not None for token in tokens)
+    return figures >= FIGURES and figures > 0.6 * len(tokens)

@@ -1,0 +1,89 @@
+"""The commands parse, audit and texts, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.corpus.snapshot_making import make_snapshot
+from tasks.corpus.source_files import read_notes_file
+from tasks.records import Edition
+from tasks.steps import undecorated
+from tests.conftest import ROOT
+from tests.corpus.hidden_text import PHRASE, with_hidden
+
+PAPER = ROOT / "data" / "sample" / "pdfs" / "s01.pdf"
+
+
+def gre_bench(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "flows.cli", *map(str, arguments)], cwd=ROOT, text=True, capture_output=True
+    )
+
+
+def test_parse_prints_statuses_and_texts_and_ends_with_0():
+    done = gre_bench("parse", PAPER)
+    assert done.returncode == 0, done.stderr
+    assert f"{PAPER}: ok, 3 pages" in done.stdout
+    assert "Trust Before Speed" in done.stdout and "Learning-rate warmup is used" in done.stdout
+
+
+def test_parse_ends_with_2_where_one_file_of_many_is_not_sound(tmp_path):
+    page = tmp_path / "saved.pdf"
+    page.write_text("<!doctype html><title>Verifying your browser</title>")
+    cut = tmp_path / "cut.pdf"
+    cut.write_bytes(PAPER.read_bytes()[:5000])
+    done = gre_bench("parse", "--json", page, PAPER, cut)
+    assert done.returncode == 2
+    found = json.loads(done.stdout)
+    assert [row["status"] for row in found] == ["not_a_pdf", "ok", "truncated"]
+    assert found[1]["text"] and found[1]["findings"] == []
+
+
+def test_parse_names_a_file_that_is_not_there():
+    done = gre_bench("parse", "nowhere.pdf")
+    assert done.returncode == 2 and "cannot read nowhere.pdf" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_audit_lists_what_is_hidden_and_draws_the_page(tmp_path):
+    paper = tmp_path / "doubtful.pdf"
+    paper.write_bytes(with_hidden(PAPER.read_bytes(), "white"))
+    done = gre_bench("audit", paper, "--out", tmp_path / "seen", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (finding,) = found["findings"]
+    assert (finding["kind"], finding["text"], finding["page"]) == ("pale", PHRASE, 1) and finding["instructs"]
+    assert found["pictures"] == [str(tmp_path / "seen" / "page-001.png")]
+    page = (tmp_path / "seen" / "index.html").read_text()
+    assert PHRASE in page and "page-001.png" in page and Path(found["pictures"][0]).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("what", ["P1", "missing.pdf"])
+def test_audit_says_what_it_cannot_find(what, tmp_path):
+    done = gre_bench("audit", what, "--state", tmp_path)
+    assert done.returncode == 2 and "error:" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
+    notes = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+    ids = [note["id"] for note in notes if note["id"] == note.get("forum")][:3]
+    given = {
+        ids[0]: PAPER.read_bytes(),
+        ids[1]: with_hidden(PAPER.read_bytes(), "tiny"),
+        ids[2]: PAPER.read_bytes()[:9000],
+    }
+    files = {}
+    for paper_id, data in given.items():
+        files[paper_id] = tmp_path / f"{paper_id}.pdf"
+        files[paper_id].write_bytes(data)
+    folder = tmp_path / "frozen"
+    make_snapshot(folder, Edition("SAMPLE", 2026), notes, pdfs=files, texts={}, source="test")
+    rows = {row["paper_id"]: row for row in undecorated().read_papers(str(folder), [*ids, "unknown"])}
+    assert [rows[paper_id]["status"] for paper_id in ids] == ["ok", "ok", "truncated"]
+    assert rows[ids[0]]["text"] == rows[ids[1]]["text"] and rows[ids[2]]["text"] is None
+    assert rows[ids[0]]["notes"] == [] and any("too small to be seen" in note for note in rows[ids[1]]["notes"])
+    assert any("end of the file" in note for note in rows[ids[2]]["notes"]) and "unknown" not in rows
