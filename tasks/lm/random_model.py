@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import LMError
-from tasks.lm.weights import Attention, Device, DType, Weights, blamed
+from tasks.lm.weights import Attention, Device, DType, Weights, blamed, refuse_unknown
+
+MEMINFO = Path("/proc/meminfo")
 
 SHAPES: dict[str, dict[str, Any]] = {
     "60m": {
@@ -32,23 +34,44 @@ SHAPES: dict[str, dict[str, Any]] = {
 def random_weights(
     shape: str, tokenizer: Path, *, device: Device = "auto", dtype: DType = "float32", attention: Attention = "sdpa"
 ) -> Weights:
-    """A random Llama of *shape* with the tokenizer of a model folder; `LMError` if there is no such shape."""
+    """A random Llama of *shape* with the tokenizer of a model folder; `LMError` if it cannot be had here."""
     if shape not in SHAPES:
         raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
+    refuse_unknown(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-    with blamed(tokenizer, "its tokenizer cannot be read"):
-        words = AutoTokenizer.from_pretrained(str(tokenizer), local_files_only=True, trust_remote_code=False)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    elif device == "cuda" and not torch.cuda.is_available():
+        raise LMError(f"random model {shape}: no CUDA device is available; use device auto or cpu")
+    with blamed(tokenizer, "its tokenizer cannot be read"):
+        words = AutoTokenizer.from_pretrained(str(tokenizer), local_files_only=True, trust_remote_code=False)
     config = LlamaConfig(**{"vocab_size": len(words), "attn_implementation": attention, **SHAPES[shape]})
     usual = torch.get_default_dtype()
-    with blamed(Path(shape), "no random model can be made"), torch.random.fork_rng(), torch.device(device):
-        torch.manual_seed(0)
-        torch.set_default_dtype(getattr(torch, dtype))
-        try:
+    torch.set_default_dtype(getattr(torch, dtype))
+    try:
+        if device == "cpu":
+            with torch.device("meta"):
+                wanted = sum(weight.nbytes for weight in LlamaForCausalLM(config).parameters())
+            _look_for_memory(shape, wanted)
+        with blamed(Path(shape), "no random model can be made"), torch.random.fork_rng(), torch.device(device):
+            torch.manual_seed(0)
             model = LlamaForCausalLM(config).eval()
-        finally:
-            torch.set_default_dtype(usual)
+    finally:
+        torch.set_default_dtype(usual)
     return Weights(Path(f"random-{shape}"), model, words, f"random {shape}", dtype, attention, "none")
+
+
+def _look_for_memory(shape: str, wanted: int) -> None:
+    """`LMError` if this machine has less memory left than the *wanted* bytes, where it tells (Linux)."""
+    try:
+        lines = MEMINFO.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        if line.startswith("MemAvailable:") and (left := int(line.split()[1]) * 1024) < wanted:
+            raise LMError(
+                f"random model {shape}: its weights take {wanted / 2**30:.1f} GiB and this machine has "
+                f"{left / 2**30:.1f} GiB left; use a GPU, a smaller dtype or another shape"
+            )

@@ -9,11 +9,19 @@ from typer.testing import CliRunner
 
 pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 
+import torch
+
+from flows.bench_commands import _show
 from flows.bench_scoring import load
 from flows.cli import app
-from tasks.errors import SettingsError
+from tasks.errors import LMError, SettingsError
+from tasks.lm import random_model
+from tasks.lm.random_model import random_weights
+from tests.conftest import ROOT
 from tests.lm.chat_models import build_chat_model
+from tests.servers.scripted_vllm import scripted_vllm
 
+TINY_LLAMA = ROOT / "data" / "evaluation_lm" / "tiny-llama"
 SMALL = ["--candidates", "2", "--synopses", "2", "--rounds", "1", "--device", "cpu"]
 
 
@@ -57,6 +65,71 @@ def test_too_few_reviews_are_refused_with_what_there_is():
         load(None, None, papers=1, candidates=1, synopses=40)
 
 
-def test_a_server_needs_the_folder_of_its_model():
-    done = CliRunner().invoke(app, ["bench", "scoring", "--endpoint", "http://127.0.0.1:1", *SMALL])
-    assert isinstance(done.exception, SettingsError) and "--model" in str(done.exception)
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--endpoint", "http://127.0.0.1:1"], "--endpoint needs --model, the folder of the model that is served"),
+        (["--model", "m", "--shape", "60m"], "--shape is for a random model and --model for a real one"),
+        (["--model", "m", "--tokenizer", "m"], "--tokenizer is for a random model and --model for a real one"),
+        (["--quantisation", "nf4"], "--quantisation needs --model"),
+        (["--model", "m", "--key-env", "KEY"], "--key-env needs --endpoint"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(options, why):
+    done = CliRunner().invoke(app, ["bench", "scoring", *options, *SMALL])
+    assert isinstance(done.exception, SettingsError) and str(done.exception).startswith(why)
+
+
+@pytest.mark.parametrize(
+    "options", [["--dtype", "foo"], ["--device", "foo"], ["--attention", "foo"], ["--quantisation", "foo"]]
+)
+def test_an_unknown_option_is_refused_with_the_known_ones_before_anything_is_read(options):
+    # The last of two options counts.
+    done = CliRunner().invoke(app, ["bench", "scoring", *SMALL, "--judgments", "nowhere.jsonl", *options])
+    assert isinstance(done.exception, LMError)
+    assert "'foo' is none of " in str(done.exception) and "," in str(done.exception)
+
+
+@pytest.mark.parametrize("option", [{"dtype": "foo"}, {"device": "tpu"}, {"attention": "flash"}])
+def test_a_random_model_names_the_options_that_are_known(option):
+    (value,) = option.values()
+    with pytest.raises(LMError, match=f"random model 60m: '{value}' is none of .+, .+"):
+        random_weights("60m", TINY_LLAMA, **option)
+
+
+def test_a_random_model_on_a_gpu_that_is_not_there_is_one_clear_line(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(LMError, match="random model 60m: no CUDA device is available"):
+        random_weights("60m", TINY_LLAMA, device="cuda")
+
+
+def test_a_random_model_that_memory_does_not_hold_is_refused(model, monkeypatch, tmp_path):
+    monkeypatch.setattr(random_model, "MEMINFO", tmp_path / "meminfo")
+    (tmp_path / "meminfo").write_text("MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\n")
+    with pytest.raises(LMError, match=r"its weights take 15\.0 GiB and this machine has 14\.3 GiB left"):
+        random_weights("llama-3.1-8b", model, device="cpu", dtype="bfloat16")
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_a_random_model_that_memory_holds_is_made_in_its_dtype(model, monkeypatch, tmp_path):
+    monkeypatch.setattr(random_model, "MEMINFO", tmp_path / "nowhere")
+    monkeypatch.setitem(random_model.SHAPES, "60m", random_model.SHAPES["60m"] | {"num_hidden_layers": 1})
+    weights = random_weights("60m", model, device="cpu", dtype="bfloat16", attention="eager")
+    assert {str(one.dtype) for one in weights.model.parameters()} == {"torch.bfloat16"}
+    assert weights.model.config._attn_implementation == weights.attention == "eager"
+
+
+def test_a_server_with_a_key_is_measured_too_and_its_share_of_our_peak_is_left_empty(model, monkeypatch, capsys):
+    monkeypatch.setenv("MY_KEY", "secret")
+    with scripted_vllm(served={"tiny": 8192}) as server:
+        asked = ["bench", "scoring", "--model", model, *SMALL, "--endpoint", server.url, "--key-env", "MY_KEY"]
+        done = CliRunner().invoke(app, [*asked, "--json"])
+        assert done.exit_code == 0, done.output
+    assert {headers["authorization"] for headers in server.headers} == {"Bearer secret"}
+    rows = json.loads(done.stdout)["methods"]
+    assert rows["vllm"]["peak_fraction"] is None and rows["vllm"]["wall_ratio"] > 0
+    assert all(row["peak_fraction"] > 0 for name, row in rows.items() if name != "vllm")
+    _show(json.loads(done.stdout))
+    shown = capsys.readouterr().out
+    (line,) = (line for line in shown.splitlines() if line.strip().startswith("vllm"))
+    assert "%" not in line and shown.count("%") == len(rows) - 1
