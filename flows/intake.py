@@ -39,13 +39,16 @@ def import_reviews(
 
 
 def row_range(text: str | None) -> range | None:
-    """``0:300`` as a range; `SettingsError` if it is not written so."""
+    """``0:300`` as a range; `SettingsError` if it is not written so or holds no row."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d+):(\d+)", text)
     if found is None:
         raise SettingsError(f"rows {text!r} are not written as FIRST:END, such as 0:300")
-    return range(int(found[1]), int(found[2]))
+    rows = range(int(found[1]), int(found[2]))
+    if not rows:
+        raise SettingsError(f"rows {text!r} hold no row: END is the first row left out, so write it above FIRST")
+    return rows
 
 
 def known_papers(store: Store) -> list[Paper]:

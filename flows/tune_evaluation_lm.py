@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tasks import steps
 from tasks.corpus.tables import papers_from, reviews_from
 from tasks.errors import SettingsError, SourceError
 from tasks.records import HUMAN, Paper
+from tasks.tuning import record
 from tasks.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from tasks.tuning.settings import TuningSettings
 from tasks.writing.catalog import Desk
@@ -47,11 +48,16 @@ def tune_cache_ngram(
 
 
 def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Any) -> dict[str, Any]:
-    """`tune_cache_ngram` with the steps given."""
-    papers = papers_of(judgments, train, writer)
-    kept = papers_of(judgments, choose, writer) if choose else None
-    figures = run.train_cache_ngram(papers, kept, out)
-    return {"folder": str(out), "trained_on": len(papers), "chosen_on": len(kept or ()), "held_out": asdict(figures)}
+    """`tune_cache_ngram` with the steps given; done already, its figures again."""
+    papers, kept = texts_apart(judgments, train, choose, writer)
+    asked = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
+
+    def work() -> dict[str, Any]:
+        figures = run.train_cache_ngram(papers, kept, out)
+        return {"trained_on": len(papers), "chosen_on": len(kept or ()), "held_out": asdict(figures)}
+
+    made = record.once(out, asked, work)
+    return {"folder": str(out), **{name: made[name] for name in ("trained_on", "chosen_on", "held_out")}}
 
 
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
@@ -64,8 +70,7 @@ def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:
     """`tune_evaluation_lm` with the steps given."""
     learnt = judged_papers(job.judgments, job.train, job.writer)
     kept = judged_papers(job.judgments, job.choose, job.writer) if job.choose else []
-    if both := {paper.paper_id for paper in learnt} & {paper.paper_id for paper in kept}:
-        raise SettingsError(f"paper {min(both)} is in rows {job.train} and {job.choose}; keep them apart")
+    check_apart(_ids(learnt), _ids(kept), job.train, job.choose)
     known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
     if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
         raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {job.train}; leave it out, or fill it")
@@ -81,9 +86,37 @@ def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:
 
 def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
     """For each paper of *rows* with human judgments, its judgments; `SourceError` if there are none."""
+    return _texts(_several(file, rows, writer))
+
+
+def texts_apart(
+    file: Path, train: str, choose: str | None, writer: str | None
+) -> tuple[list[list[str]], list[list[str]] | None]:
+    """`papers_of` rows *train* and of rows *choose*, None without; `SettingsError` if a paper is in both."""
+    learnt = _several(file, train, writer)
+    kept = _several(file, choose, writer) if choose else []
+    check_apart(_ids(learnt), _ids(kept), train, choose)
+    return _texts(learnt), _texts(kept) if choose else None
+
+
+def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str | None) -> None:
+    """`SettingsError` naming a paper, by id, that is to be learnt from and kept aside."""
+    if both := set(learnt) & set(kept):
+        raise SettingsError(f"paper {min(both)} is in rows {train} and {choose}; keep them apart")
+
+
+def _several(file: Path, rows: str, writer: str | None) -> list[JudgedPaper]:
     papers = judged_papers(file, rows, writer, several=True)
     if len(papers) < 2:
         raise SourceError(f"{file.name}: rows {rows} have judgments of {len(papers)} papers; training needs at least 2")
+    return papers
+
+
+def _ids(papers: Iterable[JudgedPaper]) -> list[str]:
+    return [paper.paper_id for paper in papers]
+
+
+def _texts(papers: Iterable[JudgedPaper]) -> list[list[str]]:
     return [list(paper.judgments) for paper in papers]
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from prefect import flow
 
 from flows.intake import row_range
-from flows.tune_evaluation_lm import papers_of
+from flows.tune_evaluation_lm import check_apart, texts_apart
 from tasks import steps
 from tasks.corpus.tables import reviews_from
-from tasks.errors import SettingsError, SourceError
+from tasks.errors import SourceError
 from tasks.lm.mixture import is_text
 from tasks.records import HUMAN
 from tasks.settings import EvaluationLMSettings
@@ -40,8 +40,7 @@ def tune_tiny_llama(rows: Rows, out: Path, recipe: Recipe) -> dict[str, Any]:
 def train_tiny_llama(rows: Rows, out: Path, recipe: Recipe, run: Any) -> dict[str, Any]:
     """`tune_tiny_llama` with the steps given."""
     papers, kept = (reviewed_papers(rows.judgments, part, rows.writer) for part in (rows.train, rows.choose))
-    if both := set(papers) & set(kept):
-        raise SettingsError(f"paper {min(both)} is in rows {rows.train} and {rows.choose}; keep them apart")
+    check_apart(papers, kept, rows.train, rows.choose)
     with rows.judgments.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     data = {"judgments": sha256, "rows": rows.train, "rows kept aside": rows.choose, "writer": rows.writer}
@@ -57,7 +56,7 @@ def tune_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path) -> dict[str, A
 
 def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Any) -> dict[str, Any]:
     """`tune_mixture` with the steps given."""
-    papers, kept = (papers_of(rows.judgments, part, rows.writer) for part in (rows.train, rows.choose))
+    papers, kept = texts_apart(rows.judgments, rows.train, rows.choose, rows.writer)
     figures = run.fit_mixture(lm, out, papers, kept)
     return {"folder": str(out), "counted_on": len(papers), "chosen_on": len(kept), "held_out": figures}
 

@@ -73,7 +73,7 @@ class Conversations:
         self._partners = _partners([text for paper in papers for text in paper.judgments], template, variation.rare)
 
     def __call__(self, epoch: int, random: Random) -> list[Example]:
-        """Every ordered pair of reviews of a paper, and some marginals; those of more than *max_tokens* are left out."""
+        """Every ordered pair of reviews of a paper, and some marginals; those too long are left out."""
         originals, exchanged = (shares[min(epoch, len(shares) - 1)] for shares in self._shares)
         found = []
         for paper in self._papers:

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from tasks.errors import SourceError
 from tasks.lm.backoff import backoff_counts
 from tasks.lm.cache_ngram import CacheNgram
 from tasks.lm.known_text import FEATURES
 from tasks.lm.ngram_folder import write_files
 from tasks.lm.segmentation import END, NEWLINE, Alphabet, alphabet_of_python, form_counts, is_word, split
 from tasks.lm.spelling import spelling_counts
+from tasks.tuning.checkpoint import writing
 from tasks.tuning.mixture import Papers, fit_boosts, fit_sources, mean_logprob
 from tasks.tuning.topics import shared_topics
 
@@ -70,12 +72,15 @@ def train(
 ) -> tuple[CacheNgram, HeldOut]:
     """The model and its held-out figures; without *validation* every sixth paper is kept aside for it.
 
-    The same papers and *recipe* give the same model. `ValueError` when there are too few papers or words.
+    The same papers and *recipe* give the same model. `SourceError` when there are too few papers, reviews or words.
     """
     if validation is None:
         papers, validation = [paper for place, paper in enumerate(papers) if place % 6], papers[::6]
     if len(papers) < 2 or len(validation) < 2:
-        raise ValueError(f"training needs at least 2 papers and 2 kept aside, got {len(papers)} and {len(validation)}")
+        counted = f"{len(papers)} and {len(validation)}"
+        raise SourceError(f"training needs at least 2 papers and 2 kept aside, got {counted}; give more rows")
+    if max(map(len, validation)) < 2:
+        raise SourceError("no paper kept aside has two reviews to predict from one another; choose on other rows")
     alphabet = alphabet or alphabet_of_python()
     config, vocabulary, arrays = _count(papers, recipe, alphabet)
     configs = [{**config, "idf_exponent": exponent} for exponent in recipe.exponents]
@@ -87,8 +92,12 @@ def train(
 
 
 def save(model: CacheNgram, folder: Path) -> None:
-    """Writes the model's files to *folder* (a card beside them is left alone); `CacheNgram.load` reads them."""
-    write_files(folder, model.config, model.vocabulary, model.arrays)
+    """Writes the model's files to *folder* (a card beside them is left alone); `CacheNgram.load` reads them.
+
+    `SettingsError` if they cannot be written.
+    """
+    with writing(folder):
+        write_files(folder, model.config, model.vocabulary, model.arrays)
 
 
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
@@ -125,7 +134,10 @@ def _count(
     words = np.array([is_word(word) for word in vocabulary])
     topical = np.flatnonzero(words & (with_count >= recipe.rare) & (with_count < recipe.common * len(papers)))
     if len(topical) < 2:
-        raise ValueError(f"too few words stand in {recipe.rare} or more of the training papers to train on them")
+        raise SourceError(
+            f"too few words stand in {recipe.rare} or more of the {len(papers)} training papers to train on them; "
+            "give more rows"
+        )
     characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
     arrays = {
         "papers_with": with_count, "lift": _lift(coded, len(vocabulary), recipe.prior),

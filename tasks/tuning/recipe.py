@@ -77,7 +77,7 @@ def altered(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
     if shape.width % (even := 2 * shape.heads):
         raise SettingsError(f"width {shape.width} cannot be shared by {shape.heads} heads: take a multiple of {even}")
     if shape.context < longest:
-        raise SettingsError(f"context {shape.context} is shorter than max_tokens {longest}: raise it, or lower max_tokens")
+        raise SettingsError(f"context {shape.context} is shorter than max_tokens {longest}: raise it, or lower that")
     return recipe
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +35,27 @@ def claimed(folder: Path) -> Iterator[None]:
         os.close(handle)
         with suppress(OSError):  # it is not empty
             folder.rmdir()
+
+
+def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """The record of *work*, which writes a model into *folder* and tells of it: done now, or found done as *asked*.
+
+    Killed anywhere it is done again. Errors as of `claimed` and `finished`, before any work.
+    """
+    with claimed(folder):
+        if done := finished(folder, asked):
+            return done
+        mark = folder / checkpoint.FOLDER
+        with writing(folder):
+            mark.mkdir(exist_ok=True)  # what is found beside it is half a model of ours
+        try:
+            made = {"asked": dict(asked), **work(), "versions": versions()}
+        except Exception:
+            if list(folder.iterdir()) == [mark]:
+                checkpoint.forget(folder)
+            raise
+        write(made, folder)
+        return made
 
 
 def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:

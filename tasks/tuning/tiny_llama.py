@@ -19,7 +19,7 @@ from tasks.tuning import checkpoint, picture, record
 from tasks.tuning.augmentation import Conversations, ReviewedPaper, constants
 from tasks.tuning.history import History
 from tasks.tuning.recipe import Recipe, Shape
-from tasks.tuning.token_mixture import fit_into
+from tasks.tuning.token_mixture import fit_over
 from tasks.tuning.tokenizer import build_tokenizer
 from tasks.tuning.trainer import train
 
@@ -54,7 +54,7 @@ def train_tiny_llama(
         past = _learn(papers, kept, folder, asked, recipe)
         picture.draw(past, folder, f"tiny-llama on {len(papers)} papers")
         texts, texts_kept = ([paper.judgments for paper in some] for some in (papers, kept))
-        figures = fit_into(folder / MIXTURE, TransformersLM.open(folder), texts, texts_kept)
+        figures = fit_over(folder / MIXTURE, TransformersLM.open(folder), texts, texts_kept)
         made = {
             "asked": asked,
             "steps": past.steps,

@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from tasks.errors import LMError, SpanError
+from tasks.errors import LMError, SourceError, SpanError
 from tasks.lm.bending import FEATURES, bent, distributions
 from tasks.lm.blend import OWN_TERMS, TERMS, Blend, save
 from tasks.lm.mixture import Known, Mixture, TokenLM, mixed
 from tasks.lm.protocol import checked
 from tasks.lm.token_copies import PLACES, likeness
-from tasks.records import Prediction, SpanLogprob
+from tasks.records import Prediction, SpanLogprob, digest
+from tasks.tuning import record
+from tasks.tuning.checkpoint import writing
 from tasks.tuning.mixture import Papers, maximise
 from tasks.tuning.token_bending import Kept, as_ids, bending_arrays, fit_bend
 
@@ -74,11 +76,14 @@ class _Asked:
 def fit(lm: TokenLM, papers: Papers, kept: Papers) -> tuple[Blend, Fitted]:
     """The mixture over *lm*, counted on *papers* and fitted to *kept*, with its figures there.
 
-    `LMError` if *lm* refuses most pairs; `ValueError` if there are too few papers.
+    `LMError` if *lm* refuses most pairs; `SourceError` if there are too few papers or reviews.
     """
     if len(papers) < 2 or len(kept) < 2:
-        raise ValueError(f"a mixture needs at least 2 papers to count and 2 kept aside, got {len(papers)}, {len(kept)}")
+        counted = f"{len(papers)}, {len(kept)}"
+        raise SourceError(f"a mixture needs at least 2 papers to count and 2 kept aside, got {counted}; give more rows")
     same, other = _pairs(kept)
+    if not same:
+        raise SourceError("no paper kept aside has two reviews to predict from one another; choose on other rows")
     asked = _ask(lm, [*same, *other])
     told = [asked[pair] for pair in same if pair in asked]
     if 2 * len(told) < len(same):
@@ -110,11 +115,22 @@ def fit(lm: TokenLM, papers: Papers, kept: Papers) -> tuple[Blend, Fitted]:
 
 
 def fit_into(folder: Path, lm: TokenLM, papers: Papers, kept: Papers) -> dict[str, Any]:
-    """`fit`, the mixture written to *folder*; its figures by name."""
+    """`fit`, the mixture written to *folder*; its figures by name. Done already, just these; see `record.once`."""
+    asked = {
+        "evaluation LM": lm.identity.digest, "dtype": lm.identity.dtype, "quantisation": lm.identity.quantisation,
+        "papers": digest(papers), "papers kept aside": digest(kept),
+    }  # fmt: skip
+    made = record.once(folder, asked, lambda: {"held_out": fit_over(folder, lm, papers, kept)})
+    return made["held_out"]
+
+
+def fit_over(folder: Path, lm: TokenLM, papers: Papers, kept: Papers) -> dict[str, Any]:
+    """As `fit_into`, whatever *folder* holds."""
     if not hasattr(lm, "tokenizer"):
         raise LMError(f"the evaluation LM {lm.identity.name} has no tokenizer of its own: nothing can be mixed with it")
     blend, figures = fit(lm, papers, kept)
-    save(blend, folder)
+    with writing(folder):
+        save(blend, folder)
     return asdict(figures)
 
 

@@ -26,7 +26,7 @@ SMALL = (
     "vocabulary=1200", "width=64", "layers=1", "heads=2", "feed_forward=96", "rare=0.2", "warmup_steps=2",
     "learning_rate=0.01", "batch=8", "max_steps=14", "evaluate_every=7", "save_every=7", "dtype=float32",
 )  # fmt: skip
-PAPERS = corpus(14, 3)
+PAPERS = corpus(24, 3)
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +113,82 @@ def test_a_mixture_is_fitted_over_any_folder_by_the_command(
     assert "mixture" in open_lm(settings).identity.name
 
 
+NEEDED = {"tiny-llama": (), "cache-ngram": (), "mixture": ("--lm",), "lm": ("--base",)}
+
+
+@pytest.mark.parametrize("command", NEEDED)
+@pytest.mark.parametrize(
+    ("train", "choose", "why"),
+    [
+        ("0:10", "9:14", "paper p9 is in rows 0:10 and 9:14; keep them apart"),
+        ("0:10", "14:12", "rows '14:12' hold no row"),
+        ("3:0", "10:14", "rows '3:0' hold no row"),
+    ],
+)
 def test_papers_to_learn_from_and_papers_kept_aside_are_kept_apart(
+    trained, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str, why: str
+) -> None:
+    model = [part for option in NEEDED[command] for part in (option, trained[0])]
+    rows = ("--judgments", judgments, "--train", train, "--choose", choose)
+    code, said, error = call(monkeypatch, capsys, command, *model, *rows, "--out", tmp_path / "new")
+    assert (code, said) == (2, "") and why in " ".join(error.split())
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")])
+def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(
+    trained, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
+) -> None:
+    model = ("--lm", trained[0]) if command == "mixture" else ()
+    asked = (command, *model, "--judgments", judgments, "--train", train, "--json")
+    out = tmp_path / "out"
+    code, told, _ = call(monkeypatch, capsys, *asked, "--choose", choose, "--out", out)
+    assert code == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with monkeypatch.context() as patched:
+        patched.setattr("tasks.tuning.cache_ngram.train", None)
+        patched.setattr("tasks.tuning.token_mixture.fit", None)
+        assert call(monkeypatch, capsys, *asked, "--choose", choose, "--out", out)[:2] == (0, told)
+        code, said, error = call(monkeypatch, capsys, *asked, "--choose", choose[:-1] + "3", "--out", out)
+        assert (code, said) == (2, "") and "holds a model of another training" in " ".join(error.split())
+        (out / "training.json").unlink()
+        code, _, error = call(monkeypatch, capsys, *asked, "--choose", choose, "--out", out)
+        assert code == 2 and "holds something else" in " ".join(error.split())
+        (tmp_path / "file").write_text("kept")
+        code, _, error = call(monkeypatch, capsys, *asked, "--choose", choose, "--out", tmp_path / "file")
+        assert code == 2 and "file cannot be written: File exists" in " ".join(error.split())
+    del before["training.json"]
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize(("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")])
+def test_a_folder_left_by_a_kill_is_written_anew(
+    trained, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
+) -> None:
+    model = ("--lm", trained[0]) if command == "mixture" else ()
+    asked = (command, *model, "--judgments", judgments, "--train", train, "--choose", choose, "--json")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tasks.tuning.record.write", killed)
+        assert call(monkeypatch, capsys, *asked, "--out", tmp_path / "out")[0] == 130
+    assert not (tmp_path / "out" / "training.json").exists()
+    code, _, error = call(monkeypatch, capsys, *asked, "--out", tmp_path / "out")
+    assert code == 0, error
+    assert not (tmp_path / "out" / "checkpoint").exists()
+
+
+def test_too_few_papers_for_the_n_gram_model_are_one_line_and_leave_nothing(
     judgments: Path, tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    asked = ("tiny-llama", "--judgments", judgments, "--train", "0:10", "--choose", "9:14", "--out", tmp_path / "new")
-    code, _, error = call(monkeypatch, capsys, *asked)
-    assert code == 2 and "paper p9 is in rows 0:10 and 9:14" in " ".join(error.split())
-    assert not (tmp_path / "new").exists()
+    for rows, why in (("0:3", "at least 2 papers and 2 kept aside, got 2 and 1"), ("0:7", "too few words stand in 3 or")):
+        asked = ("cache-ngram", "--judgments", judgments, "--train", rows, "--out", tmp_path / "out")
+        code, said, error = call(monkeypatch, capsys, *asked)
+        assert (code, said) == (2, "") and why in " ".join(error.split())
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

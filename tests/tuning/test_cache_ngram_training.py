@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.errors import SourceError
 from tasks.lm.backoff import Backoff, backoff_counts
 from tasks.lm.cache_ngram import CacheNgram
 from tasks.records import Prediction
@@ -158,8 +159,9 @@ def test_without_papers_kept_aside_some_are_taken() -> None:
         ([], [], "at least 2 papers"),
         (corpus(1, 1), corpus(8, 2), "at least 2 papers"),
         ([["a"], ["b"]], corpus(8, 2), "too few words"),
+        (corpus(8, 1), [paper[:1] for paper in corpus(8, 2)], "no paper kept aside has two reviews"),
     ],
 )
 def test_too_little_to_train_on_is_refused(papers: list[list[str]], validation: list[list[str]], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises(SourceError, match=reason):
         train(papers, validation, RECIPE)

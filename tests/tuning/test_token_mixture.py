@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tasks.errors import LMError, SpanError
+from tasks.errors import LMError, SourceError, SpanError
 from tasks.lm.bending import Bending, bent
 from tasks.lm.blend import Blend
 from tasks.lm.mixture import Mixture
@@ -162,5 +162,7 @@ def test_an_lm_that_refuses_the_pairs_is_named() -> None:
 
 
 def test_too_few_papers_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least 2 papers to count and 2 kept aside, got 12, 1"):
+    with pytest.raises(SourceError, match="at least 2 papers to count and 2 kept aside, got 12, 1"):
         fit(Uniform(), PAPERS, KEPT[:1])
+    with pytest.raises(SourceError, match="no paper kept aside has two reviews"):
+        fit(Uniform(), PAPERS, [paper[:1] for paper in KEPT])
