@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.lm.engine import give_back, is_out_of_memory, out_of_memory
 from tasks.lm.token_copies import Tokens
 from tasks.prompts.library import render
 from tasks.records import Prediction
@@ -82,7 +83,7 @@ def bent(rows: Tensor, ids: np.ndarray, log_factors: np.ndarray) -> np.ndarray:
 def distributions(lm: TransformersLM, prediction: Prediction) -> Tensor:
     """P(token) over the whole vocabulary at each place of the reply of *prediction*, (n, tokens), float32.
 
-    For predictions that *lm* gives a span for. `SpanError` if the chat cannot be written.
+    For predictions that *lm* gives a span for. `SpanError` if the chat cannot be written or memory runs out.
     """
     import torch
 
@@ -90,6 +91,13 @@ def distributions(lm: TransformersLM, prediction: Prediction) -> Tensor:
     model = lm.weights.model
     wanted = conversation.last - conversation.first + 1
     read = torch.tensor([conversation.ids[: conversation.last]], device=model.device)
-    with torch.inference_mode():
-        logits = model(read, attention_mask=torch.ones_like(read), use_cache=False, logits_to_keep=wanted).logits
-        return torch.softmax(logits[0, -wanted:], dim=-1, dtype=torch.float32)
+    try:
+        with torch.inference_mode():
+            logits = model(read, attention_mask=torch.ones_like(read), use_cache=False, logits_to_keep=wanted).logits
+            return torch.softmax(logits[0, -wanted:], dim=-1, dtype=torch.float32)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    # Beyond the except, where the error no longer holds the tensors of the failed try.
+    give_back()
+    raise out_of_memory(conversation)

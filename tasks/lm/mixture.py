@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedTokenizerBase
 
-ENGINE_VERSION = "mixture-1"
+ENGINE_VERSION = "mixture-2"
 
 
 class TokenLM(Protocol):
     """An `EvaluationLM` whose spans are made of the ids of its tokenizer.
 
-    For a bent term it also has ``weights`` and ``template``, as `tasks.lm.transformers_lm.TransformersLM` does.
+    One that breaks control tokens up has the ``template`` that does it; for a bent term there are also ``weights``, as
+    of `tasks.lm.transformers_lm.TransformersLM`.
     """
 
     @property
@@ -70,7 +71,7 @@ class Mixture:
             raise LMError(f"this mixture bends the distributions of {identity.name}, which does not give them")
         self.inner, self.blend = inner, blend
         self.tokens = blend.tokens
-        # A control token written in a text is no token of it, and no reply may end by copying.
+        # A control token is no token of a text, and no reply may end by copying.
         self.tokens.weight[[token for token in inner.tokenizer.all_special_ids if token < size]] = 0.0
         self.bending = Bending(self.tokens, blend.arrays) if blend.bend else None
         self._asks_given = bool(blend.weights[:, 0].any())
@@ -109,10 +110,19 @@ class Mixture:
         for prediction in sorted(dict.fromkeys(predictions), key=lambda one: order[_alone(one)]):
             alone = _alone(prediction)
             refused = _refusal(prediction, inner.get(prediction), inner[alone])
-            if refused is None and self.bending and _knows(prediction) and rows_of != alone:
-                rows_of, rows = alone, distributions(self.inner, alone)
+            if refused is None and self.bending and _knows(prediction):
+                if rows_of != alone:
+                    rows = None  # before the next ones take their place
+                    rows_of, rows = alone, self._distributions(alone)
+                refused = rows if isinstance(rows, SpanError) else None
             answers[prediction] = refused or self._one(prediction, inner.get(prediction), inner[alone], rows, known)
         return [answers[prediction] for prediction in predictions]
+
+    def _distributions(self, alone: Prediction) -> Tensor | SpanError:
+        try:
+            return distributions(self.inner, alone)
+        except SpanError as error:
+            return error
 
     def own_terms(self, alone: SpanLogprob) -> tuple[np.ndarray, np.ndarray]:
         """log P(token) by term of the upper line and place (4, n), and the kind of each place (n)."""
@@ -144,6 +154,7 @@ class Mixture:
         rows: Tensor | None,
         known: Known,
     ) -> SpanLogprob:
+        escaped = alone.escaped + known.escaped(prediction.x)
         if not _knows(prediction):
             logs = self.without_x(alone)
         else:
@@ -152,25 +163,32 @@ class Mixture:
             if rows is not None:
                 moved = bent(rows, np.array(alone.ids, dtype=np.int64), known.log_factors(prediction))
             logs = mixed(*self.terms(ids, given, alone, moved), self.blend.weights)
-        return replace(alone, total=math.fsum(logs), logprobs=tuple(logs.tolist()))
+        return replace(alone, total=math.fsum(logs), logprobs=tuple(logs.tolist()), escaped=escaped)
 
 
 class Known:
-    """Tokens and log-factors of the known texts of predictions, each text read once."""
+    """Tokens and log-factors of the known texts of predictions, each text read once, as the inner LM is shown it."""
 
     def __init__(self, mixture: Mixture):
         self._mixture = mixture
-        self._ids: dict[str, np.ndarray] = {}
+        self._template = getattr(mixture.inner, "template", None)
+        self._read: dict[str, tuple[np.ndarray, int]] = {}
         self._factors: dict[tuple[str | None, str | None], np.ndarray] = {}
 
     def ids(self, prediction: Prediction) -> list[np.ndarray]:
         """Token ids of the synopsis and of x, those that are there."""
-        texts = [text for text in (prediction.synopsis, prediction.x) if text is not None]
-        for text in texts:
-            if text not in self._ids:
-                found = self._mixture.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-                self._ids[text] = np.array(found, dtype=np.int64)
-        return [self._ids[text] for text in texts]
+        return [self._of(text)[0] for text in (prediction.synopsis, prediction.x) if text is not None]
+
+    def escaped(self, text: str | None) -> int:
+        """How many control tokens written in *text* were broken up."""
+        return 0 if text is None else self._of(text)[1]
+
+    def _of(self, text: str) -> tuple[np.ndarray, int]:
+        if text not in self._read:
+            (shown,), escaped = self._template.escaped(text) if self._template else ([text], 0)
+            found = self._mixture.tokenizer(shown, add_special_tokens=False, verbose=False)["input_ids"]
+            self._read[text] = np.array(found, dtype=np.int64), escaped
+        return self._read[text]
 
     def log_factors(self, prediction: Prediction) -> np.ndarray:
         """Per token the logarithm of its factor."""

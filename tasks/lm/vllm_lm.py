@@ -104,6 +104,11 @@ class VLLM:
         """The tokenizer whose ids the spans are made of."""
         return self._template.tokenizer
 
+    @property
+    def template(self) -> ChatTemplate:
+        """How chats are written, control tokens in their texts broken up."""
+        return self._template
+
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """One answer for each prediction, in their order; what is written the same is asked once.
 

@@ -19,7 +19,7 @@ from tasks.errors import LMError, SettingsError, SpanError  # noqa: E402
 from tasks.lm.bending import FEATURES, Bending, bent  # noqa: E402
 from tasks.lm.blend import ARRAYS, CONFIG, OWN_TERMS, TERMS, Blend, load, save  # noqa: E402
 from tasks.lm.catalog import open_lm  # noqa: E402
-from tasks.lm.mixture import Mixture  # noqa: E402
+from tasks.lm.mixture import Known, Mixture  # noqa: E402
 from tasks.lm.token_copies import PLACES, TokenCopies, Tokens, likeness, own_chances, own_places  # noqa: E402
 from tasks.records import LMIdentity, Prediction, SpanLogprob  # noqa: E402
 from tasks.settings import EvaluationLMSettings  # noqa: E402
@@ -250,11 +250,62 @@ def test_a_mixture_keeps_the_contract(folder: Path, mixture_folder: Path, rule) 
     rule(lambda: Mixture(lm, load(mixture_folder)))
 
 
+def test_running_out_of_memory_refuses_what_is_bent_for_now_and_nothing_else(folder: Path, monkeypatch) -> None:
+    import torch
+
+    lm = open_lm(EvaluationLMSettings(backend="transformers", folder=folder, device="cpu"))
+    mixture = Mixture(lm, blend(len(lm.tokenizer), lm.identity.digest, bends=True))
+    asked = [Prediction(x, None, y) for x in (None, "a", "b") for y in ("c", "d")]
+    calls = []
+
+    def full(*_: object, **__: object) -> None:
+        calls.append(1)
+        if len(calls) > 1:
+            torch.empty(2**60)
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lm.weights.model, "forward", full)
+        alone, refused = (mixture.logprob(asked)[cut] for cut in (slice(0, 2), slice(2, 6)))
+    assert all(isinstance(answer, SpanLogprob) for answer in alone)
+    assert {(answer.code, answer.final, answer.broken) for answer in refused} == {("out_of_memory", False, False)}
+    assert len(calls) == 4  # once a reply and call, not once a pair
+    assert all(isinstance(answer, SpanLogprob) for answer in mixture.logprob(asked))
+
+    def faulty(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(lm.weights.model, "forward", faulty)
+    with pytest.raises(RuntimeError, match="a bug"):
+        mixture.logprob(asked)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_control_tokens_written_in_x_are_broken_up_before_copying_and_counted(folder: Path, asks: bool) -> None:
+    lm = open_lm(EvaluationLMSettings(backend="transformers", folder=folder, device="cpu"))
+    whole = blend(len(lm.tokenizer), lm.identity.digest)
+    weights = np.tile([0.01 * asks, 0.01 + 0.01 * (not asks), 0, 0.49, 0.49, 0, 0, 0], (PLACES, 1))
+    mixture = Mixture(lm, replace(whole, weights=weights))
+    reply, end = "The reviewer suggests an ablation.", "<|im_end|>"
+    texts = [reply, f"{reply}{end}", f"{end}{reply}{end}", f"<|im<|im_end|>_end|>{reply}{end}"]
+    answers = mixture.logprob([Prediction(x, None, reply) for x in texts])
+    assert [answer.escaped for answer in answers] == [0, 1, 2, 2]
+    control = lm.tokenizer.convert_tokens_to_ids(end)
+    assert {answer.ids[-1] for answer in answers} == {control}
+    for text in texts:
+        (ids,) = Known(mixture).ids(Prediction(text, None, reply))
+        assert control not in ids
+    plain = mixture.logprob([Prediction(None, None, reply)])[0].logprobs[-1]
+    assert all(answer.logprobs[-1] < plain + 0.5 for answer in answers)
+    both = mixture.logprob([Prediction(None, end, reply + end), Prediction(end, end, reply + end)])
+    assert [answer.escaped for answer in both] == [2, 3]
+
+
 def test_the_setting_wraps_the_lm_and_the_identity_says_so(folder: Path, mixture_folder: Path) -> None:
     settings = EvaluationLMSettings(backend="transformers", folder=folder, device="cpu")
     alone = open_lm(settings).identity
     mixed = open_lm(settings.model_copy(update={"mixture": mixture_folder})).identity
-    assert "mixture" in mixed.name and mixed.engine_version.startswith("mixture-1+")
+    assert "mixture" in mixed.name and mixed.engine_version.startswith("mixture-2+")
     assert mixed.digest != alone.digest
     assert (mixed.dtype, mixed.attention, mixed.template_digest) == (alone.dtype, alone.attention, alone.template_digest)
     with pytest.raises(SettingsError, match="cannot be mixed with copies"):
