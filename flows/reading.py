@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import uuid
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -63,11 +64,41 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
     known = {paper.paper_id: paper for paper in known_papers(store)}
     taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
     report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", taken)
-    store.write(("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}))
+    store.write(
+        ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
+        ("add_review_versions", _versions(snapshot, {review.review_id for review in found.reviews})),
+        ("add_paper_sources", _sources(snapshot, {paper.paper_id for paper in found.papers})),
+    )
     ids = [paper.paper_id for paper in found.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
     more = {"counts": found.counts, "strange": found.strange, "unclear": found.unclear}
     return report | more | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
+
+
+def _versions(snapshot: Snapshot, kept: set[str]) -> list[Row]:
+    """Which version of each review counts; rows of the table ``review_versions``."""
+    return [
+        {
+            "review_id": row["review_id"],
+            "versions": row["versions"],
+            "version_id": row["version"],
+            "written_at": row["written_at"] and datetime.fromtimestamp(row["written_at"] / 1000, UTC),
+            "rule": row["rule"],
+            "licence": row["licence"],
+        }
+        for row in snapshot.reviews()
+        if row["review_id"] in kept
+    ]
+
+
+def _sources(snapshot: Snapshot, kept: set[str]) -> list[Row]:
+    """Where each paper's PDF is from; rows of the table ``paper_sources``."""
+    names = ("pdf_problem", "pdf_version_status", "licence")
+    return [
+        {"paper_id": paper_id, "pdf_sha256": row["pdf"], **{name: row[name] for name in names}}
+        for paper_id, row in snapshot.papers().items()
+        if paper_id in kept
+    ]
 
 
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:

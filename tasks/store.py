@@ -27,7 +27,7 @@ from tasks.errors import LockedError, SettingsError, StoreError
 from tasks.records import Edition
 from tasks.settings import checkout, edition_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 STORAGE_VERSION = "v1.4.0"
 """DuckDB file format written: the oldest that a reader of these files is likely to have."""
 
@@ -39,6 +39,8 @@ TABLES = (
     "reviews",
     "judgments",
     "snapshots",
+    "review_versions",
+    "paper_sources",
     "texts",
     "synopses",
     "replies",

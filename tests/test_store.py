@@ -230,4 +230,4 @@ def test_a_status_is_read_back(store):
 
 def test_a_change_of_the_tables_needs_a_new_schema_version():
     tables = hashlib.sha256("".join(statement("tables", name) for name in sorted(TABLES)).encode()).hexdigest()
-    assert (SCHEMA_VERSION, tables[:16]) == (1, "4cc60a832e431fed")
+    assert (SCHEMA_VERSION, tables[:16]) == (2, "9c5c2db864a13e53")

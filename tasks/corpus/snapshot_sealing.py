@@ -116,6 +116,7 @@ def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any
         "version": chosen.version_id,
         "written_at": chosen.written_at,
         "rule": chosen.rule,
+        "licence": _licence(note),
     }
 
 
@@ -132,7 +133,7 @@ def _papers(
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else None,
             "pdf_version_status": pdf_versions.pdf_version_status(note, asked, released, decided.get(note["id"])),
-            "licence": note["license"] if isinstance(note.get("license"), str) else None,
+            "licence": _licence(note),
             "sampled": note["id"] in sampled.papers,
         }
     return rows
@@ -174,6 +175,10 @@ def _accepted_ms(note: Note, venue: Venue) -> int | None:
     value = value.get("value") if isinstance(value, dict) else value
     made = note.get("tcdate") or note.get("cdate")
     return made if isinstance(value, str) and value.lower().startswith("accept") and isinstance(made, int) else None
+
+
+def _licence(note: Note) -> str | None:
+    return note["license"] if isinstance(note.get("license"), str) else None
 
 
 def _dates(venue: Venue) -> tuple[int | None, int | None]:
