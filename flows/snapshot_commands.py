@@ -229,7 +229,8 @@ def _show_plan(found: dict[str, Any]) -> None:
     for row in found["writing"]:
         tokens = f"{row['prompt_tokens'] / 1e6:.2f} M tokens read, {row['reply_tokens'] / 1e6:.2f} M written"
         screen.say(f"write: {row['texts']} {row['what']} by {row['model']}: {tokens}, {_usd(row['usd'])}")
-    screen.say(f"write: {_usd(found['usd'])} in all" if found["writing"] else "write: nothing by an LM")
+    total = "the sum is not known, as a price is not" if found["usd"] is None else f"{_usd(found['usd'])} in all"
+    screen.say(f"write: {total}" if found["writing"] else "write: nothing by an LM")
     hours = found["scoring"]["gpu_hours"]
     screen.say(f"score: {found['scoring']['pairs']} pairs" + ("" if hours is None else f", {hours:.2f} hours"))
     for line in found["assumed"]:

@@ -84,9 +84,7 @@ class RequestBudget:
 
     def allowance(self, kind: str) -> Allowance:
         """What is known now of *kind*, limits whose time is over renewed."""
-        with self._lock():
-            known = self._read().get(kind, _guess(kind))
-        now = self.clock()
+        known, now = self._read().get(kind, _guess(kind)), self.clock()
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:

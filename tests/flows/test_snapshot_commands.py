@@ -116,6 +116,7 @@ def test_a_plan_counts_what_the_limits_known_now_take(tmp_path):
     found = plan_ahead(chosen, tmp_path)
     assert found["fetch"]["requests"] == {"login": 1, "notes": 2402, "edits": 1500, "pdf": 300}
     assert found["fetch"]["limits"]["pdf"] == "36 of 36 in 3600 s (guess)"
+    assert not list(tmp_path.iterdir()), "a plan writes nothing"
     pages = settings(None, "fetch.page=1000", "fetch.histories=false", edition="ICLR 2020", papers=300)
     assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] == pytest.approx(8 * 3600, rel=0.01)
     learnt = {"ratelimit-limit": "300", "ratelimit-remaining": "300", "ratelimit-reset": "60"}
