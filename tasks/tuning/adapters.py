@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,10 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
 
 
 def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
-    """The model of *weights* with just those parameters asking for a gradient that the method trains."""
+    """The model of *weights* with just those parameters asking for a gradient that the method trains.
+
+    `LMError` if an adapter cannot be put where it is asked for.
+    """
     import torch
 
     if settings.method == "full":
@@ -47,6 +51,7 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
     except ImportError as error:
         raise LMError("peft is not installed: pip install -e '.[lm]' -c constraints.txt") from error
     model = weights.model.requires_grad_(False)
+    _refuse_tied(weights, settings.lora_targets)
     config = LoraConfig(
         task_type="CAUSAL_LM", r=settings.lora_r, lora_alpha=settings.lora_alpha, lora_dropout=settings.lora_dropout,
         target_modules=sorted(settings.lora_targets), bias="none",
@@ -70,6 +75,22 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
         else:
             model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+
+
+def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
+    """`LMError` if one of *targets* is an end of the model whose matrix is the other end's as well.
+
+    An adapter moves the one end in training; put into the shared matrix for scoring, it would move both.
+    """
+    ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
+    if None in ends or ends[0].weight is not ends[1].weight:
+        return
+    for name, module in weights.model.named_modules():
+        if module in ends and (target := next((one for one in targets if f".{name}".endswith(f".{one}")), None)):
+            raise LMError(
+                f"evaluation LM {weights.folder}: its input and output embeddings are one matrix, which an adapter "
+                f"cannot train; leave {target} out of lora_targets"
+            )
 
 
 def _quantisation(settings: TuningSettings) -> Quantisation:

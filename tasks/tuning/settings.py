@@ -8,7 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from tasks.errors import SettingsError
 from tasks.judgments import Form
@@ -58,6 +59,13 @@ class TuningSettings(BaseModel):
     evaluate_every: int = Field(100, ge=0, description="steps between held-out losses; 0: before and after only")
     max_tokens: int = Field(4096, ge=8, description="longer conversations are left out")
     recompute: bool = Field(False, description="keep less between the layers and compute it again: slower, less memory")
+
+    @field_validator("metrics")
+    @classmethod
+    def _once_each(cls, metrics: tuple[Metric, ...] | None) -> tuple[Metric, ...] | None:
+        if metrics and (twice := [metric for place, metric in enumerate(metrics) if metric in metrics[:place]]):
+            raise PydanticCustomError("twice", "{metric} is named twice; name it once", {"metric": twice[0]})
+        return metrics
 
     @property
     def training(self) -> Training:

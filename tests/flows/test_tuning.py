@@ -132,6 +132,8 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, t
         (("--train", "0:4", "--set", "learning_rate=2"), {}, "setting learning_rate: Input should be less than"),
         (("--train", "0:4", "--set", "clip=inf"), {}, "setting clip: Input should be a finite number"),
         (("--train", "0:4", "--set", "weight_decay=nan"), {}, "setting weight_decay"),
+        (("--train", "0:4", "--set", "metrics=['gem', 'gem']"), {}, "setting metrics: gem is named twice; name it once"),
+        (("--train", "3:0"), {}, "rows '3:0' hold no row"),
         (("--train", "0:4", "--set", "batch"), {}, "write it as key=value"),
         (("--train", "0:4", "--settings", "nowhere.toml"), {}, "no settings file nowhere.toml"),
         (("--train", "0:4", "--set", "max_tokens=50"), {}, "nothing is left: 36 conversations of more than 50 tokens"),

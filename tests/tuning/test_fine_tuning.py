@@ -303,6 +303,20 @@ def test_a_base_that_cannot_be_trained_is_one_clear_line(base: Path, adapter, tm
     assert not out.exists()
 
 
+@pytest.mark.parametrize("targets", [("lm_head",), ("q_proj", "embed_tokens"), ("model.embed_tokens",)])
+def test_an_end_of_a_model_whose_ends_are_one_matrix_is_not_adapted(tmp_path: Path, targets: tuple[str, ...]) -> None:
+    tied = build_chat_model(tmp_path / "tied", "llama3", tie_word_embeddings=True)
+    with pytest.raises(LMError, match=f"are one matrix.*; leave {targets[-1]} out of lora_targets"):
+        tune(tied, tmp_path / "out", lora_targets=targets)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_end_of_a_model_whose_ends_are_two_matrices_scores_as_it_was_trained(base: Path, tmp_path: Path) -> None:
+    made = tune(base, tmp_path / "out", lora_targets=("lm_head",), max_steps=3)
+    assert made["loss"]["held out after"] < made["loss"]["held out before"] - 0.01
+    assert made["loss"]["held out after"] == pytest.approx(loss(tmp_path / "out"), rel=1e-5)
+
+
 def test_papers_that_teach_nothing_are_refused_with_the_reasons(base: Path, tmp_path: Path) -> None:
     two = [replace(paper, judgments=paper.judgments[:2]) for paper in LEARNT]
     with pytest.raises(SourceError, match="of 2 papers to train on nothing is left: 2 papers with fewer than 3 reviews"):
