@@ -93,7 +93,7 @@ class Snapshot:
             yield note
 
     def reviews(self) -> Iterator[dict[str, Any]]:
-        """review_id, paper_id, versions, version (None: the note as it is), written_at (ms), rule and licence of each."""
+        """review_id, paper_id, versions, version (None: the note as it is), written_at (ms), rule, licence of each."""
         return self._rows(REVIEWS)
 
     def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
