@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -20,6 +21,8 @@ QUIET = {
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
+WORKERS = ("EventsWorker", "APILogWorker")
+"""Loggers of Prefect's own that stand outside its settings, and warn at the end of a run that they are not done yet."""
 PR_SET_PDEATHSIG = 1
 
 
@@ -42,6 +45,8 @@ def tame_server() -> None:
     """
     from prefect.server.api import server
 
+    for worker in WORKERS:
+        logging.getLogger(worker).setLevel(logging.CRITICAL)
     start = server.SubprocessASGIServer._run_uvicorn_command
     if getattr(start, "tamed", False):
         return

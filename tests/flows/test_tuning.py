@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ pytest.importorskip("peft", reason="tuning needs the extra `lm`")
 
 from flows import cli, screen
 from flows.bar import last_point
+from flows.engine import tame_server
 from flows.tune_evaluation_lm import judged_papers, papers_of
 from tasks.errors import SettingsError, SourceError
 from tasks.lm.transformers_lm import TransformersLM
@@ -177,6 +179,17 @@ def test_judgments_by_several_writers_must_be_chosen_from(tmp_path: Path) -> Non
     assert [len(paper) for paper in papers_of(file, "0:2", None)] == [6, 6]
     with pytest.raises(SourceError, match="have no human judgments"):
         judged_papers(write(tmp_path / "models.jsonl", rows(2, candidate="some-model", slot=None)), "0:2", None)
+
+
+def test_workers_of_the_engine_say_nothing_after_the_line_of_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
+
+    tame_server()
+    for worker in (EventsWorker, APILogWorker):
+        logging.getLogger(worker.__name__).warning("Still processing items: 1 items remaining...")
+        assert not logging.getLogger(worker.__name__).isEnabledFor(logging.WARNING)
+    assert capfd.readouterr().err == ""
 
 
 def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -> None:
