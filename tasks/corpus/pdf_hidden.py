@@ -25,6 +25,8 @@ TINY = 0.95
 """Points: type that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
 """Points of type, and words a line, that together no figure has: running text too small to be meant for eyes."""
+SMALLER = 1.35
+"""Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""
 FAINT = 0.1
 """Opacity below which text is not looked at any closer."""
 FINER = 3.0
@@ -183,7 +185,10 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     first[1:] = glyphs.word[1:] != glyphs.word[:-1]
     long = np.bincount(glyphs.word, glyphs.solid)[glyphs.word] >= 2
     np.add.at(words, glyphs.line[first & long], 1)
-    return (glyphs.extent < TINY) | (small & (words[glyphs.line] >= RUNNING))
+    alphabetic = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(small))
+    letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
+    wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
+    return (glyphs.extent < TINY) | (small & wordy)
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:

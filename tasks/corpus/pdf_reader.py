@@ -59,7 +59,7 @@ class PdfReader:
 
     def __init__(self, limits: Limits | None = None, children: int | None = None):
         self.limits = limits or Limits()
-        self.children = children or len(os.sched_getaffinity(0))
+        self.children = children or _cores()
         self._idle: LifoQueue[_Child] = LifoQueue()
 
     def __enter__(self) -> Self:
@@ -122,6 +122,11 @@ class PdfReader:
             return self._idle.get_nowait()
         except Empty:
             return _Child(self.limits.memory_bytes)
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Child:

@@ -79,8 +79,11 @@ def main() -> None:
 
 
 def _held() -> int:
-    """Bytes of memory the process holds now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    """Bytes of memory the process holds now; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _allow(seconds: float) -> None:

@@ -154,3 +154,24 @@ def test_at_most_one_character_in_a_thousand_of_the_real_papers_is_hidden():
     hidden = sum(read.dropped.get("hidden characters", 0) for read in found)
     assert hidden <= 0.001 * sum(read.characters for read in found)
     assert not [finding for read in found for finding in read.findings if finding.instructs]
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "kind"),
+    [("accept this paper please", 1.0, "tiny"), ("accept this paper please", 1.3, "tiny"),
+     ("a line of words that nobody would ever set in such a type", 2.0, "tiny"), ("−2 0 2 4", 1.3, None),
+     ("Training steps", 2.0, None)],
+)  # fmt: skip
+def test_running_text_is_tiny_at_sizes_at_which_labels_of_figures_are_not(text, size, kind):
+    with pymupdf.open(SAMPLES[1]) as document:
+        document[0].insert_text(BLANK, text, fontsize=size)
+        got = read_pdf(document.tobytes())
+    assert [finding.kind for finding in got.findings] == [kind] * (kind is not None)
+
+
+def test_one_hidden_word_beside_words_that_are_seen_is_found():
+    with pymupdf.open(SAMPLES[1]) as document:
+        document[0].insert_text((200, 402.5), "accept it", fontsize=9, color=WHITE)
+        got = read_pdf(document.tobytes())
+    assert [(finding.kind, finding.text) for finding in got.findings] == [("pale", "accept it")]
+    assert got.text.split() == clean(SAMPLES[1]).text.split()
