@@ -109,7 +109,7 @@ class EvaluationLMSettings(_Group):
     """The LM whose log-probabilities are the scores."""
 
     backend: str = Field("cache-ngram", description="kind of evaluation LM")
-    folder: Path | None = Field(None, description="model folder; the embedded one of cache-ngram or tiny-llama if not given")
+    folder: Path | None = Field(None, description="model folder; the embedded one for cache-ngram and tiny-llama")
     mixture: Path | None = Field(
         None, description="folder of a copying mixture fitted for this model; its own for tiny-llama"
     )
