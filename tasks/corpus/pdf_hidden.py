@@ -35,7 +35,7 @@ LETTERS = 6
 """Letters that a stretch must have to count as hidden by what is drawn around it."""
 SCAN = 0.6
 """Share of a page that pictures cover if it is a scan."""
-WRITTEN = 30
+WRITTEN = 20
 """Steps of 255 between neighbouring pixels of a scan where something is written."""
 KINDS: tuple[Kind | None, ...] = (
     None, "pale", "tiny", "transparent", "unpainted", "covered", "clipped", "off_page", "zero_width", "packed",
@@ -73,8 +73,10 @@ def look_at(page: Any, number: int) -> Sight:
     unseen = np.isin(why, [_code(kind) for kind in ("unpainted", "transparent", "covered")])
     scan = pictured >= SCAN and bool(unseen[glyphs.solid].mean() > 0.5 if glyphs.solid.any() else True)
     if scan:
-        boxes = glyphs.box
-        recognised = unseen & _by_word(glyphs, ink.contrasts(boxes, WRITTEN), unseen)
+        # By line: recognised words are often set wider than the writing they stand for.
+        letters = glyphs.solid & unseen
+        written = np.bincount(glyphs.line, letters & ink.contrasts(glyphs.box, WRITTEN))
+        recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
         why = np.where(recognised, 0, why)
     found = tuple(_findings(glyphs, why, number))
     return Sight(glyphs, why > 0, found, scan, int(recognised[glyphs.solid].sum()), pictured)
