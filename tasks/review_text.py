@@ -219,7 +219,9 @@ def _sentences(body: str) -> Iterable[Sentence]:
 
 def _sentence(piece: str, opens_line: bool) -> Sentence:
     mark = _MARK.match(piece) if opens_line else None
-    begin = mark.end() if mark else len(piece) - len(piece.lstrip())
+    begin = mark.end() if mark else 0
+    if not mark or not piece[begin:].isspace():
+        begin = len(piece) - len(piece[begin:].lstrip())
     end = max(begin, len(piece.rstrip()))
     return Sentence(piece[:begin], piece[begin:end], piece[end:])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tasks.review_text import join, sentences, split
@@ -115,6 +115,7 @@ TEXTS = st.text() | st.lists(
 
 
 @given(TEXTS)
+@example("SUMMARY:0. \u20280")
 def test_joining_what_was_split_gives_the_text(text):
     sections = split(text)
     assert join(sections) == text
