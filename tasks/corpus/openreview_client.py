@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,7 +107,7 @@ class OpenReview:
                     for name in archive.namelist()
                     if (paper_id := _owner(name, numbers)) is not None
                 }
-        except (zipfile.BadZipFile, EOFError, NotImplementedError):
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
             return {}
 
     def _file(self, ask: Callable[[Any], bytes]) -> bytes | None:

@@ -33,11 +33,13 @@ GUESSED_HOSTS = ("openreview.net",)
 MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
+BELIEVED = 3
+"""Refusals in a row whose stated wait is taken at its word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is known of one kind of request. *refusals*: those in a row that did not say how long to wait."""
+    """What is known of one kind of request. *refusals*: those in a row."""
 
     limits: dict[str, Limit] = field(default_factory=dict)
     not_before: float = 0.0
@@ -75,9 +77,12 @@ class RequestBudget:
                 limits.pop("guess", None)
             not_before, refusals = found[kind].not_before, 0
             wait = wait_of(headers, body, now) if refused or status == 503 else None
-            if refused and wait is None:
+            if refused:
                 refusals = found[kind].refusals + 1
-                wait = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (refusals - 1))
+                # A stated wait is believed, but not for ever: one that is over at once would be a storm of requests.
+                doubted = refusals if wait is None else refusals - BELIEVED
+                if doubted > 0:
+                    wait = max(wait or 0.0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (doubted - 1)))
             if wait is not None:
                 not_before = max(not_before, now + wait + MARGIN_S)
             found[kind] = replace(found[kind], limits=limits, not_before=not_before, refusals=refusals)

@@ -75,7 +75,11 @@ class Journal:
         except BlockingIOError:
             os.close(self._file)
             raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
-        self._replay()
+        try:
+            self._replay()
+        except SourceError:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -139,14 +143,14 @@ class Journal:
     def _replay(self) -> None:
         path = self.folder / "journal.jsonl"
         whole = 0
-        for line in _lines(path):
-            try:
-                entry = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                entry = None
-            if entry is None:
+        for number, line in enumerate(_lines(path), 1):
+            if not line.endswith(b"\n"):
                 break
-            self._take(entry)
+            try:
+                self._take(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                what = f"{path}: line {number} is damaged and nothing was changed"
+                raise SourceError(f"{what}; put back a copy, or move the folder away to begin anew") from error
             whole += len(line)
         if whole < path.stat().st_size:
             os.ftruncate(self._file, whole)  # type: ignore[arg-type]

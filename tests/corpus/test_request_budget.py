@@ -170,6 +170,16 @@ def test_a_refusal_without_a_time_waits_longer_each_time(budget, clock):
     assert round(taken(budget, "h pdf")[1] - clock.now - MARGIN_S) == 60
 
 
+def test_a_wait_that_is_over_at_once_is_not_believed_for_ever(budget, clock):
+    waits = []
+    for _ in range(6):
+        budget.learn("h notes", 429, {"retry-after": "0"}, None)
+        until = taken(budget, "h notes")[1]
+        waits.append(round(until - clock.now - MARGIN_S))
+        clock.now = until
+    assert waits == [0, 0, 0, 60, 120, 240]
+
+
 def test_kinds_and_hosts_have_budgets_of_their_own(budget):
     budget.learn("one notes", 429, {"retry-after": "600"})
     with pytest.raises(Paused, match=r"paused until 2026-09-27 \d\d:\d\d:\d\d UTC"):

@@ -67,6 +67,15 @@ def _hold(folder, opened, done):
         done.wait(30)
 
 
+def test_a_line_damaged_in_the_middle_is_named_and_nothing_is_cut(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b'\x00{"broken"\n{"seal": {"digest": "x"}}\n')
+    before = path.read_bytes()
+    with pytest.raises(SourceError, match="line 1 is damaged and nothing was changed"), Journal(tmp_path):
+        pass
+    assert path.read_bytes() == before
+
+
 def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
     context = multiprocessing.get_context("fork")
     opened, done = context.Event(), context.Event()
