@@ -2,7 +2,8 @@
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal is the checkpoint: a fetch that is killed, paused or refused anywhere is started again and goes on.
+The journal is the checkpoint: a fetch that is killed, paused or refused anywhere is started again and goes on. Another
+host has a journal of its own.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ from typing import Any
 from prefect import flow
 
 from tasks import steps
-from tasks.corpus.fetch_steps import Asked, Reached, budget_file
+from tasks.corpus.fetch_steps import Asked, Reached, take
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_diff import changes
-from tasks.corpus.snapshot_journal import read, takes
 from tasks.corpus.venues import check_verified, venue_of
 from tasks.errors import SourceError, UnfinishedError
 from tasks.settings import Settings
@@ -82,12 +82,8 @@ def bring(job: FetchJob, run: Any, tell: Callable[[str], None] = lambda _: None)
 
 
 def take_of(job: FetchJob) -> Path:
-    """The folder that this fetch goes on in: the last one, or a new one if that is sealed and all is asked *again*."""
-    root, name = budget_file(job.state).parent, f"{job.settings.edition.venue}-{job.settings.edition.year}"
-    known = takes(root, name)
-    if known and not (job.again and read(known[-1]).sealed):
-        return known[-1]
-    return root / f"{name}-{len(known) + 1:04}"
+    """The folder that this fetch goes on in: the last of its host, or a new one if that is sealed and asked *again*."""
+    return take(job.settings, job.state, job.again)
 
 
 def _tried(asked: Asked, run: Any) -> Reached:

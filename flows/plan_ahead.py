@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.controls import CONTROLS
-from tasks.corpus.fetch_steps import budget_file, host_of
+from tasks.corpus.fetch_steps import budget_file, origin, take
 from tasks.corpus.fetching import is_listed
 from tasks.corpus.request_budget import RequestBudget
-from tasks.corpus.snapshot_journal import Journal, read, takes
+from tasks.corpus.snapshot_journal import JOURNAL, Journal, read
 from tasks.corpus.snapshot_sealing import needs_of, sample_of
 from tasks.corpus.venues import Venue, venue_of
 from tasks.errors import SettingsError
@@ -51,9 +51,11 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
     store = Store(state, edition.edition)
-    have = _already(state, venue, store)
+    asked = bool(settings.fetch.host or venue.host)
+    journal = _journal(take(settings, state)) if asked else None
+    have = _already(state, venue, store, journal)
     papers = have["sampled"] or edition.papers
-    fetching = _fetching(settings, state, venue, again, assumed) if settings.fetch.host or venue.host else None
+    fetching = _fetching(settings, state, venue, None if again else journal, assumed) if asked else None
     writing = [_cost(one, load_models(settings.writing.models)) for one in _writing(settings, store, papers, assumed)]
     return {
         "edition": store.key,
@@ -67,13 +69,17 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again
     }
 
 
-def _fetching(settings: Settings, state: Path, venue: Venue, again: bool, assumed: list[str]) -> dict[str, Any]:
+def _journal(folder: Path) -> Journal | None:
+    return read(folder) if (folder / JOURNAL).is_file() else None
+
+
+def _fetching(
+    settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
+) -> dict[str, Any]:
     """Requests by kind, and the seconds until the last of them is allowed."""
     fetch, edition = settings.fetch, settings.edition
-    host = host_of(venue, fetch).partition("//")[2]
+    host = origin(settings).host.partition("//")[2]
     budget = RequestBudget(budget_file(state))
-    known = takes(budget_file(state).parent, f"{venue.venue}-{venue.year}")
-    journal = read(known[-1]) if known and not again else None
     requests = {"login": 1}
     if journal is None or not is_listed(journal, venue):
         requests["notes"] = _pages(journal, fetch.page) + len(venue.listings) - 1
@@ -111,10 +117,8 @@ def _stated(budget: RequestBudget, kind: str) -> str:
     return ", ".join(said) or "none known"
 
 
-def _already(state: Path, venue: Venue, store: Store) -> dict[str, Any]:
+def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
     """What of the edition is in the state: PDFs and pages fetched, snapshots, and the store's papers."""
-    known = takes(budget_file(state).parent, f"{venue.venue}-{venue.year}")
-    journal = read(known[-1]) if known else None
     found = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     rows = {name: len(store.read(name)) for name in ("papers", "reviews", "texts")} if _readable(store) else {}
     drawn = [row for row in store.read("sample") if row["role"] == "candidate"] if _readable(store) else []
@@ -143,9 +147,7 @@ def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) 
     found = [Writing("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS) for name in reviewers]
     if writing.judgments and not by_rule(writing.judgments):
         texts = papers * (len(writing.candidates) + 3)
-        found.append(
-            Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS)
-        )
+        found.append(Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS))
     if "gem_s_assw" in settings.scoring.metrics and not by_rule(writing.assw):
         found.append(Writing("synopses", writing.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS))
     if found:

@@ -20,16 +20,17 @@ from tasks.corpus.fetching import (
     fetch_listings,
     fetch_pdfs,
     is_listed,
-    lacking,
 )
 from tasks.corpus.openreview_client import OpenReview
 from tasks.corpus.openreview_session import Login, Patience
+from tasks.corpus.received import lacking
 from tasks.corpus.request_budget import RequestBudget
-from tasks.corpus.snapshot_journal import Fetched, Journal, read, takes
+from tasks.corpus.snapshot_journal import Journal, Origin
 from tasks.corpus.snapshot_sealing import needs_of, sample_of, seal
+from tasks.corpus.takes import pdfs_before, sealed_before, take_for
 from tasks.corpus.venues import Venue, venue_of
 from tasks.errors import Paused, ServiceDown, SettingsError
-from tasks.settings import FetchSettings, Settings
+from tasks.settings import Settings
 
 SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 STATUS = "status.json"
@@ -48,6 +49,11 @@ class Asked:
     def venue(self) -> Venue:
         """The entry of the venue-year."""
         return venue_of(self.settings.edition.venue, self.settings.edition.year)
+
+    @property
+    def origin(self) -> Origin:
+        """The host that is asked, and its API; `SettingsError` if none is named."""
+        return origin(self.settings)
 
     @property
     def folder(self) -> Path:
@@ -69,17 +75,24 @@ def budget_file(state: Path) -> Path:
     return state / "openreview" / "budget.json"
 
 
-def host_of(venue: Venue, settings: FetchSettings) -> str:
-    """The host that is asked; `SettingsError` if neither the venue nor the settings name one."""
-    host = settings.host or venue.host
+def origin(settings: Settings) -> Origin:
+    """The host that is asked, and its API; `SettingsError` if neither the venue nor the settings name a host."""
+    venue = venue_of(settings.edition.venue, settings.edition.year)
+    host = settings.fetch.host or venue.host
     if host is None:
         raise SettingsError(f"{venue.name} is nowhere to be asked for; name a host: --set fetch.host=http://...")
-    return host
+    return Origin(host.rstrip("/").lower(), venue.api)
+
+
+def take(settings: Settings, state: Path, again: bool = False) -> Path:
+    """The folder that a fetch with *settings* goes on in; *again*: a new one if the last is sealed."""
+    name = f"{settings.edition.venue}-{settings.edition.year}"
+    return take_for(budget_file(state).parent, name, origin(settings), again)
 
 
 def bring_notes(asked: Asked, secret: Callable[[str], str]) -> Reached:
     """All submissions of the venue-year with their replies, as far as the service allows."""
-    with Journal(asked.folder) as journal:
+    with Journal(asked.folder, asked.origin) as journal:
         if is_listed(journal, asked.venue) and set(lacking(journal)) <= journal.forums.keys():
             return Reached()
         return _reached(asked, secret, lambda client, told: [_notes(journal, client, asked, told)])
@@ -88,17 +101,19 @@ def bring_notes(asked: Asked, secret: Callable[[str], str]) -> Reached:
 def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
     """Versions and PDFs of the sampled papers, as far as the service allows; one going on while the other is paused."""
     edition, fetch = asked.settings.edition, asked.settings.fetch
-    with Journal(asked.folder) as journal:
+    with Journal(asked.folder, asked.origin) as journal:
         sampled = sample_of(journal, asked.venue, edition, fetch.everything)
         needs = needs_of(journal, asked.venue, sampled, fetch.histories)
         if set(needs.histories) <= journal.histories.keys() and {one[0] for one in needs.pdfs} <= journal.pdfs.keys():
             return Reached()
 
+        known = pdfs_before(asked.folder, asked.origin)
+
         def parts(client: OpenReview, told: Callable[[str, str], Advance]) -> list[Callable[[], None]]:
             versions, pdfs = told("versions", "edits"), told("PDFs", "pdf" if client.api == 1 else "attachment")
             return [
                 lambda: fetch_histories(journal, client, needs.histories, versions),
-                lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, fetch.pdf_batch, earlier(asked)),
+                lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, fetch.pdf_batch, known),
             ]
 
         return _reached(asked, secret, parts)
@@ -107,29 +122,20 @@ def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
 def freeze(asked: Asked) -> dict[str, Any]:
     """The snapshot of what was fetched: its folder, digest and counts."""
     venue, fetch = asked.venue, asked.settings.fetch
-    with Journal(asked.folder) as journal:
+    with Journal(asked.folder, asked.origin) as journal:
         sampled = sample_of(journal, venue, asked.settings.edition, fetch.everything)
-        host = host_of(venue, fetch)
+        host = asked.origin.host
         remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
         remarks += [venue.unverified] if venue.unverified else []
-        before = _previous(asked, journal)
+        last = journal.sealed[-1] if journal.sealed else sealed_before(asked.folder, asked.origin)
         made = seal(
             Path(asked.state) / "snapshots", journal, venue, asked.settings.edition, sampled,
-            f"openreview: {host}, API v{venue.api}", remarks, before,
+            f"openreview: {journal.origin}", remarks, last,
         )  # fmt: skip
         journal.add_seal(made.digest)
     _tell(asked.folder, {"stage": "sealed", "done": 0, "total": 0, "remaining_s": None})
     counts = made.manifest.counts
     return {"snapshot": str(made.folder), "digest": made.digest, "counts": counts, "remarks": made.manifest.remarks}
-
-
-def earlier(asked: Asked) -> Callable[[str], Fetched | None]:
-    """What the fetches before this one got of a paper's PDF, the latest first."""
-    older = [path for path in takes(asked.folder.parent, asked.take.rpartition("-")[0]) if path.name < asked.take]
-    known: dict[str, Fetched] = {}
-    for path in older:
-        known |= read(path).pdfs
-    return known.get
 
 
 def _notes(
@@ -171,13 +177,13 @@ def _session(asked: Asked, secret: Callable[[str], str]) -> OpenReview:
         raise SettingsError(f"there is a user name ({fetch.username}) and no password ({fetch.password}); set both")
     patience = Patience(fetch.timeout_s, fetch.whole_s, fetch.attempts, fetch.backoff_s)
     budget = str(budget_file(Path(asked.state)).resolve())
-    return _opened(asked.venue.api, host_of(asked.venue, fetch), budget, login, patience)
+    return _opened(asked.origin, budget, login, patience)
 
 
 @lru_cache(maxsize=4)
-def _opened(api: int, host: str, budget: str, login: Login, patience: Patience) -> OpenReview:
+def _opened(origin: Origin, budget: str, login: Login, patience: Patience) -> OpenReview:
     """Kept open for this process, so that it logs in once."""
-    return OpenReview(api, host, RequestBudget(Path(budget)), login, patience)  # type: ignore[arg-type]
+    return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, patience)  # type: ignore[arg-type]
 
 
 def _telling(asked: Asked, client: OpenReview) -> Callable[[str, str], Advance]:
@@ -203,12 +209,3 @@ def _tell(folder: Path, status: Mapping[str, Any]) -> None:
     with suppress(OSError):  # what is only shown stops no fetch
         beside.write_text(json.dumps({"pid": os.getpid(), **status}))
         beside.replace(folder / STATUS)
-
-
-def _previous(asked: Asked, journal: Journal) -> str | None:
-    """The digest of the snapshot sealed last before this one."""
-    if journal.sealed:
-        return journal.sealed[-1]
-    older = [path for path in takes(asked.folder.parent, asked.take.rpartition("-")[0]) if path.name < asked.take]
-    sealed = [digest for path in older for digest in read(path).sealed]
-    return sealed[-1] if sealed else None

@@ -7,7 +7,7 @@ Each function goes on where the journal ends and may be stopped anywhere: by `Pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,15 +91,15 @@ def fetch_pdfs(
     papers: Collection[tuple[str, int | None, str | None]],
     advance: Advance,
     batch: int = BATCH,
-    earlier: Callable[[str], Fetched | None] = lambda _: None,
+    earlier: Mapping[str, Fetched] = {},
 ) -> None:
-    """PDFs of *papers*: (id, number, how the note names its PDF). *earlier*: what a fetch before this one got.
+    """PDFs of *papers*: (id, number, how the note names its PDF). *earlier*: what fetches before this one got.
 
     A PDF that is named as it was then is the same file, and is not asked for.
     """
     for paper_id, _, stated in papers:
         if paper_id not in journal.pdfs:
-            old = earlier(paper_id)
+            old = earlier.get(paper_id)
             if stated is None:
                 journal.add_pdf(paper_id, None, None, "the note names no PDF")
             elif old is not None and old.sha256 and old.stated == stated and journal.pdf_file(old.sha256).is_file():
@@ -127,67 +127,3 @@ def _is_cut(data: bytes) -> bool:
 def _longer(first: bytes | None, second: bytes | None) -> bytes | None:
     found = [data for data in (first, second) if data is not None]
     return max(found, key=len, default=None)
-
-
-def received(journal: Journal) -> Iterator[Note]:
-    """All notes that are here, each once, a submission before its replies; of copies that differ the latest."""
-    newest: dict[str, tuple[int, int]] = {}
-    for place, note in enumerate(_copies(journal)):
-        if isinstance(note.get("id"), str):
-            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -place))
-    for place, note in enumerate(_copies(journal)):
-        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -place:
-            yield note
-
-
-def copies(journal: Journal) -> int:
-    """How many notes came more than once."""
-    ids = [note.get("id") for note in _copies(journal)]
-    return len(ids) - len(set(map(str, ids)))
-
-
-def lacking(journal: Journal) -> tuple[str, ...]:
-    """Submissions that came without all of their replies."""
-    found = []
-    for page in journal.pages:
-        for note in journal.page_notes(page):
-            details = note.get("details") if isinstance(note.get("details"), dict) else {}
-            replies, count = details.get("replies"), details.get("replyCount")
-            if not isinstance(replies, list) or (isinstance(count, int) and count > len(replies)):
-                found.append(str(note.get("id")))
-    return tuple(dict.fromkeys(found))
-
-
-def _copies(journal: Journal) -> Iterator[Note]:
-    """Every copy of every note, by forum, in an order that does not depend on when it came."""
-    for page in journal.pages:
-        for note in journal.page_notes(page):
-            details = note.get("details") if isinstance(note.get("details"), dict) else {}
-            whole = journal.forums.get(str(note.get("id")))
-            replies = details.get("replies") or [] if whole is None else whole
-            rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
-            plain = {name: value for name, value in note.items() if name != "details"}
-            yield plain | ({"details": rest} if rest else {})
-            yield from sorted((reply for reply in replies if reply.get("id") != note.get("id")), key=_age)
-
-
-def _age(note: Note) -> tuple[int, str]:
-    date = note.get("tcdate") or note.get("cdate")
-    return (date if isinstance(date, int) else 0, str(note.get("id")))
-
-
-def _changed(note: Note) -> int:
-    dates = [note.get(name) for name in ("tmdate", "mdate", "tcdate")]
-    return max((date for date in dates if isinstance(date, int)), default=0)
-
-
-def numbers_of(
-    notes: Iterable[Note], papers: Collection[str], api: int
-) -> Iterator[tuple[str, int | None, str | None]]:
-    """Of *papers*: the id, the number, and how the note names its PDF."""
-    for note in notes:
-        if note.get("id") in papers and note.get("id") == note.get("forum"):
-            stated = (note.get("content") or {}).get("pdf")
-            stated = stated.get("value") if api == 2 and isinstance(stated, dict) else stated
-            number = note.get("number")
-            yield note["id"], number if isinstance(number, int) else None, stated if isinstance(stated, str) else None

@@ -1,6 +1,6 @@
 """What a fetch has received so far, append-only: whatever happens, an answer that is in here is not asked for again.
 
-    <folder>/journal.jsonl     one line an answer: a page of a listing, a forum, a history, a PDF
+    <folder>/journal.jsonl     whose host it is, then a line an answer: a page of a listing, a forum, a history, a PDF
              pages/*.json.gz   the notes of each page as they were received
     <folder>/../pdfs/          PDFs by SHA-256, shared by all fetches
 
@@ -16,13 +16,25 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import LockedError, SourceError
 
 Note = dict[str, Any]
+JOURNAL = "journal.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who gave all that is in a journal: the address of a host, and the API that it was asked by."""
+
+    host: str
+    api: int
+
+    def __str__(self) -> str:
+        return f"{self.host}, API v{self.api}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +59,15 @@ class Fetched:
 
 
 class Journal:
-    """The journal in *folder*; while it is open no other process can open it."""
+    """The journal in *folder*; while it is open no other process can open it.
 
-    def __init__(self, folder: Path):
+    *asked*: the host whose answers are to be added; a journal of another is not opened.
+    """
+
+    def __init__(self, folder: Path, asked: Origin | None = None):
         self.folder = folder
+        self.asked = asked
+        self.origin: Origin | None = None
         self.pages: list[Listed] = []
         self.forums: dict[str, list[Note]] = {}
         self.histories: dict[str, list[Note]] = {}
@@ -67,7 +84,7 @@ class Journal:
         try:
             (self.folder / "pages").mkdir(parents=True, exist_ok=True)
             self.pool.mkdir(exist_ok=True)
-            self._file = os.open(self.folder / "journal.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
         try:
@@ -76,7 +93,11 @@ class Journal:
             os.close(self._file)
             raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
         try:
-            self._replay()
+            if self._replay() and self.origin != self.asked:
+                raise SourceError(
+                    f"{self.folder} is of {self.origin or 'a host that it does not name'}, not of {self.asked}; "
+                    "move it away to begin anew"
+                )
         except SourceError:
             self.__exit__()
             raise
@@ -133,15 +154,17 @@ class Journal:
         return [page for page in self.pages if page.invitation == invitation]
 
     def _add(self, entry: Mapping[str, Any]) -> None:
-        if self._file is None:
-            raise ValueError("the journal is not open")
-        line = (json.dumps(entry) + "\n").encode()
-        _write_all(self._file, line)
+        if self._file is None or self.asked is None:
+            raise ValueError("the journal is not open, or nobody is asked")
+        due = [entry] if self.origin else [{"asked": asdict(self.asked)}, entry]
+        _write_all(self._file, "".join(json.dumps(one) + "\n" for one in due).encode())
         os.fsync(self._file)
-        self._take(entry)
+        for one in due:
+            self._take(one)
 
-    def _replay(self) -> None:
-        path = self.folder / "journal.jsonl"
+    def _replay(self) -> int:
+        """Takes in what is on disk, a half line at the end cut off; how many bytes that is."""
+        path = self.folder / JOURNAL
         whole = 0
         for number, line in enumerate(_lines(path), 1):
             if not line.endswith(b"\n"):
@@ -154,9 +177,12 @@ class Journal:
             whole += len(line)
         if whole < path.stat().st_size:
             os.ftruncate(self._file, whole)  # type: ignore[arg-type]
+        return whole
 
     def _take(self, entry: Mapping[str, Any]) -> None:
-        if "page" in entry:
+        if "asked" in entry:
+            self.origin = Origin(**entry["asked"])
+        elif "page" in entry:
             self.pages.append(Listed(**entry["page"]))
         elif "forum" in entry:
             self.forums[entry["forum"]["id"]] = entry["forum"]["notes"]
@@ -169,16 +195,10 @@ class Journal:
             self.pdfs[found["paper"]] = Fetched(found["stated"], found["sha256"], found["problem"])
 
 
-def takes(root: Path, name: str) -> list[Path]:
-    """Folders of the journals of a venue-year under *root*, oldest first: ``<name>-0001`` and up."""
-    found = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / "journal.jsonl").is_file()]
-    return sorted(found)
-
-
 def read(folder: Path) -> Journal:
     """A journal to look at, which another process may be writing."""
     journal = Journal(folder)
-    for line in _lines(folder / "journal.jsonl"):
+    for line in _lines(folder / JOURNAL):
         if line.endswith(b"\n"):
             journal._take(json.loads(line))
     return journal

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpus import pdf_versions, review_versions
-from tasks.corpus.fetching import Needs, copies, lacking, numbers_of, received
+from tasks.corpus.fetching import Needs
 from tasks.corpus.notes import creating, kind_of, read_notes
+from tasks.corpus.received import copies, lacking, numbers_of, received
 from tasks.corpus.sampling import draw
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_journal import Journal
 from tasks.corpus.snapshot_making import make_snapshot
+from tasks.corpus.snapshot_manifest import read_manifest
 from tasks.corpus.venues import Venue
 from tasks.settings import EditionSettings
 
@@ -73,7 +75,7 @@ def seal(
     remarks: list[str],
     previous: str | None = None,
 ) -> Snapshot:
-    """The snapshot of all that is in *journal*, under *root*; the one that is there if it holds just this."""
+    """The snapshot of all that is in *journal*, under *root*; the one that is there if it has just this, of *source*."""
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
     reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
@@ -98,10 +100,14 @@ def seal(
             grouped=True,
             link=True,
         )
-        folder = root / f"{venue.venue}-{venue.year}-{made.digest[:12]}"
-        if folder.is_dir():
-            return Snapshot.open(folder)
-        beside.rename(folder)
+        name = f"{venue.venue}-{venue.year}-{made.digest[:12]}"
+        # The same contents from another host are another snapshot: it says who was asked.
+        for folder in (root / name, *(root / f"{name}-{number}" for number in range(2, 1000))):
+            if not folder.is_dir():
+                beside.rename(folder)
+                break
+            if read_manifest(folder).source == source:
+                break
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return Snapshot.open(folder)

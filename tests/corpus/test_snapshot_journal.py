@@ -6,9 +6,13 @@ import multiprocessing
 
 import pytest
 
-from tasks.corpus.fetching import copies, lacking, received
-from tasks.corpus.snapshot_journal import Journal, read, takes
+from tasks.corpus.received import copies, lacking, received
+from tasks.corpus.snapshot_journal import Journal, Origin, read
+from tasks.corpus.takes import before, pdfs_before, sealed_before, take_for, takes
 from tasks.errors import LockedError, SourceError
+
+HERE = Origin("http://127.0.0.1:3001", 2)
+REAL = Origin("https://api2.openreview.net", 2)
 
 
 def note(name, forum=None, tmdate=1, **more):
@@ -20,8 +24,8 @@ def page(*notes):
     return [one | {"details": {"replies": [note(f"{one['id']}r", one["id"])]}} for one in notes]
 
 
-def filled(folder):
-    with Journal(folder) as journal:
+def filled(folder, origin=HERE):
+    with Journal(folder, origin) as journal:
         journal.add_page("v/-/S", page(note("a"), note("b")), 3, False)
         journal.add_page("v/-/S", page(note("c")), 3, True)
         journal.add_history("ar", [{"id": "v1"}])
@@ -38,7 +42,7 @@ def shown(journal):
 
 def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
     first = filled(tmp_path / "take")
-    with Journal(tmp_path / "take") as again:
+    with Journal(tmp_path / "take", HERE) as again:
         assert shown(again) == shown(first)
         assert again.pdf_file(again.pdfs["a"].sha256).read_bytes() == b"%PDF a"
         assert (again.pdfs["b"].sha256, again.pdfs["b"].problem) == (None, "none there")
@@ -52,17 +56,18 @@ def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path)
     data = path.read_bytes()
     for cut in range(0, len(data), 3):
         path.write_bytes(data[:cut])
-        with Journal(tmp_path / "take") as journal:
+        with Journal(tmp_path / "take", HERE) as journal:
             whole = data[:cut].count(b"\n")
             assert path.stat().st_size == len(b"".join(data.splitlines(keepends=True)[:whole]))
             journal.add_seal("1" * 64)
-        with Journal(tmp_path / "take") as journal:
+        with Journal(tmp_path / "take", HERE) as journal:
             assert journal.sealed[-1] == "1" * 64
-            assert len(path.read_bytes().splitlines()) == whole + 1
+            # The line of the host stands before the first.
+            assert len(path.read_bytes().splitlines()) == whole + 1 + (whole == 0)
 
 
 def _hold(folder, opened, done):
-    with Journal(folder):
+    with Journal(folder, HERE):
         opened.set()
         done.wait(30)
 
@@ -82,16 +87,16 @@ def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
     holder = context.Process(target=_hold, args=(tmp_path / "take", opened, done))
     holder.start()
     assert opened.wait(30)
-    with pytest.raises(LockedError, match="take is being fetched by another process"), Journal(tmp_path / "take"):
+    with pytest.raises(LockedError, match="take is being fetched by another process"), Journal(tmp_path / "take", HERE):
         pass
     done.set()
     holder.join()
-    with Journal(tmp_path / "take"):
+    with Journal(tmp_path / "take", HERE):
         pass
 
 
 def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tmp_path):
-    with Journal(tmp_path / "take") as journal:
+    with Journal(tmp_path / "take", HERE) as journal:
         journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
         journal.add_page("v/-/S", page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed")), 3, True)
         found = {one["id"]: one.get("title") for one in received(journal)}
@@ -101,7 +106,7 @@ def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tm
 
 
 def test_submissions_that_came_without_their_replies_are_known(tmp_path):
-    with Journal(tmp_path / "take") as journal:
+    with Journal(tmp_path / "take", HERE) as journal:
         bare = [note("a"), note("b") | {"details": {"replies": [], "replyCount": 2}}, note("c") | {"details": {"replies": []}}, note("d") | {"details": None}]
         journal.add_page("v/-/S", bare, 4, True)
         assert lacking(journal) == ("a", "b", "d")
@@ -121,7 +126,42 @@ def test_takes_are_found_in_their_order(tmp_path):
     assert [path.name for path in takes(tmp_path, "ICLR-2025")] == ["ICLR-2025-0001", "ICLR-2025-0002"]
 
 
+def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
+    first = take_for(tmp_path, "ICLR-2025", HERE)
+    filled(first)
+    real = take_for(tmp_path, "ICLR-2025", REAL)
+    assert (first.name, real.name) == ("ICLR-2025-0001", "ICLR-2025-0002")
+    filled(real, REAL)
+    other_api = take_for(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
+    assert other_api.name == "ICLR-2025-0003"
+    assert take_for(tmp_path, "ICLR-2025", HERE) == first and take_for(tmp_path, "ICLR-2025", REAL) == real
+    again = take_for(tmp_path, "ICLR-2025", REAL, again=True)
+    assert again.name == "ICLR-2025-0003"
+    assert (before(again, REAL), before(again, HERE), before(real, REAL)) == ([real], [first], [])
+    assert set(pdfs_before(again, REAL)) == {"a", "b"} and pdfs_before(real, REAL) == {}
+    assert (sealed_before(again, REAL), sealed_before(real, REAL)) == ("0" * 64, None)
+
+
+def test_a_journal_of_another_host_or_of_none_is_not_opened(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    whole = path.read_bytes()
+    with pytest.raises(SourceError, match=r"is of http://127\.0\.0\.1:3001, API v2, not of https://api2\.openreview\.net, API v2; move"), Journal(tmp_path / "take", REAL):
+        pass
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
+    with pytest.raises(SourceError, match="is of a host that it does not name"), Journal(tmp_path / "take", HERE):
+        pass
+
+
+def test_an_empty_journal_is_anybodys(tmp_path):
+    with Journal(tmp_path / "ICLR-2025-0001", HERE):
+        pass
+    assert take_for(tmp_path, "ICLR-2025", REAL).name == "ICLR-2025-0001"
+    filled(tmp_path / "ICLR-2025-0001", REAL)
+    assert read(tmp_path / "ICLR-2025-0001").origin == REAL
+
+
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(SourceError, match="cannot be written"), Journal(tmp_path / "file" / "take"):
+    with pytest.raises(SourceError, match="cannot be written"), Journal(tmp_path / "file" / "take", HERE):
         pass

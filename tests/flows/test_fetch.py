@@ -291,6 +291,27 @@ def test_the_take_that_is_not_sealed_goes_on_even_if_asked_again(tmp_path):
         assert not read(take_of(FetchJob(chosen, tmp_path))).sealed
 
 
+def test_a_try_on_this_machine_leaves_the_fetch_from_another_host_untouched(tmp_path, undisturbed):
+    with served(pdf=lambda name: b"%PDF-1.7 a substitute\n%%EOF") as first:
+        tried = fetched(first.v2, tmp_path)
+    with served() as second:
+        summary = fetched(second.v2, tmp_path)
+        assert second.counts == IDEAL, "what another host gave was taken"
+    assert (tried["take"], summary["take"]) == ("SAMPLE-2026-0001", "SAMPLE-2026-0002")
+    assert summary["digest"] == undisturbed and summary["changes"] is None
+    assert (opened(tried).manifest.source, opened(summary).manifest.source) == (f"openreview: {first.v2}, API v2", f"openreview: {second.v2}, API v2")
+
+
+def test_the_same_from_another_host_is_a_snapshot_of_its_own(tmp_path):
+    found = []
+    for _ in range(2):
+        with served() as loopback:
+            found.append((loopback.v2, fetched(loopback.v2, tmp_path)))
+            assert fetched(loopback.v2, tmp_path)["snapshot"] == found[-1][1]["snapshot"]
+    assert found[0][1]["digest"] == found[1][1]["digest"]
+    assert [opened(summary).manifest.source for _, summary in found] == [f"openreview: {host}, API v2" for host, _ in found]
+
+
 SOURCES = [("iclr2020", "ICLR 2020", 300), ("iclr2023", "ICLR 2023", 73), ("iclr2024", "ICLR 2024", 40)]
 
 
