@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tasks.corpus.tables import Imported, papers_from, reviews_from
+from tasks.corpus.shelf import Imported
+from tasks.corpus.tables import papers_from, reviews_from
 from tasks.errors import SettingsError
 from tasks.judgments import count
 from tasks.records import Judgments, Paper, Review

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.corpus.tables import NAME, Imported, Refusal
+from tasks.corpus.cells import NAME
+from tasks.corpus.shelf import Imported, Refusal
 from tasks.corpus.venues import Venue
 from tasks.errors import SourceError
 from tasks.records import HUMAN, Paper, Review

@@ -7,13 +7,12 @@ is refused only when nothing in it can be read. Columns are documented in README
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 from tasks.controls import CONTROLS
+from tasks.corpus.cells import RefusedError, Row, joined, read_integer, read_name, read_number, read_text, shown
+from tasks.corpus.shelf import Imported, Refusal, Shelf, filled
 from tasks.errors import SourceError
 from tasks.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 
@@ -27,43 +26,12 @@ REVIEW_COLUMNS = {
     "writer": False,
     "slot": False,
     "rating": False,
+    "grade": False,
     "row": False,
 }
 """Column name → whether every row needs it."""
 
-LARGEST = 2**31 - 1
 RESERVED = tuple(CONTROLS)
-NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
-"""What an id or a candidate's name may be; ids of OpenReview open with a dash or an underscore at times."""
-
-Row = dict[str, Any]
-Record = TypeVar("Record", Paper, Review)
-
-
-class _RefusedError(Exception):
-    """A row that is not taken, and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A row that was not taken: its place in the file (from 1), what it is, and why."""
-
-    place: int
-    item: str
-    reason: str
-
-
-@dataclass(slots=True)
-class Imported:
-    """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused."""
-
-    papers: list[Paper] = field(default_factory=list)
-    reviews: list[Review] = field(default_factory=list)
-    judgments: list[Judgments] = field(default_factory=list)
-    added: int = 0
-    unchanged: int = 0
-    refusals: list[Refusal] = field(default_factory=list)
-    ignored_columns: tuple[str, ...] = ()
 
 
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
@@ -74,15 +42,15 @@ def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = Non
         try:
             paper = _paper(row)
             old = seen.get(paper.paper_id)
-            whole = paper if old is None else _filled(old, paper)
+            whole = paper if old is None else filled(old, paper)
             if whole is None:
-                raise _RefusedError("this paper id is already there with other content")
+                raise RefusedError("this paper id is already there with other content")
             taken.added += whole != old
             taken.unchanged += whole == old
             if whole != old:
                 seen[whole.paper_id] = new[whole.paper_id] = whole
-        except _RefusedError as reason:
-            taken.refusals.append(Refusal(place, f"paper {_shown(row.get('paper_id'))}", str(reason)))
+        except RefusedError as reason:
+            taken.refusals.append(Refusal(place, f"paper {shown(row.get('paper_id'))}", str(reason)))
     taken.papers = list(new.values())
     return taken
 
@@ -103,122 +71,55 @@ def reviews_from(
     is refused, unless *make_papers* makes a bare paper of its id.
     """
     taken = Imported()
-    shelf = _Shelf(known, known_judgments, papers)
+    shelf = Shelf(known, known_judgments, papers)
     for place, row in _rows(path, REVIEW_COLUMNS, rows, taken):
         try:
             review, judgments = shelf.whole(*_review(row, writer), named=row.get("candidate") not in (None, ""))
             shelf.check(review, make_papers)
-            shelf.put(taken, review, judgments, _integer(row, "row"))
-        except _RefusedError as reason:
+            shelf.put(taken, review, judgments, read_integer(row, "row"))
+        except RefusedError as reason:
             item = row.get("review_id") or row.get("paper_id")
-            taken.refusals.append(Refusal(place, f"review {_shown(item)}", str(reason)))
+            taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason)))
     taken.papers, taken.reviews = list(shelf.new_papers.values()), list(shelf.new_reviews.values())
     return taken
 
 
-class _Shelf:
-    """What is there already, so that a row can be told new, known or in conflict."""
-
-    def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
-        self.reviews = dict(reviews)
-        self.judgments = dict(judgments)
-        self.papers = set(papers)
-        self.new_papers: dict[str, Paper] = {}
-        self.new_reviews: dict[str, Review] = {}
-        self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
-
-    def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
-        """*review* with what is known of it already; a row that does not name its candidate may be of any."""
-        old = self.reviews.get(review.review_id)
-        if old is None:
-            return review, judgments
-        found = _filled(old, review if named else replace(review, candidate=old.candidate))
-        if found is None:
-            raise _RefusedError(f"review id {review.review_id} is already there with other content")
-        return found, judgments
-
-    def check(self, review: Review, make_papers: bool) -> None:
-        if review.paper_id not in self.papers and not make_papers:
-            raise _RefusedError(f"paper {review.paper_id} is not known; import it first")
-        holder = self.places.get(_place(review), review.review_id)
-        if _place(review) and holder != review.review_id:
-            place = " ".join(str(part) for part in _place(review)[1:])
-            raise _RefusedError(f"{place} already has review {holder} of paper {review.paper_id}")
-
-    def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> None:
-        changed = self.reviews.get(review.review_id) != review
-        if judgments is not None:
-            old = self.judgments.get((judgments.review_id, judgments.writer))
-            if old is not None and old != judgments.text:
-                raise _RefusedError(f"judgments of {judgments.writer} for this review are already there, and differ")
-            if old is None:
-                self.judgments[judgments.review_id, judgments.writer] = judgments.text
-                taken.judgments.append(judgments)
-                changed = True
-        if review.paper_id not in self.papers:
-            self.papers.add(review.paper_id)
-            self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
-        if self.reviews.get(review.review_id) != review:
-            self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
-            self.places[_place(review)] = review.review_id
-        taken.added += changed
-        taken.unchanged += not changed
-
-
-def _filled(old: Record, new: Record) -> Record | None:
-    """*old* with what only *new* states; None where the two state different things."""
-    merged = {}
-    for field_ in fields(old):
-        before, after = getattr(old, field_.name), getattr(new, field_.name)
-        if before not in (None, "") and after not in (None, "") and before != after:
-            return None
-        merged[field_.name] = after if before in (None, "") else before
-    return replace(old, **merged)
-
-
-def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
-    """The one place a review can take: a model's only review of a paper, a human's numbered slot."""
-    if review.candidate != HUMAN:
-        return (review.paper_id, "candidate", review.candidate)
-    return () if review.slot is None else (review.paper_id, "slot", review.slot)
-
-
 def _paper(row: Row) -> Paper:
     return Paper(
-        _name(row, "paper_id"),
-        _text(row, "title") or "",
-        _text(row, "abstract"),
-        _text(row, "text"),
-        _integer(row, "row"),
+        read_name(row, "paper_id"),
+        read_text(row, "title") or "",
+        read_text(row, "abstract"),
+        read_text(row, "text"),
+        read_integer(row, "row"),
     )
 
 
 def _review(row: Row, writer: str | None) -> tuple[Review, Judgments | None]:
-    paper_id = _name(row, "paper_id")
-    candidate = _name(row, "candidate") if row.get("candidate") not in (None, "") else HUMAN
+    paper_id = read_name(row, "paper_id")
+    candidate = read_name(row, "candidate") if row.get("candidate") not in (None, "") else HUMAN
     if candidate in RESERVED:
-        raise _RefusedError(f"candidate name {candidate} belongs to a built-in control")
-    slot = _integer(row, "slot")
-    text = _text(row, "review")
-    judgments = _text({"judgments": _joined(row.get("judgments"))}, "judgments")
+        raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
+    slot = read_integer(row, "slot")
+    text = read_text(row, "review")
+    judgments = read_text({"judgments": joined(row.get("judgments"))}, "judgments")
     if text is None and judgments is None:
-        raise _RefusedError("empty review: neither review nor judgments has any text")
+        raise RefusedError("empty review: neither review nor judgments has any text")
     if row.get("review_id") not in (None, ""):
-        review_id = _name(row, "review_id")
+        review_id = read_name(row, "review_id")
     elif candidate != HUMAN:
         review_id = f"{paper_id}:{candidate}"
     elif slot is not None:
         review_id = f"{paper_id}:{slot}"
     else:
-        raise _RefusedError("a human review needs a review_id or a slot")
-    review = Review(review_id, paper_id, candidate, text, slot, _number(row, "rating"))
+        raise RefusedError("a human review needs a review_id or a slot")
+    review = Review(review_id, paper_id, candidate, text, slot, read_number(row, "rating"), read_number(row, "grade"))
     if judgments is None:
         return review, None
-    named = _text(row, "writer") or writer
+    named = read_text(row, "writer") or writer
     if named is not None and (named == FIXED_WRITER or not named.isprintable() or len(named) > 200):
-        raise _RefusedError(f"a writer cannot be called {_shown(named)}")
+        raise RefusedError(f"a writer cannot be called {shown(named)}")
     if named is None:
-        raise _RefusedError("its judgments have no writer: add a writer column, or name one with --writer")
+        raise RefusedError("its judgments have no writer: add a writer column, or name one with --writer")
     return review, Judgments(review_id, named, judgments)
 
 
@@ -278,58 +179,3 @@ def _json_lines(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
                 yield place, row
             else:
                 taken.refusals.append(Refusal(place, f"line {place}", "not a JSON object"))
-
-
-def _name(row: Row, key: str) -> str:
-    value = row.get(key)
-    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(value, str) or not value.strip():
-        raise _RefusedError(f"{key} is missing")
-    if not NAME.fullmatch(value):
-        raise _RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters)")
-    return value
-
-
-def _text(row: Row, key: str) -> str | None:
-    """The text of a column; None where it is missing, null or blank."""
-    value = row.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise _RefusedError(f"{key} is not text")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise _RefusedError(f"{key} is not valid Unicode") from None
-    return value if value.strip() else None
-
-
-def _joined(value: Any) -> Any:
-    """A list of judgments as one text, one a line; anything else unchanged."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, list) and all(isinstance(line, str) for line in value):
-        return "\n".join(value)
-    return value
-
-
-def _number(row: Row, key: str) -> float | None:
-    value = row.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-        raise _RefusedError(f"{key} is not a number of at most {LARGEST}")
-    return float(value)
-
-
-def _integer(row: Row, key: str) -> int | None:
-    value = _number(row, key)
-    if value is None:
-        return None
-    if value != int(value):
-        raise _RefusedError(f"{key} is not a whole number")
-    return int(value)
-
-
-def _shown(value: Any) -> str:
-    return "?" if value in (None, "") else repr(value)[:60].strip("'\"")

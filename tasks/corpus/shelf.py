@@ -1,0 +1,103 @@
+"""What is known already and what a file adds: a row is new, known, fills in what was missing, or is in conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
+
+from tasks.corpus.cells import RefusedError
+from tasks.records import HUMAN, Judgments, Paper, Review
+
+Record = TypeVar("Record", Paper, Review)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that was not taken: its place in the file (from 1), what it is, and why."""
+
+    place: int
+    item: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Imported:
+    """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused."""
+
+    papers: list[Paper] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    judgments: list[Judgments] = field(default_factory=list)
+    added: int = 0
+    unchanged: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
+    ignored_columns: tuple[str, ...] = ()
+
+
+class Shelf:
+    """What is there already, so that a row can be told new, known or in conflict."""
+
+    def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
+        self.reviews = dict(reviews)
+        self.judgments = dict(judgments)
+        self.papers = set(papers)
+        self.new_papers: dict[str, Paper] = {}
+        self.new_reviews: dict[str, Review] = {}
+        self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
+
+    def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
+        """*review* with what is known of it already; a row that does not name its candidate may be of any."""
+        old = self.reviews.get(review.review_id)
+        if old is None:
+            return review, judgments
+        found = filled(old, review if named else replace(review, candidate=old.candidate))
+        if found is None:
+            raise RefusedError(f"review id {review.review_id} is already there with other content")
+        return found, judgments
+
+    def check(self, review: Review, make_papers: bool) -> None:
+        """`RefusedError` if the paper is unknown, or another review holds its place."""
+        if review.paper_id not in self.papers and not make_papers:
+            raise RefusedError(f"paper {review.paper_id} is not known; import it first")
+        holder = self.places.get(_place(review), review.review_id)
+        if _place(review) and holder != review.review_id:
+            place = " ".join(str(part) for part in _place(review)[1:])
+            raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}")
+
+    def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> None:
+        """Counts *review* as added or unchanged, and keeps what is new of it."""
+        changed = self.reviews.get(review.review_id) != review
+        if judgments is not None:
+            old = self.judgments.get((judgments.review_id, judgments.writer))
+            if old is not None and old != judgments.text:
+                raise RefusedError(f"judgments of {judgments.writer} for this review are already there, and differ")
+            if old is None:
+                self.judgments[judgments.review_id, judgments.writer] = judgments.text
+                taken.judgments.append(judgments)
+                changed = True
+        if review.paper_id not in self.papers:
+            self.papers.add(review.paper_id)
+            self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
+        if self.reviews.get(review.review_id) != review:
+            self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
+            self.places[_place(review)] = review.review_id
+        taken.added += changed
+        taken.unchanged += not changed
+
+
+def filled(old: Record, new: Record) -> Record | None:
+    """*old* with what only *new* states; None where the two state different things."""
+    merged = {}
+    for field_ in fields(old):
+        before, after = getattr(old, field_.name), getattr(new, field_.name)
+        if before not in (None, "") and after not in (None, "") and before != after:
+            return None
+        merged[field_.name] = after if before in (None, "") else before
+    return replace(old, **merged)
+
+
+def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
+    """The one place a review can take: a model's only review of a paper, a human's numbered slot."""
+    if review.candidate != HUMAN:
+        return (review.paper_id, "candidate", review.candidate)
+    return () if review.slot is None else (review.paper_id, "slot", review.slot)
