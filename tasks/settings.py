@@ -23,6 +23,7 @@ _PATHS = (
     ("writing", "models"),
     ("evaluation_lm", "folder"),
     ("evaluation_lm", "mixture"),
+    ("embedder", "folder"),
 )
 _SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
@@ -132,6 +133,14 @@ class EvaluationLMSettings(_Group):
     key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key")
 
 
+class EmbedderSettings(_Group):
+    """What turns sentences into vectors for BERTScore."""
+
+    backend: str = Field("hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers")
+    folder: Path | None = Field(None, description="sentence-transformers: model folder, safetensors only")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="sentence-transformers: where it runs")
+
+
 class ScoringSettings(_Group):
     """What is scored, and how the texts are read (Xu et al. 2025, §3.2 and C.2)."""
 
@@ -162,6 +171,7 @@ class Settings(_Group):
     fetch: FetchSettings = FetchSettings()
     writing: WritingSettings = WritingSettings()
     evaluation_lm: EvaluationLMSettings = EvaluationLMSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
     scoring: ScoringSettings = ScoringSettings()
     run: RunSettings = RunSettings()
 
