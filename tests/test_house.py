@@ -19,7 +19,11 @@ FIRST = GROUND | {
     "tasks.prompts",
     "tasks.review_text",
     "tasks.replies",
+    "tasks.changes",
     "tasks.models",
+    "tasks.domains",
+    "tasks.published",
+    "tasks.comparison",
 }
 ROOMS = {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning", "tasks.writing"}
 MAY_IMPORT = {
@@ -37,7 +41,11 @@ MAY_IMPORT = {
     "tasks.writing": FIRST,
     "tasks.replies": GROUND | {"tasks.judgments"},
     "tasks.models": GROUND | {"tasks.settings"},
+    "tasks.domains": GROUND | {"tasks.settings", "tasks.judgments", "tasks.prompts"},
     "tasks.review_text": GROUND,
+    "tasks.changes": GROUND | {"tasks.judgments", "tasks.review_text", "tasks.replies", "tasks.controls"},
+    "tasks.published": GROUND | {"tasks.settings"},
+    "tasks.comparison": GROUND | {"tasks.published"},
     "tasks.store": FIRST,
     "tasks.steps": FIRST | ROOMS,
     "flows": FIRST | ROOMS | {"tasks.store", "tasks.steps", "tasks", "flows"},
