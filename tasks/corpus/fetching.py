@@ -11,14 +11,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.corpus.openreview_client import BATCH, PAGE, OpenReview, batches
+from tasks.corpus.openreview_client import BATCH, PAGE, OpenReview, Page, batches
 from tasks.corpus.snapshot_journal import Fetched, Journal
 from tasks.corpus.venues import Venue
-from tasks.errors import SourceError
+from tasks.errors import ServiceDown, SourceError
 
 Note = dict[str, Any]
 Advance = Callable[[int, int], None]
 """Told of progress: how much of how much is there."""
+EMPTY_PAGES = 3
+"""Empty pages in a row, though more are counted, after which a run ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,9 @@ def _fetch_listing(
 ) -> None:
     pages = journal.listing(invitation)
     seen = {note.get("id") for page in pages for note in journal.page_notes(page)}
-    count = pages[0].count if pages else None
-    after = pages[-1].last if pages else None
     while not (pages and pages[-1].end):
-        page = client.page(invitation, after, size)
-        count = page.count if count is None else count
+        count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
+        page = _page_after(client, invitation, after, size, len(seen), count)
         fresh = {note.get("id") for note in page.notes} - seen
         if must and not pages and not page.notes:
             raise SourceError(
@@ -61,11 +61,31 @@ def _fetch_listing(
         if page.notes and not fresh:
             raise SourceError(f"{client.host}: the listing of {invitation} gives the same notes again after {after}")
         seen |= fresh
-        end = not page.notes or (count is not None and len(seen) >= count)
-        journal.add_page(invitation, page.notes, count, end)
+        end = not page.notes or (page.count is not None and len(seen) >= page.count)
+        journal.add_page(invitation, page.notes, page.count, end)
         pages = journal.listing(invitation)
-        after = pages[-1].last or after
-        advance(len(seen), max(count or 0, len(seen)))
+        advance(len(seen), max(page.count or 0, len(seen)))
+
+
+def _page_after(
+    client: OpenReview, invitation: str, after: str | None, size: int, listed: int, count: int | None
+) -> Page:
+    """The page after *after*, with the count known now; an empty one only where the listing ends.
+
+    An empty page is asked for again: in the middle of a listing it is a fault of the moment. `ServiceDown` if nothing
+    comes though the service counts more than the *listed* notes.
+    """
+    for attempt in range(1, EMPTY_PAGES + 1):
+        page = client.page(invitation, after, size)
+        count = count if page.count is None else page.count
+        if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and listed < count:
+            # Notes that were deleted since the listing began are not counted any more.
+            count = client.count(invitation)
+        ended = attempt > 1 if count is None else listed >= count
+        if page.notes or ended:
+            return Page(page.notes, count)
+    what = f"listed {listed} of {count} under {invitation}, then {EMPTY_PAGES} empty pages"
+    raise ServiceDown(f"{client.host}: {what}; run it again later")
 
 
 def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], advance: Advance) -> None:

@@ -69,6 +69,7 @@ _KNOWN = (
     Mischief("expired-403", "all tokens so far expired, told by 403"),
     Mischief("wrong-host", "empty listings, as on the host of the other API", on=_LISTINGS, first=1, every=1),
     Mischief("short-pages", "listings of at most 100 notes a page", on=_LISTINGS, first=1, every=1),
+    Mischief("empty-page", "an empty page in the middle of a listing", on=_LISTINGS),
     Mischief("duplicates", "a page that begins with the last notes of the one before", on=_LISTINGS),
     Mischief("shifting", "pages by offset shift by one note after the first", on=_LISTINGS, first=1, every=1),
     Mischief("edits", "a first and a last review edited after the first page", on=_LISTINGS, first=1),
@@ -155,6 +156,8 @@ def spoilt(struck: Iterable[Mischief], answer: Answer, query: Query, shelf: Shel
             reviews = shelf.reviews()
             for review in dict.fromkeys([reviews[0], reviews[-1]] if reviews else []):
                 shelf.edit(review, **_edited(shelf.get(review)))
+        elif one.name == "empty-page" and "after" in query:
+            answer = replace(answer, body=json.dumps(json.loads(answer.body) | {"notes": []}).encode())
         elif one.name == "duplicates" and ("after" in query or "offset" in query):
             answer = _repeated(answer, query, shelf)
         elif one.name == "shifting" and query.get("offset", "0") != "0":

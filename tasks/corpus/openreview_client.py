@@ -63,12 +63,14 @@ class OpenReview:
         more = {"with_count": after is None} if self.api == 2 else {}
         more |= {"after": after} if after is not None else {}
         tree = self._ask(
-            lambda client: client.get_notes(
-                invitation=invitation, details="replies", sort="id", limit=limit, **more
-            )
+            lambda client: client.get_notes(invitation=invitation, details="replies", sort="id", limit=limit, **more)
         )
         count = tree.get("count")
         return Page(_listed(tree, "notes", invitation), count if isinstance(count, int) else None)
+
+    def count(self, invitation: str) -> int | None:
+        """How many submissions the service counts under *invitation*; None if it does not say."""
+        return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> list[Note]:
         """All notes of one forum, the submission among them."""
@@ -148,6 +150,7 @@ class OpenReview:
                     return missing["missing"]
                 raise SourceError(f"{self.host}: {line_of(error)}") from None
         raise AssertionError("two attempts return or raise")
+
 
 def _listed(tree: Mapping[str, Any], name: str, what: str) -> list[Note]:
     found = tree.get(name)

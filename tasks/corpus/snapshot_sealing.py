@@ -75,7 +75,7 @@ def seal(
     remarks: list[str],
     previous: str | None = None,
 ) -> Snapshot:
-    """The snapshot of all that is in *journal*, under *root*; the one that is there if it has just this, of *source*."""
+    """The snapshot of all that is in *journal*, under *root*; the one that is there if it has just this of *source*."""
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
     reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
@@ -157,6 +157,8 @@ def _counts(
         **{f"outcome_{name}": count for name, count in outcomes.items() if name != "notes"},
         **dict(sorted(rules.items())),
         **dict(sorted(statuses.items())),
+        "listed": len({note["id"] for note in notes if note["id"] == note.get("forum")}),
+        "listed_by_service": sum(journal.listing(name)[-1].count or 0 for name in venue.listings),
         "received_again": copies(journal),
         "sampled": len(sampled.papers),
         "pdf_problems": sum(row["pdf_problem"] is not None for row in mine),

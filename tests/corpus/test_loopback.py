@@ -335,7 +335,7 @@ RAISED = {
     "expired-401": openreview.OpenReviewException,
     "expired-403": openreview.OpenReviewException,
 }
-SEEN_APART = {"429-body", "429-login", "wrong-host", "short-pages", "duplicates", "shifting", "edits"}
+SEEN_APART = {"429-body", "429-login", "wrong-host", "short-pages", "empty-page", "duplicates", "shifting", "edits"}
 
 
 def test_every_mischief_is_shown_here():
@@ -409,6 +409,13 @@ def test_short_pages_are_whole_by_cursor_and_gappy_by_offset(api):
         assert len(listed(loopback, api)) == 250
         assert loopback.counts == {"notes": 4}
         assert len(list(openreview.tools.iterget(client(loopback, api).get_notes, sort="id"))) == 100
+
+
+@pytest.mark.parametrize("api", [1, 2])
+def test_an_empty_page_ends_the_listing_of_who_believes_it(api):
+    with Loopback(made(api, 250, reviews=0), mischief=[mischief("short-pages"), mischief("empty-page", first=3)]) as loopback:
+        assert len(listed(loopback, api)) == 200
+        assert len(listed(loopback, api)) == 250
 
 
 def test_duplicates_come_with_the_page_after():

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -14,7 +15,7 @@ import pytest
 
 from flows.fetch import FetchJob, fetch, take_of
 from tasks.corpus.loopback import Loopback
-from tasks.corpus.loopback_limits import Limit
+from tasks.corpus.loopback_limits import Limit, Windows
 from tasks.corpus.loopback_mischief import MISCHIEFS, mischief
 from tasks.corpus.notes import read_notes
 from tasks.corpus.snapshot_journal import read
@@ -127,6 +128,46 @@ def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path
         loopback.mischiefs.several = ()
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["notes"] == 4 + 4
+
+
+def test_a_listing_that_ends_before_its_count_is_incomplete_and_goes_on_later(tmp_path, undisturbed):
+    with served(mischief=[mischief("empty-page", first=3, every=1)]) as loopback:
+        for asked in (2 + 3 + 1, 3 + 1):
+            summary = fetched(loopback.v2, tmp_path)
+            assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
+            assert "listed 10 of 16 under SAMPLE.cc/2026/Conference/-/Submission, then 3 empty pages" in summary["message"]
+            # What is new, three empty pages, and what is counted now.
+            assert summary["requests"]["notes"] == asked
+        loopback.mischiefs.several = ()
+        summary = fetched(loopback.v2, tmp_path)
+        assert summary["digest"] == undisturbed
+        assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (16, 16)
+
+
+def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path):
+    with served(limits={"notes": Limit(3, 1.0)}) as loopback:
+        assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["outcome"] == "paused"
+        loopback.windows = Windows({})
+        loopback.shelves[2].delete("s16")
+        time.sleep(1.7)
+        summary = fetched(loopback.v2, tmp_path)
+        assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (15, 15)
+
+
+@pytest.mark.parametrize("every", [0, 1])
+def test_a_service_that_counts_nothing_is_listed_until_it_is_empty_twice(tmp_path, undisturbed, monkeypatch, every):
+    with served(mischief=[mischief("empty-page", first=6, every=every)]) as loopback:
+        counted = loopback.shelves[2]._counted
+        monkeypatch.setattr(loopback.shelves[2], "_counted", lambda *args: _without_count(counted(*args)))
+        assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
+        # After the last page an empty one, and another to be sure.
+        assert loopback.counts["notes"] == 6
+
+
+def _without_count(answer):
+    tree = json.loads(answer.body)
+    tree.pop("count", None)
+    return replace(answer, body=json.dumps(tree).encode())
 
 
 @pytest.fixture(scope="module")
