@@ -1,0 +1,30 @@
+"""Numbers in, numbers out: nothing here knows a paper from a restaurant, or reads or writes anything.
+
+samples      what every statistic asks of its numbers
+intervals    intervals of a mean, the paired test
+auc          separation of two samples
+resampling   bootstrap by group: seeded weights, in blocks
+effects      standardised mean difference of paired scores, Holm's correction
+verdicts     pass, fail or undecided from an effect
+"""
+
+from tasks.stats.auc import Separation, separation
+from tasks.stats.intervals import (
+    Interval,
+    PairedTest,
+    clustered_interval,
+    flat_interval,
+    paired_test,
+    student_quantiles,
+)
+
+__all__ = [
+    "Interval",
+    "PairedTest",
+    "Separation",
+    "clustered_interval",
+    "flat_interval",
+    "paired_test",
+    "separation",
+    "student_quantiles",
+]

@@ -1,0 +1,186 @@
+"""Effects: published worked examples, then what must hold for any scores, then faults."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+
+from tasks.stats.effects import effect, holm
+from tasks.stats.resampling import weights
+
+# Student's sleep data: the d of these two columns is printed as -0.8321811 by R's effsize (pooled, unequal variances or not).
+SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+
+def pairs(random: np.random.Generator, papers: int, shift: float, share: float = 0.3, alike: float = 0.83):
+    """Scores before and after of two pairs a paper, unit variances, correlation *alike* between before and after."""
+    names = np.repeat(np.arange(papers), 2)
+    before = math.sqrt(share) * random.normal(size=papers)[names] + math.sqrt(1 - share) * random.normal(
+        size=2 * papers
+    )
+    other = math.sqrt(share) * random.normal(size=papers)[names] + math.sqrt(1 - share) * random.normal(size=2 * papers)
+    return before, shift + alike * before + math.sqrt(1 - alike**2) * other, names
+
+
+def test_d_of_students_sleep_data_is_the_printed_one():
+    assert effect(SLEEP_2, SLEEP_1, range(10)).value == pytest.approx(-0.8321811, abs=1e-7)
+    assert effect(SLEEP_1, SLEEP_2, range(10)).value == pytest.approx(+0.8321811, abs=1e-7)
+
+
+def test_flat_interval_has_the_half_width_that_the_paper_prints_for_d_of_040_and_600_pairs():
+    random = np.random.default_rng(3)
+    x, y = random.normal(size=(2, 600))
+    x = (x - x.mean()) / x.std(ddof=1)
+    y -= y.mean() + x * (x @ y) / (x @ x)
+    y /= y.std(ddof=1)
+    found = effect(x, -0.40 + 0.8276 * x + math.sqrt(1 - 0.8276**2) * y, np.repeat(np.arange(300), 2))
+    assert found.value == pytest.approx(-0.40)
+    assert found.flat_high - found.value == pytest.approx(0.047, abs=0.0001)
+    assert found.value - found.flat_low == pytest.approx(0.047, abs=0.0001)
+
+
+def test_holm_adjusts_the_textbook_p_values():
+    # The example of Wikipedia's article on the method: at 0.05 the first and the last are rejected, the others not.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_interval_by_paper_is_that_of_the_paired_mean_when_the_scale_hardly_varies():
+    """Many pairs, d near zero: the bootstrap, the linearised error and Student's paired interval meet."""
+    random = np.random.default_rng(5)
+    before, after, _ = pairs(random, 1000, 0.0, share=0.0)
+    found = effect(before, after, range(2000), resamples=20_000)
+    assert found.low == pytest.approx(found.flat_low, abs=0.002)
+    assert found.high == pytest.approx(found.flat_high, abs=0.002)
+    assert found.p == pytest.approx(scipy_stats.ttest_rel(after, before).pvalue, abs=0.02)
+
+
+def test_standard_error_is_that_of_brute_force_resampling_of_papers():
+    random = np.random.default_rng(8)
+    before, after, names = pairs(random, 150, -0.4)
+    found = effect(before, after, names)
+    drawn = []
+    for _ in range(3000):
+        chosen = random.integers(150, size=150)
+        rows = np.concatenate([2 * chosen, 2 * chosen + 1])
+        b, a = before[rows], after[rows]
+        drawn.append((a.mean() - b.mean()) / math.sqrt((b.var(ddof=1) + a.var(ddof=1)) / 2))
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * np.std(drawn), rel=0.06)
+    assert found.method == "studentised bootstrap"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-1, 1), st.floats(0.01, 1000), st.floats(-1e3, 1e3))
+def test_effect_does_not_change_with_the_scale_and_turns_its_sign_with_the_order(seed, shift, scale, start):
+    before, after, names = pairs(np.random.default_rng(seed), 12, shift)
+    one = effect(before, after, names, resamples=500)
+    two = effect(start + scale * before, start + scale * after, names, resamples=500)
+    back = effect(after, before, names, resamples=500)
+    assert (two.value, two.low, two.high) == pytest.approx((one.value, one.low, one.high), rel=1e-6, abs=1e-8)
+    assert (back.value, back.low, back.high) == pytest.approx((-one.value, -one.high, -one.low), rel=1e-6, abs=1e-8)
+    assert one.low <= one.value <= one.high and one.flat_low <= one.value <= one.flat_high
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(-0.6, 0.6))
+def test_p_is_below_5_percent_exactly_where_the_95_percent_interval_leaves_zero_out(seed, shift):
+    before, after, names = pairs(np.random.default_rng(seed), 20, shift)
+    found = effect(before, after, names, resamples=999)
+    if abs(found.p - 0.05) > 0.005:
+        assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
+    if abs(found.flat_p - 0.05) > 1e-9:
+        assert (found.flat_p < 0.05) == (found.flat_low > 0 or found.flat_high < 0)
+
+
+def test_copies_of_a_papers_pairs_are_no_evidence():
+    before, after, names = pairs(np.random.default_rng(2), 40, -0.3)
+    once, twice = effect(before, after, names), effect([*before, *before], [*after, *after], [*names, *names])
+    assert twice.high - twice.low == pytest.approx(once.high - once.low, rel=0.02)
+    assert twice.flat_high - twice.flat_low < 0.75 * (once.flat_high - once.flat_low)
+
+
+def test_same_seed_gives_the_same_numbers_and_another_seed_others():
+    before, after, names = pairs(np.random.default_rng(4), 30, -0.2)
+    one, again, other = (effect(before, after, names, seed=seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other and one.low == pytest.approx(other.low, abs=0.02)
+
+
+def test_order_of_the_pairs_does_not_matter_beyond_the_drawing():
+    before, after, names = pairs(np.random.default_rng(6), 60, -0.2)
+    mixed = np.random.default_rng(0).permutation(120)
+    one, two = effect(before, after, names), effect(before[mixed], after[mixed], names[mixed])
+    assert (two.value, two.flat_low) == pytest.approx((one.value, one.flat_low))
+    assert (two.low, two.high) == pytest.approx((one.low, one.high), abs=0.015)
+
+
+def test_a_change_that_changes_no_score_is_an_effect_of_exactly_zero():
+    found = effect([1.0, 2.0, 3.0, 5.0], [1.0, 2.0, 3.0, 5.0], "aabb")
+    assert (found.value, found.low, found.high, found.p, found.method) == (0, 0, 0, 1, "no change")
+
+
+def test_a_change_of_one_paper_among_many_gets_students_interval():
+    before = np.random.default_rng(1).normal(size=200)
+    after = before.copy()
+    after[0] += 0.5
+    found = effect(before, after, np.repeat(np.arange(100), 2))
+    assert found.method == "Student"
+    assert found.low < 0 < found.value < found.high < 0.02
+
+
+def test_a_tiny_effect_keeps_its_digits():
+    random = np.random.default_rng(9)
+    before = 1e6 + 1e4 * random.normal(size=100)
+    change = 1e-3 * random.normal(1, 1, size=100)
+    found = effect(before, before + change, range(100))
+    exact = scipy_stats.ttest_rel(before + change, before)
+    assert found.value == pytest.approx(((before + change) - before).mean() / before.std(ddof=1), rel=1e-6)
+    assert found.low > 0 and exact.pvalue < 1e-6
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_raises_every_p_keeps_their_order_and_stays_below_bonferroni(p_values):
+    adjusted = holm(p_values)
+    assert all(p <= q <= min(1.0, p * len(p_values)) for p, q in zip(p_values, adjusted, strict=True))
+    ranked = [adjusted[place] for place in sorted(range(len(p_values)), key=p_values.__getitem__)]
+    assert ranked == sorted(ranked)
+
+
+def test_resamples_sum_to_the_number_of_groups_and_do_not_depend_on_the_block():
+    (block,) = weights(50, 400, 3)
+    assert block.shape == (400, 50) and (block.sum(axis=1) == 50).all()
+    assert block.var() == pytest.approx(1 - 1 / 50, abs=0.03)
+    large = list(weights(1 << 20, 5, 3))
+    assert [len(part) for part in large] == [2, 2, 1] and all((part.sum(axis=1) == 1 << 20).all() for part in large)
+    assert not (large[0] == large[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "papers", "says"),
+    [
+        ([1.0, 2.0], [1.0, 2.0, 3.0], "ab", "2 scores before but 3 after"),
+        ([1.0, 2.0, 3.0], [2.0, 1.0, 0.0], "aaa", "at least two papers"),
+        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], "abc", "do not vary"),
+        ([1.0, 1.0, 1.0], [2.0, 2.0, 2.0], "abc", "do not vary"),
+        ([0.1, 0.1, 0.1 + 1e-17], [0.1, 0.1, 0.1], "abc", "do not vary"),
+        ([1.0, math.nan, 3.0], [1.0, 2.0, 3.0], "abc", "not finite"),
+        ([1.0, 2.0, 3.0], [1.0, math.inf, 3.0], "abc", "not finite"),
+        ([1.0, 2.0, 3.0], [1.0, 2.0, 2.0], "ab", "3 values but 2 groups"),
+        ([1.0], [2.0], "a", "at least 2"),
+        ([0.0, 1.0, 0.0, 1.0], [1.0, 2.0, 1.0, 2.0], "aabb", "every paper says the same"),
+    ],
+)
+def test_scores_that_allow_no_effect_are_an_error_that_says_why(before, after, papers, says):
+    with pytest.raises(ValueError, match=says):
+        effect(before, after, papers)
+
+
+@pytest.mark.parametrize("p_values", [[-0.1], [1.1], [math.nan]])
+def test_holm_refuses_what_is_no_probability(p_values):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm(p_values)
