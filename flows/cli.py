@@ -13,7 +13,16 @@ from typing import Any
 
 import typer
 
-from flows import bench_commands, fetch_commands, options, pdf_commands, screen, snapshot_commands, tune_commands
+from flows import (
+    bench_commands,
+    compare_commands,
+    fetch_commands,
+    options,
+    pdf_commands,
+    screen,
+    snapshot_commands,
+    tune_commands,
+)
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
 from tasks import settings as configuration
@@ -47,6 +56,7 @@ app.add_typer(imports, name="import")
 app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
 pdf_commands.register(app)
+compare_commands.register(app)
 app.add_typer(fetch_commands.app)
 app.add_typer(snapshot_commands.app)
 
