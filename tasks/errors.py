@@ -7,6 +7,7 @@
     ├── Paused            a service allows no request before a time; the run goes on then
     ├── PromptError       a prompt file or the values put into it
     ├── ReplyError        an LM's reply that cannot be used
+    ├── ChangeError       a change of a review that cannot be made of what is there
     ├── SpanError         a reply's log-probability that cannot be trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
     ├── UnfinishedError   a run that was to end done and did not
@@ -56,6 +57,14 @@ class PromptError(GreBenchError):
 
 class ReplyError(GreBenchError):
     """An LM's reply that cannot be used."""
+
+
+class ChangeError(GreBenchError):
+    """A change that cannot be made of the text at hand; ``code`` is the reason stored in the place of the text."""
+
+    def __init__(self, code: str, message: str):
+        super().__init__(message)
+        self.code = code
 
 
 class SpanError(GreBenchError):

@@ -73,6 +73,11 @@ class Venue(BaseModel):
         return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
 
     @property
+    def headings(self) -> Names:
+        """How the sections of a review's text open, as `tasks.corpus.notes` joins them; none where it is one text."""
+        return tuple(f"{heading}:" for _, heading in self.text if heading)
+
+    @property
     def released_ms(self) -> int | None:
         """When authors were first shown the reviews (epoch ms): the start of that day, UTC; None if not known."""
         return _start_ms(self.reviews_released)

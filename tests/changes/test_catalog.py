@@ -1,0 +1,240 @@
+"""Every change in the catalogue, on real-like reviews: a text, or a reason by name; never anything else."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks import controls
+from tasks.changes import elongation
+from tasks.changes.catalog import CHANGES, apply, check, identity, named
+from tasks.changes.material import Material
+from tasks.corpus.venues import venue_of
+from tasks.errors import ChangeError
+from tasks.judgments import OPENINGS, is_judgment, strict
+from tests.changes.toy import ELONGATED, SPACED, TOY
+from tests.conftest import ROOT
+
+LEVELS = ("review", "judgments")
+BY_RULE = [
+    (name, level)
+    for name, change in CHANGES.items()
+    for level in LEVELS
+    if change.at(level) and change.made_by != "writer"
+]
+BY_WRITER = [name for name, change in CHANGES.items() if change.made_by == "writer"]
+
+
+def rows(name: str) -> list[dict]:
+    return [json.loads(line) for line in (ROOT / "data" / "sample" / f"{name}.jsonl").read_text().splitlines()]
+
+
+def sample(level: str) -> list[Material]:
+    """The sample's reviews, or their judgments, as materials that lack nothing."""
+    papers = {row["paper_id"]: row for row in rows("papers")}
+    found = rows("reviews")
+    field = "review" if level == "review" else "judgments"
+    return [
+        Material(
+            row["review_id"],
+            row[field],
+            papers[row["paper_id"]]["title"],
+            papers[row["paper_id"]]["abstract"],
+            (found[place - 20][field], found[place - 33][field]),
+            headings=venue_of("SAMPLE", 2026).headings,
+        )
+        for place, row in enumerate(found)
+    ]
+
+
+def test_the_catalogue_is_in_the_papers_order_and_whole():
+    assert list(CHANGES) == [
+        "sentence_deletion",
+        "completion",
+        "abstract_only",
+        "random_replacement",
+        "line_deletion",
+        "generic",
+        "copied_abstract",
+        "rephrase_1",
+        "rephrase_2",
+        "elongation",
+        "keyword_stuffing",
+        "concatenation",
+        "injection",
+        "shuffled_lines",
+    ]
+    assert [change.family for change in CHANGES.values()] == ["degradation"] * 7 + ["manipulation"] * 7
+    for name, change in CHANGES.items():
+        assert change.name == name
+        assert (change.made_by == "writer") == (change.task is not None)
+        assert (change.made_by == "control") == (change.control in controls.CONTROLS)
+
+
+@pytest.mark.parametrize(("name", "level"), BY_RULE)
+def test_a_change_by_rule_changes_every_review_the_same_way_every_time(name, level):
+    for material in sample(level):
+        changed = apply(name, level, material)
+        assert changed.strip() and changed == apply(name, level, material)
+        assert changed != material.text
+
+
+@pytest.mark.parametrize(("name", "level"), BY_RULE)
+def test_changed_judgments_are_judgments(name, level):
+    if level == "judgments":
+        for material in sample(level):
+            lines = [line for line in apply(name, level, material).splitlines() if line.strip()]
+            assert all(map(is_judgment, lines))
+
+
+@pytest.mark.parametrize("name", BY_WRITER)
+def test_what_a_writer_has_to_make_is_no_rule_s(name):
+    with pytest.raises(ChangeError, match=f"change {name} is made by a writer") as error:
+        apply(name, "review", sample("review")[0])
+    assert error.value.code == "by_writer"
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "lacks", "code"),
+    [
+        ("sentence_deletion", "review", {"text": " \n"}, "no_text"),
+        ("line_deletion", "judgments", {"text": ""}, "no_text"),
+        ("completion", "review", {"text": ""}, "no_text"),
+        ("abstract_only", "review", {"abstract": None}, "no_abstract"),
+        ("copied_abstract", "review", {"abstract": " "}, "no_abstract"),
+        ("random_replacement", "review", {"others": ()}, "no_others"),
+        ("concatenation", "judgments", {"others": ("one",)}, "no_others"),
+        ("keyword_stuffing", "review", {"title": "", "abstract": None}, "no_keywords"),
+        ("elongation", "review", {"headings": ()}, "no_sections"),
+        ("elongation", "review", {"text": "It is fine."}, "no_sections"),
+        ("line_deletion", "review", {}, "other_level"),
+        ("rephrase_1", "judgments", {}, "other_level"),
+        ("polish", "review", {}, "unknown"),
+    ],
+)
+def test_what_cannot_be_made_has_a_reason_that_names_it(name, level, lacks, code):
+    material = replace(sample("review")[0], **lacks)
+    with pytest.raises(ChangeError, match=name) as error:
+        check(name, level, material)
+    assert error.value.code == code
+    assert "\n" not in str(error.value)
+
+
+def test_every_code_that_a_need_leads_to_is_met_by_a_material_that_lacks_nothing():
+    material = sample("review")[0]
+    for name, change in CHANGES.items():
+        if change.at("review"):
+            assert check(name, "review", material) is named(name)
+
+
+def test_identities_tell_settings_apart():
+    base = Material("k", "text")
+    others = [replace(base, seed=1), replace(base, splitter="linguistic"), replace(base, headings=())]
+    assert len({identity("sentence_deletion", one) for one in (base, *others)}) == 4
+    assert identity("sentence_deletion", base) == identity("sentence_deletion", replace(base, key="l", text="m"))
+    assert re.fullmatch(r"sentence_deletion-1 · authors [0-9a-f]{8}", identity("sentence_deletion", base))
+
+
+def test_the_toy_review_is_elongated_as_printed():
+    assert elongation.elongated(Material("toy", SPACED), "{Strength Summary}", "{Weakness Summary}") == ELONGATED
+
+
+def test_each_opening_stands_once_where_a_form_has_more_sections():
+    headings = venue_of("ICLR", 2024).headings
+    text = "Summary:\nA.\n\nStrengths:\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?"
+    changed = elongation.elongated(Material("x", text, headings=headings), "s {weaknesses}", "w {body}")
+    assert changed.count("some areas that could be improved, such as w {body}.") == 1
+    assert "including s {weaknesses}. However" in changed
+    assert changed.endswith("as following.\n\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?")
+    assert changed.startswith("Summary:\nThis section provides an overview")
+
+
+def test_every_other_line_of_judgments_goes_and_blank_lines_stay():
+    text = "The reviewer appreciates a.\n\nThe reviewer criticizes b.\n\nThe reviewer questions c.\n"
+    assert apply("line_deletion", "judgments", Material("x", text)) == (
+        "The reviewer appreciates a.\n\nThe reviewer questions c.\n"
+    )
+    assert (
+        apply("line_deletion", "judgments", Material("x", "The reviewer appreciates a."))
+        == "The reviewer appreciates a."
+    )
+
+
+def test_keywords_are_the_papers_own_words():
+    material = Material(
+        "x", "A review.", "Rotary gates for queues", "We propose rotary gates. Rotary gates order the queues of boards."
+    )
+    assert (
+        apply("keyword_stuffing", "review", material)
+        == "A review.\n\nKeywords: rotary gates order, rotary gates, boards, queues."
+    )
+    stuffed = apply("keyword_stuffing", "judgments", replace(material, text="The reviewer suggests x."))
+    assert stuffed.splitlines() == [
+        "The reviewer suggests x.",
+        "The reviewer appreciates rotary gates order.",
+        "The reviewer criticizes rotary gates.",
+        "The reviewer questions boards.",
+        "The reviewer suggests queues.",
+    ]
+
+
+def test_concatenation_keeps_the_review_first_and_takes_two_others():
+    material = Material("x", "a\n", others=("b", "c", "d"))
+    assert apply("concatenation", "review", material) == "a\n\nb\n\nc"
+    assert apply("concatenation", "judgments", replace(material, others=("b\n\ne", "c"))) == "a\nb\ne\nc"
+
+
+LINES = st.lists(
+    st.sampled_from(OPENINGS).flatmap(
+        lambda opening: st.text("abc .", max_size=8).map(lambda end: f"{opening} {end}x.")
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(LINES, st.sampled_from(["\n", "\n\n", "\n \n"]), st.integers(0, 3), st.text("xy", max_size=3))
+def test_shuffled_lines_are_the_same_lines_in_another_order(lines, gap, seed, key):
+    text = gap.join(lines)
+    changed = apply("shuffled_lines", "judgments", Material(key, text, seed=seed))
+    assert sorted(changed.split("\n")) == sorted(text.split("\n"))
+    assert (changed == text) == (len(set(lines)) == 1)
+
+
+@given(
+    st.lists(st.sampled_from(["A is 0.85.", "B is not.", "Why c?", "- d e", "Strengths:", "Weaknesses:"]), min_size=1),
+    st.integers(0, 3),
+)
+def test_shuffled_sentences_stay_in_their_section(pieces, seed):
+    text = "\n".join(pieces)
+    changed = apply("shuffled_lines", "review", Material("x", text, seed=seed))
+    runs = [re.split(r"(?m)^(?:Strengths|Weaknesses):$", one) for one in (text, changed)]
+    assert [sorted(re.sub(r"\W", "", run)) for run in runs[0]] == [sorted(re.sub(r"\W", "", run)) for run in runs[1]]
+    assert changed.count("0.85") == text.count("0.85")
+    assert [line == "" or line[0] == "-" for line in text.split("\n")] == [
+        line == "" or line[0] == "-" for line in changed.split("\n")
+    ]
+
+
+@given(LINES)
+def test_line_deletion_halves_and_keeps_order(lines):
+    kept = apply("line_deletion", "judgments", Material("x", "\n".join(lines)))
+    assert kept.split("\n") == lines[::2]
+    assert strict(kept).split("\n") == [line.strip() for line in lines[::2]]
+
+
+def test_another_key_or_seed_shuffles_otherwise():
+    text = "\n".join(f"The reviewer appreciates {place}." for place in range(30))
+    base = Material("x", text)
+    found = {apply("shuffled_lines", "judgments", one) for one in (base, replace(base, key="y"), replace(base, seed=1))}
+    assert len(found) == 3
+
+
+def test_a_review_of_one_sentence_has_nothing_to_lose():
+    assert apply("sentence_deletion", "review", Material("x", "Fine.")) == "Fine."
+    assert TOY.startswith("Summary")

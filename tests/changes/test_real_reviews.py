@@ -1,0 +1,67 @@
+"""The changes by rule on 300 real reviews of ICLR 2023: how much they keep, and that nothing is torn."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+import pandas
+import pytest
+
+from tasks.changes.catalog import apply, check
+from tasks.changes.material import Material
+from tasks.changes.pieces import Splitter
+
+pytestmark = pytest.mark.shared
+
+COUNT = 300
+ABSTRACT = "Shared queues are slow on embedded boards. We order them without locks."
+
+
+@pytest.fixture(scope="module")
+def rows():
+    from tests.conftest import SHARED
+
+    path = SHARED / "iclr2023" / "human_reviews.parquet"
+    if not path.is_file():
+        pytest.skip("the real ICLR 2023 reviews are not on this machine")
+    found = pandas.read_parquet(path)
+    return found[(found.slot == 2) & (found.row < COUNT)].to_dict("records")
+
+
+def materials(rows, field: str, splitter: Splitter = "authors") -> list[Material]:
+    texts = [row[field] for row in rows]
+    return [
+        Material(row["paper_id"], texts[place], "Queues without locks", ABSTRACT,
+                 (texts[(place + 100) % COUNT], texts[(place + 200) % COUNT]), splitter=splitter)
+        for place, row in enumerate(rows)
+    ]  # fmt: skip
+
+
+def kept(name: str, level: str, found: list[Material]) -> float:
+    """Mean share of words that *name* leaves or adds up to."""
+    return mean(len(apply(name, level, one).split()) / len(one.text.split()) for one in found)
+
+
+@pytest.mark.parametrize(("splitter", "least", "most"), [("authors", 0.45, 0.65), ("linguistic", 0.45, 0.65)])
+def test_sentence_deletion_keeps_about_half_of_the_words(rows, splitter, least, most):
+    assert least < kept("sentence_deletion", "review", materials(rows, "review", splitter)) < most
+
+
+def test_line_deletion_keeps_about_half_of_the_words(rows):
+    assert 0.48 < kept("line_deletion", "judgments", materials(rows, "judgments")) < 0.58
+
+
+@pytest.mark.parametrize("level", ["review", "judgments"])
+def test_shuffling_keeps_every_word_and_concatenation_adds_two_reviews(rows, level):
+    found = materials(rows, "review" if level == "review" else "judgments")
+    assert kept("shuffled_lines", level, found) == pytest.approx(1, abs=0.001)
+    assert kept("concatenation", level, found) > 2
+    for name in ("keyword_stuffing", "injection"):
+        assert all(apply(name, level, one).startswith(one.text.rstrip()) for one in found)
+
+
+def test_every_review_of_the_form_has_its_four_sections(rows):
+    for one in materials(rows, "review"):
+        check("elongation", "review", one)
+        changed = apply("sentence_deletion", "review", one)
+        assert all(changed.count(heading) == one.text.count(heading) for heading in one.headings)
