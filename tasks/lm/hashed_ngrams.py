@@ -17,6 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def _features(sentence: str) -> Iterator[str]:
     words = _WORD.findall(unicodedata.normalize("NFKC", sentence).lower())
     for word in words:
         yield f"w {word}"
-    for first, second in zip(words, words[1:], strict=False):
+    for first, second in pairwise(words):
         yield f"p {first} {second}"
     line = f" {' '.join(words)} "
     for length in RUNS:

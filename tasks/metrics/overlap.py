@@ -1,14 +1,14 @@
 """Metrics that count words: BLEU, ROUGE-L, and length, the baseline that every metric must beat (Xu et al. 2025, D.1).
 
 BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case kept. Where a text shares no n-gram of some order, NLTK
-takes 2.2e-308 for that precision, so that the score is not quite 0 (1e-77 or less) and still tells texts apart by their
-shorter n-grams; it is left so. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004, equations 2-4 with
+takes 2.2e-308 for that precision: the score is not quite 0 (1e-77 or less) and still tells texts apart by their shorter
+n-grams. It is left so. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004, equations 2-4 with
 β = 1) on the stemmed words of rouge-score.
 
-NLTK's `word_tokenize` first finds sentences by Punkt, whose trained data would have to be downloaded; `review_text.split`
-takes its place. Only words at the ends of sentences can differ for that: a last full stop is a word of its own, one
-inside a sentence stays with its word. Ours also ends a sentence at list items, headings and paragraphs, and knows
-abbreviations by a list.
+NLTK's `word_tokenize` first finds sentences by Punkt, whose trained data would have to be downloaded;
+`review_text.split` takes its place. Only words at the ends of sentences can differ for that: a last full stop is a word
+of its own, one inside a sentence stays with its word. Ours also ends a sentence at list items, headings and paragraphs,
+and knows abbreviations by a list.
 """
 
 from __future__ import annotations
