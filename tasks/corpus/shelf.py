@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 from tasks.corpus.cells import RefusedError
-from tasks.records import HUMAN, Judgments, Paper, Review
+from tasks.records import HUMAN, Judgments, Paper, Review, Synopsis
 
 Record = TypeVar("Record", Paper, Review)
 
@@ -23,15 +23,43 @@ class Refusal:
 
 @dataclass(slots=True)
 class Imported:
-    """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused."""
+    """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused.
+
+    *left_out* counts the rows that were never asked for, by what they are (a sample of a large file has many).
+    """
 
     papers: list[Paper] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
     judgments: list[Judgments] = field(default_factory=list)
+    synopses: list[Synopsis] = field(default_factory=list)
     added: int = 0
     unchanged: int = 0
     refusals: list[Refusal] = field(default_factory=list)
     ignored_columns: tuple[str, ...] = ()
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def count(self, changed: bool) -> None:
+        """Counts one row: *changed* says whether it brought anything new."""
+        self.added += changed
+        self.unchanged += not changed
+
+
+class Papers:
+    """The papers that are there already (*known*), and those that are *new* or filled in."""
+
+    def __init__(self, known: Mapping[str, Paper]):
+        self.known = dict(known)
+        self.new: dict[str, Paper] = {}
+
+    def put(self, paper: Paper) -> bool:
+        """Whether *paper* brings anything new; `RefusedError` if its id is there with other content."""
+        old = self.known.get(paper.paper_id)
+        whole = paper if old is None else filled(old, paper)
+        if whole is None:
+            raise RefusedError("this paper id is already there with other content")
+        if whole != old:
+            self.known[whole.paper_id] = self.new[whole.paper_id] = whole
+        return whole != old
 
 
 class Shelf:
@@ -64,8 +92,8 @@ class Shelf:
             place = " ".join(str(part) for part in _place(review)[1:])
             raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}")
 
-    def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> None:
-        """Counts *review* as added or unchanged, and keeps what is new of it."""
+    def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
+        """Whether *review* or its *judgments* bring anything new; what is new is kept."""
         changed = self.reviews.get(review.review_id) != review
         if judgments is not None:
             old = self.judgments.get((judgments.review_id, judgments.writer))
@@ -81,8 +109,7 @@ class Shelf:
         if self.reviews.get(review.review_id) != review:
             self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
             self.places[_place(review)] = review.review_id
-        taken.added += changed
-        taken.unchanged += not changed
+        return changed
 
 
 def filled(old: Record, new: Record) -> Record | None:

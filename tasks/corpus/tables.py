@@ -6,13 +6,13 @@ is refused only when nothing in it can be read. Columns are documented in README
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tasks.controls import CONTROLS
 from tasks.corpus.cells import RefusedError, Row, joined, read_integer, read_name, read_number, read_text, shown
-from tasks.corpus.shelf import Imported, Refusal, Shelf, filled
+from tasks.corpus.json_lines import read_object
+from tasks.corpus.shelf import Imported, Papers, Refusal, Shelf
 from tasks.errors import SourceError
 from tasks.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 
@@ -37,21 +37,13 @@ RESERVED = tuple(CONTROLS)
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
     """Papers of *path* that are not among the *known* ones; *rows* keeps those with ``row`` in the range."""
     taken = Imported()
-    seen, new = dict(known), {}
+    papers = Papers(known)
     for place, row in _rows(path, PAPER_COLUMNS, rows, taken):
         try:
-            paper = _paper(row)
-            old = seen.get(paper.paper_id)
-            whole = paper if old is None else filled(old, paper)
-            if whole is None:
-                raise RefusedError("this paper id is already there with other content")
-            taken.added += whole != old
-            taken.unchanged += whole == old
-            if whole != old:
-                seen[whole.paper_id] = new[whole.paper_id] = whole
+            taken.count(papers.put(_paper(row)))
         except RefusedError as reason:
             taken.refusals.append(Refusal(place, f"paper {shown(row.get('paper_id'))}", str(reason)))
-    taken.papers = list(new.values())
+    taken.papers = list(papers.new.values())
     return taken
 
 
@@ -76,7 +68,7 @@ def reviews_from(
         try:
             review, judgments = shelf.whole(*_review(row, writer), named=row.get("candidate") not in (None, ""))
             shelf.check(review, make_papers)
-            shelf.put(taken, review, judgments, read_integer(row, "row"))
+            taken.count(shelf.put(taken, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
             item = row.get("review_id") or row.get("paper_id")
             taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason)))
@@ -171,11 +163,6 @@ def _json_lines(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                taken.refusals.append(Refusal(place, f"line {place}", f"not JSON: {str(error)[:200]}"))
-                continue
-            if isinstance(row, dict):
-                yield place, row
-            else:
-                taken.refusals.append(Refusal(place, f"line {place}", "not a JSON object"))
+                yield place, read_object(line)
+            except RefusedError as reason:
+                taken.refusals.append(Refusal(place, f"line {place}", str(reason)))
