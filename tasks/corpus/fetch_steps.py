@@ -104,6 +104,7 @@ def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
     with Journal(asked.folder, asked.origin) as journal:
         sampled = sample_of(journal, asked.venue, edition, fetch.everything)
         needs = needs_of(journal, asked.venue, sampled, fetch.histories)
+        journal.drop_damaged(sampled.wanted)
         if set(needs.histories) <= journal.histories.keys() and {one[0] for one in needs.pdfs} <= journal.pdfs.keys():
             return Reached()
 

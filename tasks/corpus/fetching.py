@@ -122,8 +122,8 @@ def fetch_pdfs(
             old = earlier.get(paper_id)
             if stated is None:
                 journal.add_pdf(paper_id, None, None, "the note names no PDF")
-            elif old is not None and old.sha256 and old.stated == stated and journal.pdf_file(old.sha256).is_file():
-                journal.add_pdf(paper_id, stated, journal.pdf_file(old.sha256).read_bytes())
+            elif old is not None and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+                journal.add_pdf(paper_id, stated, data)
     due = {paper_id: (number, stated) for paper_id, number, stated in papers if paper_id not in journal.pdfs}
     size = min(batch, BATCH) if client.api == 2 else 1
     for some in batches(list(due), size):

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import fcntl
 import gzip
-import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.corpus.pdf_pool import PdfPool
+from tasks.corpus.whole_files import put
 from tasks.errors import LockedError, SourceError
 
 Note = dict[str, Any]
@@ -76,14 +77,14 @@ class Journal:
         self._file: int | None = None
 
     @property
-    def pool(self) -> Path:
+    def pool(self) -> PdfPool:
         """Where PDFs lie."""
-        return self.folder.parent / "pdfs"
+        return PdfPool(self.folder.parent / "pdfs")
 
     def __enter__(self) -> Journal:
         try:
             (self.folder / "pages").mkdir(parents=True, exist_ok=True)
-            self.pool.mkdir(exist_ok=True)
+            self.pool.folder.mkdir(exist_ok=True)
             self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
@@ -111,7 +112,7 @@ class Journal:
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
         """Keeps a page of a listing."""
         name = f"pages/{len(self.pages):06}.json.gz"
-        _put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
+        put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
         entry = {"notes": len(notes), "count": count, "last": last, "end": end}
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
@@ -126,11 +127,7 @@ class Journal:
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
         """Keeps a PDF, or why there is none."""
-        sha256 = None
-        if data is not None:
-            sha256 = hashlib.sha256(data).hexdigest()
-            if not self.pdf_file(sha256).is_file():
-                _put(self.pdf_file(sha256), data)
+        sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_seal(self, digest: str) -> None:
@@ -138,9 +135,13 @@ class Journal:
         if digest not in self.sealed[-1:]:
             self._add({"seal": digest})
 
-    def pdf_file(self, sha256: str) -> Path:
-        """Where the PDF of that content is, or would be."""
-        return self.pool / f"{sha256}.pdf"
+    def drop_damaged(self, papers: Iterable[str]) -> list[str]:
+        """Those of *papers* whose PDF came and is not in the pool as it came; it counts as not there from now on."""
+        kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
+        damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
+        for paper in damaged:
+            del self.pdfs[paper]
+        return damaged
 
     def page_notes(self, page: Listed) -> list[Note]:
         """The notes of a page as they were received."""
@@ -213,12 +214,3 @@ def _write_all(handle: int, data: bytes) -> None:
     done = 0
     while done < len(data):
         done += os.write(handle, data[done:])
-
-
-def _put(path: Path, data: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)

@@ -51,8 +51,9 @@ def make_snapshot(
     """Freezes *notes*, and the PDFs and texts (by paper id) of the papers among them, in *folder*, which must be new.
 
     *papers*: what is known of papers (`UNSTATED` has the names); *grouped*: the notes come by forum, each submission
-    first; *link*: the PDFs are never changed, and the snapshot may share their bytes on disk. PDFs and texts of other
-    papers are counted and left out. `SourceError` if a PDF cannot be read or *folder* is there.
+    first; *link*: the PDFs are named by their SHA-256 and never changed, and the snapshot may share their bytes on
+    disk. PDFs and texts of other papers are counted and left out. `SourceError` if a PDF cannot be read, or is not what
+    its name says, or *folder* is there.
     """
     if folder.exists():
         raise SourceError(f"snapshot {folder} is there already, and a snapshot is never changed; name another folder")
@@ -139,6 +140,8 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link
         except OSError as error:
             raise SourceError(f"the PDF of paper {paper_id!a}, {path}, cannot be read: {error.strerror}") from None
         sha256 = shas[paper_id] = hashlib.sha256(data).hexdigest()
+        if link and path.stem != sha256:
+            raise SourceError(f"the PDF of paper {paper_id!a}, {path}, is not as it was received; fetch it again")
         if sha256 not in files:
             name = f"pdfs/{sha256}.pdf"
             _put_bytes(beside / name, data, path if link else None)

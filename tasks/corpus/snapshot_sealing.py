@@ -22,8 +22,8 @@ from tasks.corpus.sampling import draw
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_journal import Journal
 from tasks.corpus.snapshot_making import make_snapshot
-from tasks.corpus.snapshot_manifest import read_manifest
 from tasks.corpus.venues import Venue
+from tasks.errors import SourceError
 from tasks.settings import EditionSettings
 
 Note = dict[str, Any]
@@ -80,7 +80,7 @@ def seal(
     rebuttal, released = _dates(venue)
     reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
     papers = _papers(notes, journal, venue, sampled, released)
-    files = {name: journal.pdf_file(found.sha256) for name, found in journal.pdfs.items() if found.sha256}
+    files = {name: journal.pool.file(found.sha256) for name, found in journal.pdfs.items() if found.sha256}
     asked = {note["id"] for note in notes}
     beside = root / f".sealing-{uuid.uuid4().hex}"
     root.mkdir(parents=True, exist_ok=True)
@@ -106,11 +106,21 @@ def seal(
             if not folder.is_dir():
                 beside.rename(folder)
                 break
-            if read_manifest(folder).source == source:
+            if _sound(folder).manifest.source == source:
                 break
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return Snapshot.open(folder)
+
+
+def _sound(folder: Path) -> Snapshot:
+    """The snapshot that is there, if all of it is as it was written."""
+    try:
+        found = Snapshot.open(folder)
+        found.verify()
+    except SourceError as error:
+        raise SourceError(f"{error}: move that folder away, and the same command makes it anew") from None
+    return found
 
 
 def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:

@@ -310,6 +310,18 @@ def test_a_snapshot_that_fails_leaves_nothing(tmp_path, notes, pdfs, says):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_shared_pdf_that_is_not_what_its_name_says_is_never_frozen(tmp_path):
+    file = tmp_path / f"{hashlib.sha256(b'%PDF-1.7 as it came').hexdigest()}.pdf"
+    file.write_bytes(b"%PDF-1.7 as it came")
+    assert make_snapshot(tmp_path / "one", EDITION, NOTES, pdfs={"p1": file}, source="a test", link=True).pdf("p1") == b"%PDF-1.7 as it came"
+    file.unlink()
+    file.write_bytes(b"%PDF-1.7 as it is now")
+    with pytest.raises(SourceError) as error:
+        make_snapshot(tmp_path / "two", EDITION, NOTES, pdfs={"p1": file}, source="a test", link=True)
+    assert "the PDF of paper 'p1'" in line_of(error) and "is not as it was received" in line_of(error)
+    assert not (tmp_path / "two").exists()
+
+
 def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(SourceError) as error:

@@ -44,7 +44,7 @@ def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
     first = filled(tmp_path / "take")
     with Journal(tmp_path / "take", HERE) as again:
         assert shown(again) == shown(first)
-        assert again.pdf_file(again.pdfs["a"].sha256).read_bytes() == b"%PDF a"
+        assert again.pool.read(again.pdfs["a"].sha256) == b"%PDF a"
         assert (again.pdfs["b"].sha256, again.pdfs["b"].problem) == (None, "none there")
         assert [one["id"] for one in received(again)] == ["a", "ar", "b", "br", "c", "c2"]
     assert shown(read(tmp_path / "take")) == shown(first)

@@ -266,6 +266,41 @@ def test_a_pdf_that_comes_without_its_end_is_asked_for_once_more(tmp_path):
         assert loopback.counts["pdf"] == IDEAL["pdf"] + 1
 
 
+def pooled(state, summary, paper):
+    return state / "openreview" / "pdfs" / f"{opened(summary).papers()[paper]['pdf']}.pdf"
+
+
+def test_a_pdf_damaged_where_fetches_share_it_is_asked_for_again(tmp_path):
+    with served() as loopback:
+        first = fetched(loopback.v2, tmp_path)
+        file = pooled(tmp_path, first, "s01")
+        assert file.stat().st_mode & 0o777 == 0o444
+        for content in (b"%PDF-1.7 other bytes", None):
+            file.unlink()
+            if content is not None:
+                file.write_bytes(content)
+            before = loopback.counts["pdf"]
+            again = fetched(loopback.v2, tmp_path, again=content is None)
+            assert again["digest"] == first["digest"] and again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
+            assert file.read_bytes() == pdf_of("s01")
+
+
+def test_a_snapshot_that_shares_a_damaged_pdf_is_named_and_made_anew(tmp_path):
+    with served() as loopback:
+        first = fetched(loopback.v2, tmp_path)
+        file, folder = pooled(tmp_path, first, "s01"), Path(first["snapshot"])
+        file.chmod(0o644)
+        with file.open("r+b") as shared:
+            shared.write(b"%PDX")
+        with pytest.raises(SourceError, match=r"is not as it was written; .*: move that folder away") as error:
+            fetched(loopback.v2, tmp_path)
+        assert "\n" not in str(error.value)
+        folder.rename(tmp_path / "away")
+        again = fetched(loopback.v2, tmp_path)
+        assert again["snapshot"] == first["snapshot"] and opened(again).pdf("s01") == pdf_of("s01")
+        assert loopback.counts["pdf"] == IDEAL["pdf"] + 1
+
+
 def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undisturbed, monkeypatch):
     with served() as loopback:
         shelf = loopback.shelves[2]
