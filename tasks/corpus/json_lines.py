@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,3 +29,16 @@ def read_object(line: bytes) -> Row:
     if not isinstance(row, dict):
         raise RefusedError("not a JSON object")
     return row
+
+
+def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Place (from 1), offset and bytes of every line of *path* that is not blank; `SourceError` if it is damaged."""
+    offset = 0
+    try:
+        with opened(path) as file:
+            for place, line in enumerate(file, start=1):
+                if line.strip():
+                    yield place, offset, line
+                offset += len(line)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(f"{path.name} cannot be read: {error}") from None
