@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ def modules(folder: Path) -> list[Path]:
     listing = _json(folder, folder / "modules.json")
     if not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
         raise LMError(f"embedder {folder}: modules.json is no list of modules")
+    if not listing:
+        raise LMError(f"embedder {folder}: modules.json names no module")
     return [_module(folder, module) for module in listing]
 
 
@@ -53,20 +56,38 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
         raise LMError(f"embedder {place}: no *.safetensors; other weight formats can run code and are refused")
     if (place / "adapter_config.json").is_file():
         raise LMError(f"embedder {place}: it is an adapter; merge it into its base and give that folder")
-    if name == "Transformer" and _needs_own_code(_json(folder, place / "config.json")):
-        raise LMError(f"embedder {folder}: it needs code of its own (auto_map in config.json), which is refused")
+    if name == "Transformer" and (file := _file_that_needs_code(folder, place)):
+        raise LMError(f"embedder {folder}: it needs code of its own (auto_map in {file}), which is refused")
+    if name == "Dense" and not _of_torch(_json(folder, place / "config.json")):
+        raise LMError(f"embedder {place}: its activation function is not one of torch, and is refused")
     return place
 
 
-def _needs_own_code(config: Any) -> bool:
-    """Whether *config* names code of its own for a kind of model that transformers does not have itself."""
-    if not isinstance(config, dict) or "auto_map" not in config:
-        return False
+def _file_that_needs_code(folder: Path, place: Path) -> str | None:
+    """Which file names code of its own, for a model that transformers does not have itself or for a tokenizer.
+
+    transformers would refuse the model in many words, and put another tokenizer in the place of such a one.
+    """
+    config = _json(folder, place / "config.json")
+    if isinstance(config, dict) and "auto_map" in config and config.get("model_type") not in _known_models():
+        return "config.json"
+    tokenizer = place / "tokenizer_config.json"
+    settings = _json(folder, tokenizer) if tokenizer.is_file() else {}
+    return tokenizer.name if isinstance(settings, dict) and "auto_map" in settings else None
+
+
+def _known_models() -> Container[str]:
     try:
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
     except ImportError:
-        return True
-    return config.get("model_type") not in CONFIG_MAPPING_NAMES
+        return ()
+    return CONFIG_MAPPING_NAMES
+
+
+def _of_torch(config: Any) -> bool:
+    """Whether the activation is torch's; sentence-transformers would take tanh in the place of any other."""
+    function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
+    return isinstance(function, str) and function.startswith("torch.")
 
 
 def _json(folder: Path, path: Path) -> Any:

@@ -22,7 +22,7 @@ RETRIES = 2
 """How often a reply without a score is asked for anew, with another seed."""
 
 _TAG = re.compile(r"<overall_score>([^<>]*)</overall_score>", re.IGNORECASE)
-_NUMBER = re.compile(r"[0-9]{1,2}(?:\.[0-9]+)?", re.ASCII)
+_NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
 
 class Writer(Protocol):
@@ -78,15 +78,17 @@ def chat(case: Case) -> Chat:
 def overall_score(text: str) -> float:
     """The number inside the last ``<overall_score>`` of *text*, thinking aside; `ReplyError` if there is none.
 
-    A tag that is not closed holds nothing: it may be a number that was cut.
+    ``7``, ``7.5`` and ``7/10`` are numbers, and no words may stand beside them. A tag that is not closed holds nothing:
+    its number may have been cut.
     """
     inside = _TAG.findall(without_thinking(text)[0])
     if not inside:
         raise ReplyError("no <overall_score> in the reply")
     said = inside[-1].strip()
-    if not _NUMBER.fullmatch(said) or not LOWEST <= float(said) <= HIGHEST:
+    number = _NUMBER.fullmatch(said)
+    if number is None or not LOWEST <= float(number[1]) <= HIGHEST:
         raise ReplyError(f"<overall_score> holds no number from 0 to 10 but {said[:40]!r}")
-    return float(said)
+    return float(number[1])
 
 
 def _read(reply: Reply) -> float | Problem:

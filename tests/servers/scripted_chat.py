@@ -245,6 +245,8 @@ def written(body: dict) -> str:
         return _review(user, body["model"])
     if "<strengths_claimed_by_the_paper>" in system:
         return _assw(user)
+    if "<overall_score>" in system:
+        return _grade(user)
     return f"The scripted model read {len(user)} characters."
 
 
@@ -273,6 +275,13 @@ def _assw(paper: str) -> str:
     lists = ["\n\n".join(f"{sentence}." for sentence in part) for part in (strong or ["None stated"], weak)]
     names = ("strengths_claimed_by_the_paper", "weaknesses_claimed_by_the_paper")
     return "\n\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in zip(names, lists, strict=True))
+
+
+def _grade(user: str) -> str:
+    """An examiner's answer: a point for each three sentences of the review, 10 at most."""
+    points = min(10.0, len(_sentences(user.rpartition("[Review]")[2])) / 3)
+    return (f"<analysis>\nIt was read.\n</analysis>\n\n<overall_assessment>\nIt is a review.\n</overall_assessment>\n\n"
+            f"<overall_score>\n{points:.1f}\n</overall_score>")
 
 
 def _sentences(text: str) -> list[str]:

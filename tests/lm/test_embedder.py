@@ -1,0 +1,314 @@
+"""Embedders: one contract for all, what a model folder may hold, and that a model is known by its contents."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.register_assert_rewrite("tests.contracts.embedder")
+
+from tasks.errors import LMError, SettingsError  # noqa: E402
+from tasks.lm.embedder import open_embedder  # noqa: E402
+from tasks.lm.hashed_ngrams import HashedNgrams  # noqa: E402
+from tasks.settings import EmbedderSettings, load  # noqa: E402
+from tests.contracts.embedder import CONTRACT, ORDINARY, Open  # noqa: E402
+
+BACKENDS = ("hashed-ngrams", "sentence-transformers", "sentence-transformers-with-query")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of tiny models, one without and one with a prompt for queries."""
+    pytest.importorskip("sentence_transformers", reason="this embedder needs the extra `lm`")
+    from tests.lm.sentence_models import build_sentence_model
+
+    folder = tmp_path_factory.mktemp("embedders")
+    return {"plain": build_sentence_model(folder / "plain"), "query": build_sentence_model(folder / "query", "the problem is ")}
+
+
+@pytest.fixture
+def model(models: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy of the plain model, to be damaged."""
+    return Path(shutil.copytree(models["plain"], tmp_path / "model"))
+
+
+@pytest.fixture(params=BACKENDS)
+def opened(request: pytest.FixtureRequest) -> Open:
+    if request.param == "hashed-ngrams":
+        return HashedNgrams
+    folders = request.getfixturevalue("models")
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+
+    return lambda: SentenceEmbedder.open(folders["query" if "query" in request.param else "plain"], "cpu")
+
+
+@pytest.mark.parametrize("rule", CONTRACT, ids=lambda rule: rule.__name__)
+def test_the_embedder_keeps_the_contract(opened, rule):
+    rule(opened)
+
+
+class Unnormalised(HashedNgrams):
+    def embed(self, sentences, query=False):
+        return 2 * super().embed(sentences, query)
+
+
+class Doubles(HashedNgrams):
+    def embed(self, sentences, query=False):
+        return super().embed(sentences, query).astype(float)
+
+
+class Sorted(HashedNgrams):
+    def embed(self, sentences, query=False):
+        return super().embed(sorted(sentences), query)
+
+
+class Centred(HashedNgrams):
+    """Takes the mean of the batch away."""
+
+    def embed(self, sentences, query=False):
+        vectors = super().embed(sentences, query)
+        return vectors - 0.1 * vectors.mean(axis=0) if len(vectors) else vectors
+
+
+class Constant(HashedNgrams):
+    def embed(self, sentences, query=False):
+        return super().embed(["the same"] * len(sentences), query)
+
+
+class Flat(HashedNgrams):
+    def embed(self, sentences, query=False):
+        return super().embed(sentences, query) if sentences else np.zeros((0, 0), np.float32)
+
+
+class Mislabelled(HashedNgrams):
+    asymmetric = True
+
+
+class Forgetful(HashedNgrams):
+    opened = 0
+
+    def __init__(self):
+        Forgetful.opened += 1
+        super().__init__(1024 + Forgetful.opened)
+
+
+BROKEN = (Unnormalised, Doubles, Sorted, Centred, Constant, Flat, Mislabelled, Forgetful)
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_an_embedder_that_breaks_a_rule_is_caught(broken):
+    caught = []
+    for rule in CONTRACT:
+        try:
+            rule(broken)
+        except AssertionError:
+            caught.append(rule.__name__)
+    assert caught
+
+
+def test_the_hashed_ngrams_know_spelling():
+    near, far = HashedNgrams().embed(["The writing is unclear.", "The writing is clearly bad.", "Add a second baseline!"])[1:] @ (
+        HashedNgrams().embed(["The writing is unclear."])[0]
+    )
+    assert near > 0.4 > 0.2 > far
+
+
+@given(st.text(max_size=60))
+def test_any_text_has_a_hashed_vector_and_case_and_blanks_do_not_move_it(text):
+    embedder = HashedNgrams()
+    one, other = embedder.embed([text, f"  {text}\n\n"])
+    assert np.linalg.norm(one) == pytest.approx(1, abs=1e-5)
+    if text.strip():
+        assert np.array_equal(one, other)
+
+
+def test_features_that_cancel_leave_a_vector_all_the_same():
+    # In 3 places the features of a short text meet in pairs now and then, with either sign.
+    vectors = HashedNgrams(dimension=3).embed([chr(place) for place in range(32, 2000)])
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_the_hashed_vector_is_the_same_on_every_machine():
+    vector = HashedNgrams().embed(["The reviewer appreciates the clear writing."])[0]
+    assert HashedNgrams().identity.digest == "c10df4de83d7c462be4fabe34a59228809f39282ad06ef22684586b7797e725c"
+    assert (int(np.argmax(vector)), int(np.argmin(vector))) == (650, 236)
+    assert float(vector.max()) == pytest.approx(0.1427503, rel=1e-6)
+
+
+def test_no_network_is_used(models, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+
+    assert len(SentenceEmbedder.open(models["query"], "cpu").embed(ORDINARY, query=True)) == len(ORDINARY)
+
+
+def test_a_model_is_known_by_what_its_folder_holds(models, model):
+    from safetensors.numpy import load_file, save_file
+
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+
+    original = SentenceEmbedder.open(models["plain"], "cpu").identity
+    (model / "README.md").write_text("Notes.")
+    same = SentenceEmbedder.open(model, "cpu").identity
+    assert (same.digest, same.name, same.dtype) == (original.digest, "model", "float32")
+    assert "prompt of the candidate's: none" in same.engine_version
+    assert "prompt of the candidate's: s2s_query" in SentenceEmbedder.open(models["query"], "cpu").identity.engine_version
+    weights = load_file(model / "2_Dense" / "model.safetensors")
+    save_file({name: 1.1 * weight for name, weight in weights.items()}, model / "2_Dense" / "model.safetensors")
+    assert SentenceEmbedder.open(model, "cpu").identity.digest != original.digest
+
+
+def test_sentences_beyond_what_the_model_reads_are_cut(models):
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+
+    embedder = SentenceEmbedder.open(models["plain"], "cpu")
+    long = "paper " * 100
+    one, other = embedder.embed([long + "clear", long + "novelty"])
+    assert np.allclose(one, other, atol=1e-6)
+    assert "16 numbers of 64 tokens" in embedder.identity.engine_version
+
+
+def test_a_model_stored_in_half_precision_computes_in_float32(model):
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+
+    weights = load_file(model / "model.safetensors")
+    save_file({name: weight.half() for name, weight in weights.items()}, model / "model.safetensors", {"format": "pt"})
+    embedder = SentenceEmbedder.open(model, "cpu")
+    assert {weight.dtype for weight in embedder.model.parameters()} == {torch.float32}
+
+
+def rewritten(path: Path, change) -> None:
+    tree = json.loads(path.read_text())
+    changed = change(tree)
+    path.write_text(json.dumps(tree if changed is None else changed))
+
+
+def only_pickles(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def pickles_of_a_later_module(folder: Path) -> None:
+    (folder / "2_Dense" / "model.safetensors").rename(folder / "2_Dense" / "pytorch_model.bin")
+
+
+def own_module(folder: Path) -> None:
+    (folder / "canary.py").write_text("raise SystemExit('code of the folder was run')")
+    rewritten(folder / "modules.json", lambda tree: tree[1].update(type="canary.Pooling"))
+
+
+def own_model(folder: Path) -> None:
+    (folder / "canary.py").write_text("raise SystemExit('code of the folder was run')")
+    code = {"AutoConfig": "canary.Config", "AutoModel": "canary.Model"}
+    rewritten(folder / "config.json", lambda tree: tree.update(model_type="homemade", auto_map=code))
+
+
+def own_tokenizer(folder: Path) -> None:
+    (folder / "canary.py").write_text("raise SystemExit('code of the folder was run')")
+    code = {"AutoTokenizer": ["canary.Tokenizer", "canary.Tokenizer"]}
+    rewritten(folder / "tokenizer_config.json", lambda tree: tree.update(tokenizer_class="CanaryTokenizer", auto_map=code))
+
+
+def own_activation(folder: Path) -> None:
+    rewritten(folder / "2_Dense" / "config.json", lambda tree: tree.update(activation_function="antigravity.geohash"))
+
+
+def without_a_weight(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def without_a_weight_of_a_later_module(folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "2_Dense" / "model.safetensors")
+    save_file({"linear.weight": weights["linear.weight"]}, folder / "2_Dense" / "model.safetensors")
+
+
+def cut_short(folder: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+FAULTS = [
+    (lambda folder: shutil.rmtree(folder), "there is no such folder"),
+    (lambda folder: (folder / "modules.json").unlink(), "no modules.json; the folder must be that of a sentence-transformers model"),
+    (lambda folder: (folder / "modules.json").write_text("[{"), "modules.json cannot be read"),
+    (lambda folder: (folder / "modules.json").write_text('{"a": 1}'), "modules.json is no list of modules"),
+    (lambda folder: (folder / "modules.json").write_text("[]"), "modules.json names no module"),
+    (lambda folder: (folder / "config.json").unlink(), "no config.json"),
+    (lambda folder: rewritten(folder / "modules.json", lambda tree: tree[1].update(path="../..")), "which is not there"),
+    (lambda folder: rewritten(folder / "config.json", lambda tree: []), "it cannot be loaded"),
+    (lambda folder: (folder / "adapter_config.json").write_text("{}"), "it is an adapter; merge it"),
+    (only_pickles, "no *.safetensors; other weight formats can run code and are refused"),
+    (pickles_of_a_later_module, "2_Dense: no *.safetensors"),
+    (own_module, "its module canary.Pooling can run code and is refused; accepted: Dense"),
+    (own_model, "it needs code of its own (auto_map in config.json), which is refused"),
+    (own_tokenizer, "it needs code of its own (auto_map in tokenizer_config.json), which is refused"),
+    (own_activation, "2_Dense: its activation function is not one of torch"),
+    (without_a_weight, "the files lack 1 weights of the model, as encoder.layer.1.output.dense.weight"),
+    (without_a_weight_of_a_later_module, "it cannot be loaded"),
+    (cut_short, "it cannot be loaded"),
+]
+
+
+@pytest.mark.parametrize(("damage", "said"), FAULTS, ids=[said[:30] + f"-{place}" for place, (_, said) in enumerate(FAULTS)])
+def test_a_folder_that_cannot_be_used_is_one_line_that_names_it(model, damage, said):
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+
+    damage(model)
+    with pytest.raises(LMError) as caught:
+        SentenceEmbedder.open(model, "cpu")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"embedder {model}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pooler_that_no_embedding_is_made_of_may_lack(model):
+    from safetensors.torch import load_file, save_file
+
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+
+    weights = load_file(model / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if not name.startswith("pooler.")}
+    assert len(kept) < len(weights)
+    save_file(kept, model / "model.safetensors", {"format": "pt"})
+    assert SentenceEmbedder.open(model, "cpu").embed(ORDINARY).shape == (len(ORDINARY), 16)
+
+
+def test_settings_open_the_embedder_and_keep_it_open(models, tmp_path):
+    assert open_embedder(EmbedderSettings()).identity.name == "hashed-ngrams"
+    given_folder = EmbedderSettings(backend="sentence-transformers", folder=models["plain"], device="cpu")
+    assert open_embedder(given_folder) is open_embedder(given_folder)
+    settings = tmp_path / "run.toml"
+    settings.write_text('[embedder]\nbackend = "sentence-transformers"\nfolder = "models/stella"\n')
+    assert load(settings).embedder.folder == (tmp_path / "models" / "stella").resolve()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (EmbedderSettings(backend="stella"), "no embedder 'stella'; known: hashed-ngrams, sentence-transformers"),
+        (EmbedderSettings(backend="sentence-transformers"), "needs a model folder: --set embedder.folder=FOLDER"),
+    ],
+)
+def test_settings_that_open_nothing_are_one_line(settings, said):
+    with pytest.raises(SettingsError, match=said):
+        open_embedder(settings)
