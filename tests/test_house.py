@@ -25,7 +25,7 @@ FIRST = GROUND | {
     "tasks.published",
     "tasks.comparison",
 }
-ROOMS = {"tasks.lm", "tasks.corpus", "tasks.metrics", "tasks.tuning", "tasks.writing"}
+ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.metrics", "tasks.tuning", "tasks.writing"}
 MAY_IMPORT = {
     "tasks.records": set(),
     "tasks.errors": set(),
@@ -36,7 +36,8 @@ MAY_IMPORT = {
     "tasks.prompts": FIRST,
     "tasks.lm": FIRST,
     "tasks.corpus": FIRST | {"tasks.lm"},
-    "tasks.metrics": FIRST | {"tasks.lm"},
+    "tasks.examiners": FIRST | {"tasks.lm"},
+    "tasks.metrics": FIRST | {"tasks.lm", "tasks.examiners"},
     "tasks.tuning": FIRST | {"tasks.lm"},
     "tasks.writing": FIRST,
     "tasks.replies": GROUND | {"tasks.judgments"},

@@ -35,11 +35,14 @@ class Prompt:
 
 @cache
 def load(name: str) -> Prompt:
-    """The prompt *name*; `PromptError` if there is none or its fields do not match its text."""
+    """The prompt *name*, its folder included (``pre/summary/pairwise``).
+
+    `PromptError` if there is none or its fields do not match its text.
+    """
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
-        raise PromptError(f"no prompt {name!r}; the prompts are: {known}")
+        known = ", ".join(sorted(file.stem for file in path.parent.glob("*.toml")))
+        raise PromptError(f"no prompt {name!r}; the prompts are: {known or 'none in that folder'}")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     fields = tuple(table["fields"])
     used = set(_FIELD.findall(table["user"]))
@@ -48,8 +51,13 @@ def load(name: str) -> Prompt:
     return Prompt(name, table["source"], table["kind"], table["system"], table["user"], fields, table.get("absent", ""))
 
 
-def render(prediction: Prediction) -> Chat:
-    """*prediction* as system, user and reply messages (Xu et al. 2025, C.2); what is None reads ``absent``."""
+def render(prediction: Prediction | Chat) -> Chat:
+    """*prediction* as system, user and reply messages (Xu et al. 2025, C.2); what is None reads ``absent``.
+
+    A chat is rendered already: examiners score replies to prompts that are put together of several files.
+    """
+    if isinstance(prediction, Chat):
+        return prediction
     prompt = load(prediction.prompt)
     values = {"synopsis": prediction.synopsis, "x": prediction.x}
     user = _FIELD.sub(lambda field: _value(prompt, values, field[1]), prompt.user)

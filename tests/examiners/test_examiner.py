@@ -1,0 +1,78 @@
+"""An examiner is one value: what it is called, what it is, and what cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.errors import SettingsError
+from tasks.examiners.examiner import Examiner, examiner_of
+from tasks.examiners.templates import TEMPLATES
+from tasks.examiners.wordings import sha256
+
+IMPOSSIBLE = [
+    ({"template": "humane"}, "no template 'humane'; known: base, human, model"),
+    ({"template": "p1", "granularity": "fine"}, 'template p1 is coarse only: set granularity = "coarse"'),
+    ({"template": "human_test"}, 'template human_test is fine only: set granularity = "fine"'),
+    ({"template": "human", "demonstration": "base_best"}, 'a demonstration shows one aspect: set granularity = "fine"'),
+    ({"template": "base", "granularity": "fine", "demonstration": "base_best"}, "template base takes no demonstration"),
+    ({"template": "p3", "aggregation": "logprob"}, "template p3 declares no scores whose probability could be asked"),
+    ({"template": "rationale", "aggregation": "logprob"}, "template rationale asks for more than a score"),
+    ({"template": "p9", "aggregation": "logprob"}, "template p9 asks for more than a score"),
+    ({"mass": "raw"}, "mass belongs to aggregation logprob, not to direct"),
+    ({"samples": 5}, "samples belongs to aggregation approximation, not to direct"),
+    ({"rationale": True}, "template human does not ask for a rationale: leave rationale out, or take template rationale"),
+    ({"template": "p1", "description": "expert"}, "template p1 has no task description and steps to vary"),
+    ({"template": "p1", "criteria": "ad"}, "template p1 has no criteria to vary"),
+    ({"template": "human", "steps": "complex", "description": "short"}, "the complex steps of template human hold their own"),
+    ({"template": "random", "filtering": True}, "template random asks no LM"),
+    ({"binning": {"method": "equal_width", "bins": 1}}, "setting binning.bins: Input should be greater than or equal to 2"),
+    ({"tempalte": "human"}, "unknown setting tempalte; known here: template"),
+    ({"aggregation": "mean"}, "setting aggregation: Input should be 'direct', 'logprob' or 'approximation'"),
+]
+
+
+@pytest.mark.parametrize(("tree", "line"), IMPOSSIBLE)
+def test_what_no_paper_defines_is_refused_in_one_line(tree, line):
+    with pytest.raises(SettingsError) as error:
+        examiner_of(tree, "grid entry 3")
+    assert str(error.value).startswith("grid entry 3: ")
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own():
+    trees = [{"template": name, "granularity": each} for name, form in TEMPLATES.items() for each in form.granularities]
+    fine = {"granularity": "fine"}
+    for guideline in ("human", "model"):
+        trees += [{"template": guideline, **fine, "demonstration": each} for each in ("base_worst", "base_best", "reason_worst", "reason_best")]
+        trees += [{"template": guideline, **fine, "aggregation": each} for each in ("logprob", "approximation")]
+        trees += [{"template": guideline, **fine, "aggregation": "logprob", "mass": "raw"}]
+        trees += [{"template": guideline, **fine, "description": each} for each in ("expert", "short", "long")]
+        trees += [{"template": guideline, **fine, "criteria": each} for each in ("ad", "ad_gpt", "ht_gpt", "mt_gpt")]
+        trees += [{"template": guideline, **fine, "steps": "complex"}]
+    trees += [{"template": "rationale", **fine, "demonstration": each} for each in ("reason_worst", "reason_best")]
+    trees += [{"template": "human_test", **fine, "filtering": True, "binning": {"bins": 10}}]
+    trees = [{**tree, "item": item} for tree in trees for item in ("summary", "review")]
+    examiners = [examiner_of(tree) for tree in trees]
+    assert len({examiner.identity for examiner in examiners}) == len(trees)
+    assert len({examiner.name for examiner in examiners}) == len(trees) / 2
+
+
+def test_examiners_that_differ_in_aggregation_alone_share_their_prompt():
+    direct = Examiner(template="human", granularity="fine")
+    sampled = Examiner(template="human", granularity="fine", aggregation="approximation")
+    assert sha256(direct) == sha256(sampled)
+    assert direct.identity != sampled.identity
+    assert (direct.times, sampled.times) == (1, 20)
+
+
+def test_criteria_stated_as_what_they_are_anyway_change_no_prompt():
+    assert sha256(Examiner(template="human")) == sha256(Examiner(template="human", criteria="ht"))
+    assert sha256(Examiner(template="human")) != sha256(Examiner(template="human", criteria="ad"))
+
+
+def test_an_examiner_is_frozen_and_hashable():
+    examiner = Examiner()
+    assert {examiner: 1}[Examiner()] == 1
+    with pytest.raises(ValueError, match="frozen"):
+        examiner.template = "p1"
