@@ -7,8 +7,8 @@ n-grams. It is left so. ROUGE-L is the F-measure of the longest common subsequen
 
 NLTK's `word_tokenize` first finds sentences by Punkt, whose trained data would have to be downloaded;
 `review_text.split` takes its place. Only words at the ends of sentences can differ for that: a last full stop is a word
-of its own, one inside a sentence stays with its word. Ours also ends a sentence at list items, headings and paragraphs,
-and knows abbreviations by a list.
+of its own, one inside a sentence stays with its word. Ours also ends one at headings, paragraphs and list marks ("1.",
+"- "), and knows abbreviations by a list.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ def _length(candidate: Words, _: Words) -> float:
 def _pieces(text: str) -> list[str]:
     pieces = []
     for section in review_text.split(text):
-        pieces += [section.heading, *(sentence.mark + sentence.text for sentence in section.sentences)]
+        pieces.append(section.heading)
+        for sentence in section.sentences:
+            pieces += [sentence.mark, sentence.text]
     return pieces
 
 
