@@ -14,6 +14,8 @@ from typing import Any
 
 from prefect import flow
 
+from flows.certificates import certify
+from flows.changes import write_changes
 from flows.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from flows.progress import Progress
 from flows.reading import import_sources, read_papers
@@ -62,7 +64,7 @@ def refresh(job: Job, run: Any) -> dict[str, Any]:
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
         score(store, job, workers, work, progress)
-        return publish(store, run, work, progress)
+        return publish(store, job, run, work, progress)
 
 
 def usable(job: Job) -> None:
@@ -112,6 +114,8 @@ def write_and_plan(store: Store, job: Job, run: Any, progress: Progress) -> Work
     papers = sampled_papers(store, job.limit)
     names = reviewers(store, job, run)
     write_reviews(store, job, run, papers, names, progress)
+    if job.changes:
+        names = names | write_changes(store, job, run, sample(store, names), progress)
     judgments_by = write_judgments(store, job, run, sample(store, names), progress)
     assw_by = write_assw(store, job, run, papers, progress)
     progress.stage("planning")
@@ -119,11 +123,12 @@ def write_and_plan(store: Store, job: Job, run: Any, progress: Progress) -> Work
     return plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
 
 
-def publish(store: Store, run: Any, work: Work, progress: Progress) -> dict[str, Any]:
+def publish(store: Store, job: Job, run: Any, work: Work, progress: Progress) -> dict[str, Any]:
     """The board for readers, the separation of same-paper from other-paper scores, and the summary of the run."""
     progress.stage("publishing")
     for signature_id in work.signature_ids:
         separate(store, signature_id)
+    certify(store, job.state, work.signature_ids)
     store.copy_for_readers()
     run.show_leaderboard(store.key, store.rows("leaderboard", signature_ids=work.signature_ids))
     metrics = store.rows("progress", signature_ids=work.signature_ids)

@@ -22,6 +22,7 @@ from flows import (
     screen,
     snapshot_commands,
     tune_commands,
+    validation_commands,
 )
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
@@ -41,6 +42,7 @@ from tasks.errors import (
 from tasks.store import Store, find_editions
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
+OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
 DEMO = configuration.checkout() / "deployments" / "demo.toml"
 
 app = typer.Typer(
@@ -89,7 +91,7 @@ def refresh(
         screen.print_json(summary)
     else:
         screen.summary(summary, Store(state, summary["edition"]))
-    raise typer.Exit({"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}[summary["outcome"]])
+    raise typer.Exit(OUTCOMES[summary["outcome"]])
 
 
 @imports.command("papers", epilog=EXIT_CODES)
@@ -210,6 +212,9 @@ def status(
         screen.say(f"no editions in {state}; try: gre-bench refresh")
     for current in found:
         screen.status(current)
+
+
+validation_commands.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
 
 
 def main() -> None:

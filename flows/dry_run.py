@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.annual_refresh import prepare, usable
+from flows.instruments import instruments
 from flows.runs import Job, recorded
 from flows.scoring import due_cases, works_of
 from tasks import steps
@@ -46,7 +47,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
             work = prepare(copy, replace(job, state=scratch), run, progress)
             due = due_cases(copy, work)
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
-            seconds, basis = _pace(job, run, due, work, pairs)
+            seconds, basis = _pace(copy, job, run, due, work, pairs)
             return {
                 "edition": copy.key,
                 "papers": work.papers,
@@ -64,13 +65,13 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
-def _pace(job: Job, run: Any, due: dict[str, Any], work: Any, pairs: int) -> tuple[float, str]:
+def _pace(store: Store, job: Job, run: Any, due: dict[str, Any], work: Any, pairs: int) -> tuple[float, str]:
     chunk = list(due.items())[:TRIED_PAPERS]
     tried = sum(len(cases) for _, by_signature in chunk for cases in by_signature.values())
     if not tried:
         return 0.0, "nothing is due"
     began = time.monotonic()
-    run.score_papers("trial", job.settings.evaluation_lm, job.settings.scoring, works_of(chunk, work), {})
+    run.score_papers("trial", instruments(store, job), job.settings.scoring, works_of(chunk, work), {})
     return round((time.monotonic() - began) * pairs / tried, 1), f"at the pace of {tried} pairs tried now"
 
 

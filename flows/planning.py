@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from flows.changes import changed, changed_judgments
+from flows.instruments import instruments
 from flows.intake import known_papers, known_reviews
 from flows.runs import Job
+from tasks.changes.naming import is_changed
 from tasks.controls import CONTROLS
 from tasks.corpus.sampling import draw
 from tasks.errors import SettingsError, SourceError
 from tasks.metrics.cases import Entry, Lack, Response, plan, the_writer
-from tasks.metrics.catalog import RECIPES
+from tasks.metrics.catalog import METRICS
 from tasks.records import HUMAN, Candidate, Paper, Planned, Signature, SynopsisKind
 from tasks.settings import EditionSettings
 from tasks.store import Row, Store, now
@@ -134,16 +137,17 @@ def plan_pairs(
     """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
     scoring = job.settings.scoring
     writer = the_writer(entries, scoring.writer, judgments_by)
-    identity, signatures = run.sign_metrics(job.settings.evaluation_lm, scoring, writer, assw_by)
+    identity, signatures = run.sign_metrics(instruments(store, job), scoring, writer, assw_by)
     ids = [signature.signature_id for signature in signatures.values()]
     candidates = _candidates(store, job, entries, ids)
+    entries = changed_judgments(job, entries, writer)
     planned = [
         (signatures[metric].signature_id, pair)
         for metric in scoring.metrics
-        for pair in plan(entries, candidates, RECIPES[metric], writer, scoring.form, job.limit)
+        for pair in plan(entries, candidates, METRICS[metric], writer, scoring.form, job.limit)
     ]
     _scorable(store.key, planned, signatures)
-    chosen = [candidate.candidate_id for candidate in candidates] if job.candidates else None
+    chosen = [candidate.candidate_id for candidate in candidates] if job.candidates or job.changes else None
     clear = (
         []
         if job.limit is not None
@@ -188,7 +192,7 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
         return
     metric, reason = next(iter(lacking.items()))
     ways = ["import what is missing"]
-    if RECIPES[metric].source == "judgments":
+    if METRICS[metric].source == "judgments":
         ways.append("have it written (--set writing.judgments=rule)")
     if rest := [name for name in signatures if name not in lacking]:
         quoted = ", ".join(f'"{name}"' for name in rest)
@@ -197,7 +201,9 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
 
 
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
-    models = sorted({name for entry in entries for name in entry.responses})
+    if job.changes:
+        return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(job)]
+    models = sorted({name for entry in entries for name in entry.responses if not is_changed(name)})
     known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: _written_by(name) for name in models}
     asked = job.candidates or job.settings.scoring.candidates or tuple(known)
     unknown = [name for name in asked if name not in known]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -17,7 +17,10 @@ from tasks.store import Store, now
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a refresh is asked to do. *candidates* adds just these; *limit* takes the first papers only (a pilot)."""
+    """What a run is asked to do. *candidates* adds just these; *limit* takes the first papers only (a pilot).
+
+    *changes*: candidate by change, of a validation, which changes the human candidate's reviews.
+    """
 
     settings: Settings
     state: Path
@@ -25,6 +28,7 @@ class Job:
     limit: int | None = None
     retry_failed: bool = False
     wait_s: float = 0.0
+    changes: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager

@@ -8,13 +8,16 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
+from flows.instruments import instruments
 from flows.planning import Work
 from flows.progress import Progress
 from flows.runs import Job
 from flows.workers import Lost, Workers
-from tasks import stats, steps
+from tasks import stats
 from tasks.controls import OTHER_PAPER
-from tasks.metrics.gem import Scored, addresses
+from tasks.metrics.catalog import METRICS
+from tasks.metrics.logprobs import needed
+from tasks.metrics.scoring import MetricWork, Scored
 from tasks.records import HUMAN, Case, Problem, Score, SpanLogprob
 from tasks.store import Store, now
 
@@ -33,7 +36,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
         known = known_spans(store, job, work, works)
-        settings = {"lm": job.settings.evaluation_lm, "scoring": job.settings.scoring}
+        settings = {"instruments": instruments(store, job), "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
     for chunk, found in workers.scored(chunks, values_of):
@@ -44,7 +47,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
         store.copy_for_readers(job.settings.run.read_copy_every_s)
 
 
-def unscored(works: Sequence[steps.MetricWork], lost: Lost) -> Scored:
+def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
     """A transient problem for each case of a chunk that was *lost*."""
     problem = Problem("worker_died", lost.why, final=False)
     cases = [(item.signature_id, case) for item in works for case in item.cases]
@@ -67,22 +70,23 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
     return due
 
 
-def works_of(chunk: Chunk, work: Work) -> list[steps.MetricWork]:
+def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
     """The cases of some papers, gathered by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:
         for signature_id, cases in by_signature.items():
             gathered[signature_id] += cases
     metric_of = {signature.signature_id: metric for metric, signature in work.signatures.items()}
-    return [steps.MetricWork(metric_of[name], name, tuple(cases)) for name, cases in gathered.items()]
+    return [MetricWork(metric_of[name], name, tuple(cases)) for name, cases in gathered.items()]
 
 
-def known_spans(store: Store, job: Job, work: Work, works: Sequence[steps.MetricWork]) -> dict[str, SpanLogprob]:
+def known_spans(store: Store, job: Job, work: Work, works: Sequence[MetricWork]) -> dict[str, SpanLogprob]:
     """Spans among those that *works* need which an earlier run or chunk left in the store."""
-    needed = [place for item in works for place in addresses(item.cases, job.settings.scoring)]
+    by_logprobs = [item for item in works if METRICS[item.metric].formula]
+    asked = [place for item in by_logprobs for place in needed(METRICS[item.metric], item.cases, job.settings.scoring)]
     return {
         row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
-        for row in store.rows("spans_of", lm_id=work.lm_id, predictions=needed)
+        for row in store.rows("spans_of", lm_id=work.lm_id, predictions=asked)
     }
 
 
@@ -118,8 +122,7 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
                     "problem": item.problem.code if item.problem else None,
                     "problem_message": item.problem.message if item.problem else None,
                     "broken": bool(item.problem and item.problem.broken),
-                    "conditional": item.conditional,
-                    "marginal": item.marginal,
+                    "predictions": item.predictions,
                     "run_id": run_id,
                 }
                 for item in finished

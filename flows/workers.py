@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from flows.runners import Runner, runner_of
 from tasks.errors import LMError, SettingsError
-from tasks.metrics.gem import Scored
+from tasks.metrics.scoring import Scored
 from tasks.settings import RunSettings
 
 Chunk = TypeVar("Chunk")
@@ -95,8 +95,8 @@ class Workers:
     def _steps_apart(self) -> SimpleNamespace:
         """The steps, the signing of metrics done by a worker: it opens the LM, which need not fit in here as well."""
 
-        def sign_metrics(lm: Any, scoring: Any, writer: str, assw_writer: str | None = None) -> Any:
-            values = {"lm": lm, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
+        def sign_metrics(instruments: Any, scoring: Any, writer: str, assw_writer: str | None = None) -> Any:
+            values = {"instruments": instruments, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
             runner = self._started()
             try:
                 # A wait that can be interrupted, as that of the future itself cannot be under Ray.

@@ -11,23 +11,20 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any, TypeVar
 
+from flows.instruments import desk
 from flows.intake import judged
 from flows.progress import Progress
 from flows.runs import Job
 from tasks import controls
+from tasks.changes.naming import is_changed
 from tasks.errors import SettingsError
 from tasks.metrics.cases import Entry, Response
-from tasks.metrics.catalog import RECIPES
+from tasks.metrics.catalog import METRICS
 from tasks.records import Judgments, Paper, Review, Written
 from tasks.store import Row, Store
 from tasks.writing.catalog import Desk
 
 T = TypeVar("T")
-
-
-def desk(store: Store, job: Job) -> Desk:
-    """Where writers find the models file and the reply archive, which all editions of a state share."""
-    return Desk(store.folder.parent.parent / "replies", job.settings.writing.models, job.retry_failed)
 
 
 def reviewers(store: Store, job: Job, run: Any) -> dict[str, str]:
@@ -61,25 +58,25 @@ def write_reviews(
     """Reviews of *papers* by each of the candidates *names*."""
     for name, writer in names.items():
         known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == name}
-        lost = {item.rpartition(":")[0] for item in _lost(store, "review", writer)}
+        lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
         due = [paper for paper in papers if paper.paper_id not in known | lost]
         progress.stage(f"writing reviews by {name}")
 
         def rows(written: Sequence[Written], name: str = name) -> tuple[str, list[Any]]:
             return "add_reviews", [Review(f"{item.item}:{name}", item.item, name, item.text) for item in written]
 
-        _write(store, job, progress, "review", writer, due, run.write_reviews, name, rows)
+        write(store, job, progress, "review", writer, due, run.write_reviews, name, rows)
 
 
 def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> str | None:
     """Judgments of every review that a score of this run reads, by the writer of the settings; its identity."""
     name, scoring = job.settings.writing.judgments, job.settings.scoring
-    if name is None or not any(RECIPES[metric].source == "judgments" for metric in scoring.metrics):
+    if name is None or not any(METRICS[metric].source == "judgments" for metric in scoring.metrics):
         return None
     writer = run.writer_identity(name, "judgments", desk(store, job))
     if scoring.writer not in (None, writer):
         return None
-    lost = _lost(store, "judgments", writer)
+    lost = lost_for_good(store, "judgments", writer)
     due = [
         (response.review_id, response.text)
         for response in _scored(entries, job)
@@ -90,7 +87,7 @@ def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], 
     def rows(written: Sequence[Written]) -> tuple[str, list[Any]]:
         return "add_judgments", [judged(Judgments(item.item, writer, item.text or "")) for item in written]
 
-    _write(store, job, progress, "judgments", writer, due, run.write_judgments, name, rows)
+    write(store, job, progress, "judgments", writer, due, run.write_judgments, name, rows)
     return writer
 
 
@@ -101,7 +98,7 @@ def write_assw(store: Store, job: Job, run: Any, papers: Sequence[Paper], progre
     name = job.settings.writing.assw
     writer = run.writer_identity(name, "assw", desk(store, job))
     known = {row["paper_id"] for row in store.rows("synopses", kind="assw", writer=writer)}
-    lost = _lost(store, "assw", writer)
+    lost = lost_for_good(store, "assw", writer)
     due = [paper for paper in papers if paper.paper_id not in known | lost]
     progress.stage("writing synopses")
 
@@ -110,11 +107,11 @@ def write_assw(store: Store, job: Job, run: Any, papers: Sequence[Paper], progre
             {"paper_id": item.item, "kind": "assw", "writer": writer, "text": item.text} for item in written
         ]
 
-    _write(store, job, progress, "assw", writer, due, run.write_assw, name, rows)
+    write(store, job, progress, "assw", writer, due, run.write_assw, name, rows)
     return writer
 
 
-def _write(
+def write(
     store: Store,
     job: Job,
     progress: Progress,
@@ -124,15 +121,19 @@ def _write(
     step: Callable[[str, Desk, Sequence[T]], list[Written]],
     name: str,
     rows: Callable[[Sequence[Written]], tuple[str, list[Any]]],
+    candidate: str | None = None,
 ) -> None:
-    """Has *due* written some at a time; each part is committed with a record of what became of every text."""
+    """Has *due* written some at a time; each part is committed with a record of what became of every text.
+
+    *candidate*: whose reviews they are, where it is not the writer *name* itself.
+    """
     progress.expect(len(due))
-    items = iter(due)
+    items, whose = iter(due), candidate or name
     while some := list(islice(items, job.settings.writing.chunk)):
         written = step(name, desk(store, job), some)
         store.write(
             rows([item for item in written if item.text]),
-            ("add_replies", [_reply(task, writer, name, item, progress.status["run_id"]) for item in written]),
+            ("add_replies", [_reply(task, writer, whose, item, progress.status["run_id"]) for item in written]),
         )
         progress.advance(len(written))
 
@@ -145,7 +146,7 @@ def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> 
     return row
 
 
-def _lost(store: Store, task: str, writer: str) -> set[str]:
+def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
     """Items that failed for good; what lacked its paper's text is looked at anew, for the text may have come."""
     rows = store.rows("unwritten", task=task, writer=writer)
     return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
@@ -153,10 +154,14 @@ def _lost(store: Store, task: str, writer: str) -> set[str]:
 
 def _scored(entries: Sequence[Entry], job: Job) -> list[Response]:
     """Every response that a score of this run reads, once: the human ones, and those of the candidates in question."""
-    named = job.candidates or job.settings.scoring.candidates
+    named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
     found: dict[str, Response] = {}
     for place, entry in enumerate(entries[: job.limit]):
-        chosen = [response for name, response in entry.responses.items() if named is None or name in named]
+        chosen = [
+            response
+            for name, response in entry.responses.items()
+            if (name in named if named is not None else not is_changed(name))
+        ]
         others = (entry.human, *entry.references, controls.other(entries, place).human, *chosen)
         found |= {response.review_id: response for response in others}
     return list(found.values())

@@ -11,8 +11,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-CandidateKind = Literal["human", "model", "control"]
-SynopsisKind = Literal["none", "abstract", "assw", "categories"]
+CandidateKind = Literal["human", "model", "control", "change"]
+SynopsisKind = Literal["none", "abstract", "assw", "categories", "paper"]
 Source = Literal["judgments", "review"]
 
 HUMAN = "human"
@@ -20,6 +20,10 @@ HUMAN = "human"
 
 FIXED_WRITER = "fixed"
 """Writer of judgments that are stated, not written from a review (the generic control)."""
+
+
+NO_REFERENCE = "none"
+"""Stands for the reference in a pair of a metric that needs none."""
 
 
 def digest(value: object) -> str:
@@ -53,10 +57,19 @@ class Paper:
     text: str | None = None
     source_row: int | None = None
 
+    @property
+    def whole(self) -> str:
+        """The paper as every LM is given it: title, abstract, body."""
+        abstract = f"Abstract\n\n{self.abstract}" if self.abstract else None
+        return "\n\n".join(part for part in (self.title, abstract, self.text) if part)
+
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One review of one paper, by a human or by the candidate named. *slot* is its given place, if any."""
+    """One review of one paper, by a human or by the candidate named.
+
+    *slot* is its given place, if any; *grade* how good somebody found the review itself.
+    """
 
     review_id: str
     paper_id: str
@@ -64,6 +77,7 @@ class Review:
     text: str | None
     slot: int | None = None
     rating: float | None = None
+    grade: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,7 @@ class Judgments:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Whose reviews are scored. *change* names what a control did to a human review."""
+    """Whose reviews are scored. *change* names what was done to a human review, by a control or a change."""
 
     candidate_id: str
     kind: CandidateKind
@@ -151,7 +165,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one case in nats, or the problem that stands in its place: exactly one of the two."""
+    """The score of one case, or the problem that stands in its place: exactly one of the two.
+
+    *predictions*: addresses of the predictions that it is made of, if it is made of log-probabilities (then in nats).
+    """
 
     signature_id: str
     paper_id: str
@@ -159,8 +176,7 @@ class Score:
     reference_id: str
     value: float | None
     problem: Problem | None = None
-    conditional: str | None = None
-    marginal: str | None = None
+    predictions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.problem is None):

@@ -17,7 +17,10 @@ from tasks.errors import SettingsError
 from tasks.judgments import Form
 from tasks.records import Edition
 
-MetricName = Literal["gem", "gem_s_abstract", "gem_s_assw", "gem_raw"]
+MetricName = Literal[
+    "gem", "gem_s_abstract", "gem_s_assw", "gem_s_categories", "gem_raw", "bleu", "rouge_l", "bertscore",
+    "bartscore_f1", "bartscore_precision", "bartscore_recall", "lm_examiner", "length", "judgments_length",
+]
 _PATHS = (
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
@@ -150,6 +153,27 @@ class ScoringSettings(_Group):
     form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
     ascii_fold: bool = Field(False, description="fold all texts to ASCII, as the authors of GEM do")
     authors_compat: bool = Field(False, description="gem_raw: leave the marginal's text uncut, as the authors do")
+    prompt: str = Field("predict_judgments", pattern=r"^[a-z0-9_]+$", description="prompt of the predictions")
+    examiner: str | None = Field(None, description="lm_examiner: the model of the models file that grades")
+
+
+class ValidationSettings(_Group):
+    """How a metric is validated: what is done to human reviews, by whom, and what counts as passing."""
+
+    changes: tuple[str, ...] | None = Field(None, description="changes; all that can be made at the level if not given")
+    level: Literal["review", "judgments"] = Field(
+        "review", description="what is changed: reviews, to be judged anew, or the judgments there are"
+    )
+    completion: str = Field("rule", description="writer that completes deleted sentences")
+    abstract_only: str = Field("rule", description="writer that reviews abstracts")
+    rephrase: tuple[str, str] = Field(("rule", "rule-2"), description="the two writers that rephrase")
+    elongation: str = Field("rule", description="writer of the one-line strengths and weaknesses")
+    splitter: Literal["authors", "linguistic"] = Field("authors", description="how sentences are told apart")
+    headings: tuple[str, ...] | None = Field(None, description="headings of the reviews; the venue's if not given")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of what is random in a change, and of the bootstrap")
+    resamples: int = Field(10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by paper")
+    margin: float = Field(0.1, gt=0, description="a manipulation passes if the 95% interval of d ends below this")
+    smallest: float = Field(0.2, gt=0, description="a degradation fails if a fall of d by as much as this is excluded")
 
 
 class RunSettings(_Group):
@@ -173,6 +197,7 @@ class Settings(_Group):
     evaluation_lm: EvaluationLMSettings = EvaluationLMSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     scoring: ScoringSettings = ScoringSettings()
+    validation: ValidationSettings = ValidationSettings()
     run: RunSettings = RunSettings()
 
     @field_validator("scoring")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,19 +16,23 @@ from typing import TYPE_CHECKING, Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from tasks.changes import catalog as changes
+from tasks.changes.catalog import CHANGES
+from tasks.changes.material import Material
 from tasks.corpus.fetch_steps import Asked, Reached, bring_notes, bring_papers, freeze
 from tasks.corpus.paper_text import body_of
 from tasks.corpus.pdf_reader import PdfReader
 from tasks.corpus.pdf_text import PdfText
 from tasks.corpus.snapshot import Snapshot
-from tasks.errors import GreBenchError, SettingsError
+from tasks.errors import ChangeError, GreBenchError, SettingsError
 from tasks.lm.catalog import open_lm
-from tasks.lm.protocol import take_remarks
-from tasks.metrics.catalog import RECIPES
-from tasks.metrics.gem import Gem, Scored, ask, signature
-from tasks.records import Case, LMIdentity, Paper, Score, Signature, SpanLogprob, Written
-from tasks.settings import EvaluationLMSettings, ScoringSettings
+from tasks.metrics.catalog import METRICS, Recipe
+from tasks.metrics.scoring import Metric, MetricWork, Scored, score
+from tasks.metrics.signing import NOTHING, signature
+from tasks.records import LMIdentity, Paper, Signature, SpanLogprob, Written
+from tasks.settings import EmbedderSettings, EvaluationLMSettings, ScoringSettings
 from tasks.writing.catalog import Desk, scribe, writes_reviews
+from tasks.writing.examiner import open_examiner
 
 if TYPE_CHECKING:
     from tasks.tuning.augmentation import ReviewedPaper
@@ -41,12 +45,12 @@ HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class MetricWork:
-    """Cases of one metric that are due."""
+class Instruments:
+    """What metrics ask: an evaluation LM, an embedder, an examiner at its desk. Each is opened if a metric asks it."""
 
-    metric: str
-    signature_id: str
-    cases: tuple[Case, ...]
+    evaluation_lm: EvaluationLMSettings
+    embedder: EmbedderSettings
+    desk: Desk
 
 
 def _worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
@@ -138,6 +142,28 @@ def write_reviews(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Writte
     return scribe(name, desk).reviews(papers)
 
 
+def change_identity(change: str, name: str, desk: Desk, like: Material) -> str:
+    """What of *change*, made by a rule or by the writer *name*, goes into the record of its texts."""
+    found = CHANGES[change]
+    return changes.identity(change, like) if found.task is None else scribe(name, desk).identity(found.task)
+
+
+@task(name="write changes", task_run_name="{change} by {name}", **WRITING)
+def write_changes(change: str, name: str, desk: Desk, materials: Sequence[Material]) -> list[Written]:
+    """*materials* changed, by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4)."""
+    made: dict[str, Written] = {}
+    for item in materials:
+        try:
+            found = changes.check(change, "review", item)
+            if found.task is None:
+                made[item.key] = Written(item.key, changes.apply(change, "review", item), "ok")
+        except ChangeError as error:
+            made[item.key] = Written(item.key, None, error.code, str(error))
+    if due := [item for item in materials if item.key not in made]:
+        made |= {item.item: item for item in scribe(name, desk).changed(CHANGES[change].task or "", due)}
+    return [made[item.key] for item in materials]
+
+
 @task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
 def write_judgments(name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -> list[Written]:
     """Judgments of *reviews*, each (review id, text), by the writer *name* (Xu et al. 2025, C.1)."""
@@ -152,11 +178,58 @@ def write_assw(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
 
 @task(name="sign metrics", tags=["evaluation-lm"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def sign_metrics(
-    lm: EvaluationLMSettings, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+    instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
-    """Identity of the evaluation LM, and the signature of each metric's scores."""
-    identity = open_lm(lm).identity
-    return identity, {metric: signature(metric, identity, scoring, writer, assw_writer) for metric in scoring.metrics}
+    """Identity of the evaluation LM (of nothing, if no metric asks it), and the signature of each metric's scores."""
+    recipes = {name: METRICS[name] for name in scoring.metrics}
+    by_logprobs = any(recipe.formula for recipe in recipes.values())
+    identity = open_lm(instruments.evaluation_lm).identity if by_logprobs else NOTHING
+    return identity, {
+        name: signature(
+            recipe,
+            identity if recipe.formula else _asked(recipe, instruments, scoring),
+            scoring,
+            writer,
+            assw_writer,
+        )
+        for name, recipe in recipes.items()
+    }
+
+
+def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -> LMIdentity:
+    """Identity of what *recipe* asks that asks no evaluation LM."""
+    if recipe.asks == "embedder":
+        from tasks.lm.embedder import open_embedder
+
+        return open_embedder(instruments.embedder).identity
+    if recipe.asks == "writer":
+        from tasks.metrics.lm_examiner import PROMPT
+
+        return open_examiner(scoring.examiner, instruments.desk).identity(PROMPT)
+    from tasks.metrics.overlap import OVERLAPS
+
+    return replace(NOTHING, engine_version=OVERLAPS[_MEASURES.get(recipe.name, recipe.name)].identity)
+
+
+def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring: ScoringSettings) -> Metric:
+    """The metric of *recipe* that asks no evaluation LM."""
+    if recipe.asks == "embedder":
+        from tasks.lm.embedder import open_embedder
+        from tasks.metrics.bertscore import BertScore
+
+        return BertScore(open_embedder(instruments.embedder), signature_id)
+    if recipe.asks == "writer":
+        from tasks.metrics.lm_examiner import LMExaminer
+
+        found = open_examiner(scoring.examiner, instruments.desk)
+        return LMExaminer(found.writer, found.sampling, signature_id)
+    from tasks.metrics.overlap import OVERLAPS, Overlap
+
+    return Overlap(OVERLAPS[_MEASURES.get(recipe.name, recipe.name)], signature_id)
+
+
+_MEASURES = {"judgments_length": "length"}
+"""Metrics that are a measure of another name, of another text."""
 
 
 @task(
@@ -172,26 +245,17 @@ def sign_metrics(
 )
 def score_papers(
     name: str,
-    lm: EvaluationLMSettings,
+    instruments: Instruments,
     scoring: ScoringSettings,
     works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Scores of all *works* of some papers; *known* spans (by address) are not computed again.
+    """Scores of all *works* of some papers; *known* spans (by address) are not computed again."""
 
-    The evaluation LM is asked once for each paper, all metrics together: it may compute once what its texts share.
-    """
-    evaluation_lm = open_lm(lm)
-    scores: list[Score] = []
-    spans: dict[str, SpanLogprob] = {}
-    for paper in dict.fromkeys(case.paper_id for work in works for case in work.cases):
-        parts = [(work, [case for case in work.cases if case.paper_id == paper]) for work in works]
-        fresh = ask(evaluation_lm, (case for _, cases in parts for case in cases), scoring, known)
-        for work, cases in parts:
-            metric = Gem(RECIPES[work.metric], evaluation_lm, scoring, work.signature_id)
-            scores += metric.score(cases, {**known, **fresh})
-        spans |= {place: answer for place, answer in fresh.items() if isinstance(answer, SpanLogprob)}
-    return Scored(scores, spans, take_remarks(evaluation_lm))
+    def other(recipe: Recipe, signature_id: str) -> Metric:
+        return _opened(recipe, signature_id, instruments, scoring)
+
+    return score(works, scoring, lambda: open_lm(instruments.evaluation_lm), other, known)
 
 
 @task(
@@ -276,7 +340,7 @@ def fit_mixture(
 
 def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
-    writing = (read_papers, write_reviews, write_judgments, write_assw)
+    writing = (read_papers, write_reviews, write_changes, write_judgments, write_assw)
     training = (train_cache_ngram, fine_tune_lm, train_tiny_llama, fit_mixture)
     fetching = (fetch_notes, fetch_papers, seal_snapshot)
     tasks = (*fetching, *writing, sign_metrics, score_papers, *training)
@@ -285,6 +349,7 @@ def undecorated() -> SimpleNamespace:
         **plain,
         writer_identity=writer_identity,
         reviewers_among=reviewers_among,
+        change_identity=change_identity,
         show_leaderboard=lambda edition, rows: None,
     )
 

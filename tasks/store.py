@@ -27,7 +27,7 @@ from tasks.errors import LockedError, SettingsError, StoreError
 from tasks.records import Edition
 from tasks.settings import checkout, edition_of
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 STORAGE_VERSION = "v1.4.0"
 """DuckDB file format written: the oldest that a reader of these files is likely to have."""
 
@@ -53,6 +53,8 @@ TABLES = (
     "scores",
     "problems",
     "separation",
+    "effects",
+    "validations",
     "student_t",
 )
 VIEWS = ("student_p", "pairs", "progress", "leaderboard")

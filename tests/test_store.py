@@ -56,8 +56,7 @@ def score(**changes):
         "problem": None,
         "problem_message": None,
         "broken": False,
-        "conditional": "a",
-        "marginal": "b",
+        "predictions": ("a", "b"),
         "run_id": "run",
     } | changes
 
@@ -79,7 +78,7 @@ def test_every_sql_file_is_listed_and_states_its_grain():
         {"problem": "too_long"},
         {"signature_id": "unknown"},
         {"signature_id": None},
-        {"conditional": None},
+        {"predictions": None},
     ],
 )
 def test_the_database_refuses_a_score_that_is_none(store, changes):
@@ -230,4 +229,4 @@ def test_a_status_is_read_back(store):
 
 def test_a_change_of_the_tables_needs_a_new_schema_version():
     tables = hashlib.sha256("".join(statement("tables", name) for name in sorted(TABLES)).encode()).hexdigest()
-    assert (SCHEMA_VERSION, tables[:16]) == (2, "9c5c2db864a13e53")
+    assert (SCHEMA_VERSION, tables[:16]) == (3, "69f660a37b647642")

@@ -1,5 +1,10 @@
--- forgets what other runs planned under one signature, for the candidates named or (null) for all
+-- forgets what other runs planned under one signature, for the candidates named or (null) for all but the changes,
+-- which validations plan
 delete from plan
 where signature_id = $signature_id
   and run_id <> $run_id
-  and ($candidates is null or candidate_id in (select unnest($candidates::varchar[])));
+  and candidate_id in (
+      select candidate_id
+      from candidates
+      where ($candidates is null and kind <> 'change') or candidate_id in (select unnest($candidates::varchar[]))
+  );

@@ -1,4 +1,5 @@
--- one row per signature that the last planning run planned: what a leaderboard shows unless asked otherwise
+-- one row per signature that the last refresh planned (the last run of any kind, if none did): what a leaderboard shows
+-- unless asked otherwise
 select s.*
 from signatures s
 where s.signature_id in (
@@ -8,7 +9,7 @@ where s.signature_id in (
         select p.run_id
         from plan p
         join runs r using (run_id)
-        order by r.started_at desc
+        order by r.command = 'refresh' desc, r.started_at desc
         limit 1
     )
 )

@@ -5,5 +5,6 @@ create table if not exists reviews (
     candidate varchar not null,          -- 'human', or the candidate who wrote it
     text      varchar,
     slot      integer,                   -- its given place among the paper's human reviews
-    rating    double
+    rating    double,
+    grade     double                     -- how good somebody found the review itself
 );

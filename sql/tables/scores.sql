@@ -1,4 +1,4 @@
--- one row per finished pair: its score in nats, or the final problem in its place
+-- one row per finished pair: its score in the metric's unit, or the final problem in its place
 create table if not exists scores (
     signature_id    varchar not null references signatures (signature_id),
     paper_id        varchar not null,
@@ -8,10 +8,8 @@ create table if not exists scores (
     problem         varchar,
     problem_message varchar,
     broken          boolean not null,    -- the evaluation LM itself misbehaved
-    conditional     varchar,             -- prediction in spans
-    marginal        varchar,             -- prediction in spans
+    predictions     varchar[] not null,  -- those in spans that it is made of: of GEM the conditional, the marginal
     run_id          varchar not null,
     primary key (signature_id, paper_id, candidate_id, reference_id),
-    check ((value is null) <> (problem is null)),
-    check (value is null or (conditional is not null and marginal is not null))
+    check ((value is null) <> (problem is null))
 );

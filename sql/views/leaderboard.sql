@@ -1,4 +1,5 @@
--- one row per signature and candidate: mean score in nats, its 90% intervals, its difference to the human baseline
+-- one row per signature and candidate: mean score, its 90% intervals, its difference to the human baseline; changed
+-- reviews are in effects
 -- Expected are the (paper, reference) pairs that any candidate has under the signature: under 98% of them, no rank.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
 create or replace view leaderboard as
@@ -68,6 +69,7 @@ judged as (
     from means m
     join candidates c using (candidate_id)
     left join expected e using (signature_id)
+    where c.kind <> 'change'
 )
 select
     s.metric,
@@ -99,9 +101,16 @@ select
         when j.planned = j.excluded then 'every pair is excluded'
         else format('only {} of {} pairs scored', j.scored, j.expected)
     end as unranked,
+    -- whether the metric, with this evaluation LM and writer, has passed its validation
+    case
+        when v.verdict is null then 'unvalidated'
+        when v.verdict = 'pass' then format('validated on {}', v.edition)
+        else format('unvalidated: {} on {}', v.verdict, v.edition)
+    end as validation,
     j.signature_id
 from judged j
 join signatures s using (signature_id)
+left join validations v using (signature_id)
 left join clusters k using (signature_id, candidate_id)
 left join differences d using (signature_id, candidate_id)
 left join student_t t on t.df = least(j.papers - 1, 1000)

@@ -113,6 +113,9 @@ _MET: dict[Need, tuple[Callable[[Material], bool], str, str]] = {
     "sections": (elongation.has_sections, "no_sections", "the review has no section that a fixed opening belongs to"),
 }
 
+UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
+"""Codes of a `ChangeError` that is nobody's fault: the text is not one that the change can be made of."""
+
 
 def named(name: str) -> Change:
     """The change *name*; `ChangeError` names the known ones."""

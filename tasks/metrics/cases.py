@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tasks import controls
+from tasks.changes.catalog import UNCHANGEABLE
+from tasks.changes.naming import candidate_of
 from tasks.errors import SettingsError
 from tasks.judgments import Form, yields
 from tasks.metrics.catalog import Recipe
-from tasks.records import FIXED_WRITER, HUMAN, Candidate, Case, Paper, Planned, Source, SynopsisKind
+from tasks.records import FIXED_WRITER, HUMAN, NO_REFERENCE, Candidate, Case, Paper, Planned, Source, SynopsisKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Entry:
 
 
 GENERIC = Response(controls.GENERIC, None, {FIXED_WRITER: controls.GENERIC_JUDGMENTS})
+UNREFERENCED = Response(NO_REFERENCE, "", {})
+"""In the place of a reference, for a metric that needs none."""
 
 
 def plan(
@@ -53,17 +57,18 @@ def plan(
     form: Form = "as_written",
     limit: int | None = None,
 ) -> list[Planned]:
-    """All pairs of the first *limit* papers, paper by paper.
+    """All pairs of the first *limit* papers, paper by paper; one a response where the metric needs no reference.
 
     *Excluded* pairs are outside the metric by rule and the same for all (no synopsis, a control without an original
-    review); *failed* ones lack a text that should be there, and count against the candidate.
+    review, a change that cannot be made of the text); *failed* ones lack a text that should be there, and count
+    against the candidate.
     """
     candidates = list(candidates)
     return [
         _pair(entry, reference, candidate, _response(entries, place, candidate), recipe, writer, form)
         for place, entry in enumerate(entries[:limit])
         for candidate in candidates
-        for reference in entry.references
+        for reference in (entry.references if recipe.needs_reference else (UNREFERENCED,))
     ]
 
 
@@ -108,14 +113,17 @@ def _pair(
     synopsis = _synopsis(entry, recipe.synopsis)
     if isinstance(synopsis, Lack):
         return Planned(*ids, "waiting" if synopsis.waiting else "excluded", synopsis.reason, detail=synopsis.detail)
-    if recipe.source == "review" and candidate.candidate_id == controls.GENERIC:
+    if recipe.source == "review" and _only_judges(candidate):
         return Planned(*ids, "excluded", "no_original_review")
     if response is None:
         return Planned(*ids, "failed", "no_review")
-    x, y = _scored(response, recipe.source, writer, form), _scored(reference, recipe.source, writer, form)
+    x = _scored(response, recipe.source, writer, form)
+    y = _scored(reference, recipe.source, writer, form) if recipe.needs_reference else ""
     for text, prefix in ((x, ""), (y, "reference: ")):
         if isinstance(text, Lack):
-            return Planned(*ids, "waiting" if text.waiting else "failed", prefix + text.reason, detail=text.detail)
+            by_rule = text is x and candidate.kind == "change" and text.reason in UNCHANGEABLE
+            state = "waiting" if text.waiting else "excluded" if by_rule else "failed"
+            return Planned(*ids, state, prefix + text.reason, detail=text.detail)
     return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis))
 
 
@@ -124,7 +132,16 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
         return None
     if kind == "abstract":
         return entry.paper.abstract or Lack("no_abstract")
+    if kind == "paper":
+        return entry.paper.whole if entry.paper.text else Lack("no_text")
     return entry.synopses.get(kind, Lack(f"no_{kind}"))
+
+
+def _only_judges(candidate: Candidate) -> bool:
+    """Whether *candidate* has judgments without a review: the generic control, a change of judgments."""
+    return candidate.candidate_id == controls.GENERIC or (
+        candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
+    )
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:

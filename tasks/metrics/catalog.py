@@ -1,24 +1,49 @@
-"""Every metric by name: what it reads and which synopsis it is given (Xu et al. 2025, §3.2)."""
+"""Every metric by name: what it reads, which synopsis it is given, what it asks (Xu et al. 2025, §3.2, §4 and D.1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tasks.records import Source, SynopsisKind
+
+Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A GEM variant: judgments or original reviews, with or without a synopsis."""
+    """A metric: *source* says which form of the reviews it reads, *formula* how log-probabilities become a score.
+
+    A metric that needs no reference is computed once for each response; the others once for each pair.
+    """
 
     name: str
+    title: str
     source: Source
-    synopsis: SynopsisKind
+    synopsis: SynopsisKind = "none"
+    asks: Asks = "evaluation_lm"
+    formula: Literal["pmi", "recall", "precision", "f1"] | None = None
+    needs_reference: bool = True
+    unit: str = "nats"
 
 
-RECIPES = {
-    "gem": Recipe("gem", "judgments", "none"),
-    "gem_s_abstract": Recipe("gem_s_abstract", "judgments", "abstract"),
-    "gem_s_assw": Recipe("gem_s_assw", "judgments", "assw"),
-    "gem_raw": Recipe("gem_raw", "review", "none"),
+METRICS = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("gem", "GEM", "judgments", formula="pmi"),
+        Recipe("gem_s_abstract", "GEM-S (abstract)", "judgments", "abstract", formula="pmi"),
+        Recipe("gem_s_assw", "GEM-S (ASSW)", "judgments", "assw", formula="pmi"),
+        Recipe("gem_s_categories", "GEM-S (categories)", "judgments", "categories", formula="pmi"),
+        Recipe("gem_raw", "GEM-raw", "review", formula="pmi"),
+        Recipe("bleu", "BLEU", "review", asks="nothing", unit="share"),
+        Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share"),
+        Recipe("bertscore", "BERTScore", "review", asks="embedder", unit="cosine"),
+        Recipe("bartscore_f1", "BARTScore-F1", "review", formula="f1"),
+        Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
+        Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),
+        Recipe("lm_examiner", "LMExaminer", "review", "paper", "writer", needs_reference=False, unit="points"),
+        Recipe("length", "Length", "review", asks="nothing", needs_reference=False, unit="words"),
+        Recipe("judgments_length", "Length of judgments", "judgments", asks="nothing", needs_reference=False,
+               unit="words"),
+    )
 }

@@ -74,8 +74,8 @@ def test_token_log_probabilities_are_stored_and_add_up(tmp_path):
         """
         select s.value, c.logprobs, m.logprobs
         from scores s
-        join spans c on c.prediction = s.conditional
-        join spans m on m.prediction = s.marginal""",
+        join spans c on c.prediction = s.predictions[1]
+        join spans m on m.prediction = s.predictions[2]""",
     )
     assert len(rows) == 256
     for value, conditional, marginal in rows:

@@ -25,7 +25,7 @@ from flows.runs import Job
 from flows.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
 from tasks import steps
 from tasks.errors import SettingsError
-from tasks.metrics.gem import Scored
+from tasks.metrics.scoring import Scored
 from tasks.settings import RunSettings, load, load_over
 from tasks.store import Store
 from tests.conftest import ROOT

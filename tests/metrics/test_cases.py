@@ -7,7 +7,7 @@ import pytest
 from tasks.controls import CONTROLS, other
 from tasks.errors import SettingsError
 from tasks.metrics.cases import GENERIC, Entry, Response, plan, the_writer
-from tasks.metrics.catalog import RECIPES
+from tasks.metrics.catalog import METRICS
 from tasks.records import HUMAN, Candidate, Paper
 
 HUMANS = Candidate(HUMAN, "human")
@@ -30,17 +30,17 @@ def entries(count: int = 4, abstract: str | None = "An abstract."):
     ]
 
 
-@pytest.mark.parametrize("metric", RECIPES)
+@pytest.mark.parametrize("metric", METRICS)
 def test_every_pair_is_planned_once(metric):
     candidates = [HUMANS, *CONTROLS.values(), MODEL]
-    planned = plan(entries(), candidates, RECIPES[metric], "w")
+    planned = plan(entries(), candidates, METRICS[metric], "w")
     keys = {(pair.paper_id, pair.candidate_id, pair.reference_id) for pair in planned}
-    assert len(planned) == len(keys) == 4 * 4 * 2
+    assert len(planned) == len(keys) == 4 * 4 * (2 if METRICS[metric].needs_reference else 1)
     assert all((pair.state == "due") == (pair.case is not None) == (pair.reason is None) for pair in planned)
 
 
 def test_other_paper_is_the_human_half_the_edition_further_on():
-    planned = plan(entries(), [CONTROLS["other-paper"]], RECIPES["gem"], "w")
+    planned = plan(entries(), [CONTROLS["other-paper"]], METRICS["gem"], "w")
     assert [pair.case.candidate for pair in planned[::2]] == [f"The reviewer questions {n}." for n in (2, 3, 0, 1)]
     assert [other(range(300), place) for place in (0, 149, 150, 299)] == [150, 299, 0, 149]
     assert [other(range(2), place) for place in (0, 1)] == [1, 0]
@@ -48,16 +48,16 @@ def test_other_paper_is_the_human_half_the_edition_further_on():
 
 
 def test_generic_is_the_fixed_text_under_judgments_and_excluded_under_original_reviews():
-    planned = plan(entries(), [CONTROLS["generic"]], RECIPES["gem"], "w")
+    planned = plan(entries(), [CONTROLS["generic"]], METRICS["gem"], "w")
     assert {pair.case.candidate for pair in planned} == {GENERIC.judgments["fixed"]}
-    raw = plan(entries(), [CONTROLS["generic"]], RECIPES["gem_raw"], "w")
+    raw = plan(entries(), [CONTROLS["generic"]], METRICS["gem_raw"], "w")
     assert {(pair.state, pair.reason) for pair in raw} == {("excluded", "no_original_review")}
 
 
 def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
-    assert plan(entries(), [MODEL], RECIPES["gem_s_abstract"], "w")[0].case.synopsis == "An abstract."
-    assert plan(entries(), [MODEL], RECIPES["gem"], "w")[0].case.synopsis is None
-    without = plan(entries(abstract=None), [MODEL], RECIPES["gem_s_abstract"], "w")
+    assert plan(entries(), [MODEL], METRICS["gem_s_abstract"], "w")[0].case.synopsis == "An abstract."
+    assert plan(entries(), [MODEL], METRICS["gem"], "w")[0].case.synopsis is None
+    without = plan(entries(abstract=None), [MODEL], METRICS["gem_s_abstract"], "w")
     assert {(pair.state, pair.reason) for pair in without} == {("excluded", "no_abstract")}
 
 
@@ -91,13 +91,13 @@ def test_synopsis_is_the_abstract_only_where_the_metric_says_so():
     ],
 )
 def test_a_missing_text_fails_the_pair_with_its_reason(entry, metric, reason):
-    (pair,) = plan([entry], [MODEL], RECIPES[metric], "w")
+    (pair,) = plan([entry], [MODEL], METRICS[metric], "w")
     assert (pair.state, pair.reason) == ("failed", reason)
 
 
 def test_a_pilot_takes_the_first_papers_and_the_same_other_paper():
-    full = plan(entries(6), [CONTROLS["other-paper"]], RECIPES["gem"], "w")
-    assert plan(entries(6), [CONTROLS["other-paper"]], RECIPES["gem"], "w", limit=2) == full[:4]
+    full = plan(entries(6), [CONTROLS["other-paper"]], METRICS["gem"], "w")
+    assert plan(entries(6), [CONTROLS["other-paper"]], METRICS["gem"], "w", limit=2) == full[:4]
 
 
 def test_the_writer_must_be_clear():

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import SpanError
-from tasks.metrics.catalog import RECIPES
-from tasks.metrics.gem import RAW_CUT, Gem, addresses, ask, signature, terms
+from tasks.metrics.catalog import METRICS
+from tasks.metrics.logprobs import RAW_CUT, LogprobMetric, ask, needed
+from tasks.metrics.logprobs import terms as terms_of
+from tasks.metrics.signing import signature as signature_of
 from tasks.records import Case, Prediction, SpanLogprob
 from tasks.settings import ScoringSettings
 from tests.scripted_lms import FaultyLM, OverlapLM
@@ -21,7 +23,15 @@ CASE = Case("p1", "c1", "r1", "judgments", "alpha beta", "beta gamma delta")
 
 
 def gem(lm, metric="gem", settings=SETTINGS):
-    return Gem(RECIPES[metric], lm, settings, "sig")
+    return LogprobMetric(METRICS[metric], lm, settings, "sig")
+
+
+def terms(case, settings):
+    return terms_of(METRICS["gem"], case, settings)
+
+
+def signature(metric, *rest):
+    return signature_of(METRICS[metric], *rest)
 
 
 def test_score_is_conditional_minus_marginal_in_nats_summed_over_the_reply():
@@ -42,15 +52,16 @@ def test_a_synopsis_stands_in_both_terms():
 def test_each_marginal_is_computed_once_and_known_spans_never():
     lm = OverlapLM()
     cases = [replace(CASE, candidate_id=name, candidate=name) for name in ("c1", "c2", "c3")]
-    answers = ask(lm, cases, SETTINGS, {})
+    predictions = needed(METRICS["gem"], cases, SETTINGS)
+    answers = ask(lm, predictions)
     assert len(lm.asked) == 4
-    assert set(answers) == set(addresses(cases, SETTINGS))
+    assert set(answers) == set(predictions)
     known = dict(list(answers.items())[:2])
-    assert set(ask(lm, cases, SETTINGS, known)) == set(answers) - set(known)
+    assert set(ask(lm, predictions, known)) == set(answers) - set(known)
     assert len(lm.asked) == 6
     assert gem(lm).score(cases, answers) == gem(OverlapLM()).score(cases)
     assert len(lm.asked) == 6
-    assert ask(lm, cases, SETTINGS, answers) == {}
+    assert ask(lm, predictions, answers) == {}
 
 
 def test_scores_come_in_the_order_of_the_cases_duplicates_included():

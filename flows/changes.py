@@ -1,0 +1,125 @@
+"""The human candidates' reviews, degraded and manipulated: candidates that a validation plans and scores like any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from flows.instruments import desk
+from flows.progress import Progress
+from flows.runs import Job
+from flows.writing import lost_for_good, write
+from tasks.changes.addition import CONCATENATED
+from tasks.changes.catalog import CHANGES, apply, named
+from tasks.changes.material import Material
+from tasks.changes.naming import candidate_of
+from tasks.changes.pieces import ICLR_2023
+from tasks.errors import ChangeError, SettingsError
+from tasks.metrics.cases import Entry, Lack, Response
+from tasks.records import Candidate, Review, Written
+from tasks.settings import Settings, ValidationSettings
+from tasks.store import Store
+
+
+def chosen_changes(settings: Settings) -> dict[str, str]:
+    """Candidate by change, of the changes that the settings ask for, in the order in which tables print them."""
+    level = settings.validation.level
+    asked = settings.validation.changes
+    if asked is None:
+        return {change.name: candidate_of(change.name, level) for change in CHANGES.values() if change.at(level)}
+    for name in asked:
+        if not named(name).at(level):
+            raise SettingsError(f"validation.changes: {name} cannot be made at the level of {level}; leave it out")
+    return {name: candidate_of(name, level) for name in CHANGES if name in asked}
+
+
+def changed(job: Job) -> list[Candidate]:
+    """The candidates that the job's changes make, controls aside."""
+    return [
+        Candidate(candidate, "change", prompt=maker(job.settings.validation, name), change=name)
+        for name, candidate in job.changes.items()
+        if not CHANGES[name].control
+    ]
+
+
+def maker(settings: ValidationSettings, change: str) -> str:
+    """Who makes *change*: ``rule``, or the writer that the settings name for it."""
+    task = CHANGES[change].task
+    if task == "rephrase":
+        return settings.rephrase[0 if change == "rephrase_1" else 1]
+    return getattr(settings, task) if task else "rule"
+
+
+def write_changes(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
+    """The human candidates' reviews changed in every way asked for; by candidate, what made it."""
+    if job.settings.validation.level == "judgments":
+        return {}
+    materials = [material(job.settings, entries, place) for place in range(len(entries))][: job.limit]
+    made_by = {row["candidate"]: row["writer"] for row in store.rows("asked_for")}
+    found: dict[str, str] = {}
+    for change, candidate in job.changes.items():
+        if CHANGES[change].control:
+            continue
+        name = maker(job.settings.validation, change)
+        writer = run.change_identity(change, name, desk(store, job), materials[0])
+        if made_by.get(candidate, writer) != writer:
+            raise SettingsError(
+                f"change {change} of edition {store.key} was made as {made_by[candidate]!r} and would now be made as "
+                f"{writer!r}; texts of one candidate are never mixed: set edition.sample to a new name"
+            )
+        found[candidate] = writer
+        known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == candidate}
+        lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
+        due = [item for item in materials if item.key not in known | lost]
+        progress.stage(f"changing reviews: {CHANGES[change].title}")
+
+        def step(name: str, at: Any, some: Sequence[Material], change: str = change) -> list[Written]:
+            return run.write_changes(change, name, at, some)
+
+        def rows(written: Sequence[Written], candidate: str = candidate) -> tuple[str, list[Any]]:
+            return "add_reviews", [
+                Review(f"{item.item}:{candidate}", item.item, candidate, item.text) for item in written
+            ]
+
+        write(store, job, progress, "review", writer, due, step, name, rows, candidate)
+    return found
+
+
+def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
+    """*entries* with the human candidates' judgments by *writer* changed, where judgments are what is changed."""
+    if not job.changes or job.settings.validation.level == "review":
+        return list(entries)
+    asked = {name: candidate for name, candidate in job.changes.items() if not CHANGES[name].control}
+    return [
+        replace(entry, responses={**entry.responses, **{
+            candidate: _judgments(name, candidate, material(job.settings, entries, place, writer), writer)
+            for name, candidate in asked.items()
+        }})
+        for place, entry in enumerate(entries)
+    ]  # fmt: skip
+
+
+def _judgments(change: str, candidate: str, item: Material, writer: str) -> Response:
+    review_id = f"{item.key}:{candidate}"
+    try:
+        return Response(review_id, None, {writer: apply(change, "judgments", item)})
+    except ChangeError as error:
+        return Response(review_id, None, {}, {"judgments": Lack(error.code, detail=str(error))})
+
+
+def material(settings: Settings, entries: Sequence[Entry], place: int, writer: str | None = None) -> Material:
+    """What the changes of one paper's human candidate are made of: its review, or its judgments by *writer*."""
+
+    def text_of(entry: Entry) -> str:
+        return (entry.human.text if writer is None else entry.human.judgments.get(writer)) or ""
+
+    entry, asked = entries[place], settings.validation
+    first = max(1, len(entries) // 2)
+    apart = {(place + first + step) % len(entries) for step in range(CONCATENATED)} - {place}
+    order = sorted(apart, key=lambda other: (other - place - first) % len(entries))
+    others = tuple(text for other in order if (text := text_of(entries[other])))
+    return Material(
+        entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, asked.seed,
+        asked.splitter, asked.headings if asked.headings is not None else ICLR_2023,
+    )  # fmt: skip

@@ -1,0 +1,154 @@
+"""Is the metric any good? Human reviews degraded and manipulated, scored, and judged (Xu et al. 2025, §4.2-4.3).
+
+    import → sample → read → change → judge → plan → score → effects → verdicts
+
+The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded
+and must not rise when it is manipulated; the verdict holds for one metric with one evaluation LM and one writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from flows.annual_refresh import outcome_of, prepare, usable
+from flows.certificates import certify, grant
+from flows.changes import chosen_changes, maker
+from flows.planning import Work
+from flows.progress import Progress
+from flows.runs import Job, recorded
+from flows.scoring import score, separate
+from flows.workers import Workers
+from tasks import steps
+from tasks.changes.catalog import CHANGES
+from tasks.metrics.catalog import METRICS
+from tasks.metrics.validation import Found, found_effects, lengths
+from tasks.records import HUMAN
+from tasks.settings import Settings
+from tasks.stats.verdicts import overall
+from tasks.store import Row, Store
+
+
+@flow(
+    name="validate-metrics",
+    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
+    timeout_seconds=None,
+    validate_parameters=True,
+    persist_result=False,
+)
+def validate_metrics(
+    settings: Settings = Settings(),
+    state: Path = Path("state"),
+    limit: int | None = None,
+    retry_failed: bool = False,
+    wait_s: float = 0.0,
+) -> dict[str, Any]:
+    """Validates the metrics of the settings on one edition; the summary has every effect and verdict."""
+    return validate(Job(settings, state, None, limit, retry_failed, wait_s), steps)
+
+
+def validate(job: Job, run: Any) -> dict[str, Any]:
+    """`validate_metrics` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    usable(job)
+    job = replace(job, changes=chosen_changes(job.settings))
+    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
+    with store.lock("validate", job.wait_s), recorded(store, "validate", job.settings) as progress, workers:
+        work = prepare(store, job, workers.steps, progress)
+        score(store, job, workers, work, progress)
+        progress.stage("judging")
+        effects = judge(store, job, work, progress.status["run_id"])
+        return conclude(store, run, work, progress, effects)
+
+
+def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
+    """Effects and verdicts of every metric into the store, a certificate for each; the effects."""
+    rows: list[Row] = []
+    for metric, signature in work.signatures.items():
+        separate(store, signature.signature_id)
+        found = list(effects_of(store, job, work, metric))
+        store.write(
+            ("clear_effects", {"signature_id": signature.signature_id}),
+            ("put_effects", [row | {"run_id": run_id} for row in found]),
+        )
+        if found and job.limit is None:
+            verdicts = {row["change"]: row["verdict"] for row in found}
+            grant(job.state, store.key, signature, overall(verdicts.values()), verdicts)
+        rows += [row | {"metric": metric} for row in found]
+    certify(store, job.state, work.signature_ids)
+    return rows
+
+
+def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]:
+    """One row a change for one metric: its effect on the pairs scored before and after, or why there is none."""
+    signature_id = work.signatures[metric].signature_id
+    names = [HUMAN, *job.changes.values()]
+    pairs = store.rows("candidate_pairs", signature_id=signature_id, candidates=names)
+    by_candidate: dict[str, list[Row]] = {name: [] for name in names}
+    for row in pairs:
+        by_candidate[row["candidate_id"]].append(row)
+    words = lengths(pair.case for signed, pair in work.planned if signed == signature_id and pair.case)
+    asked = job.settings.validation
+    found = found_effects(
+        by_candidate[HUMAN],
+        {change: by_candidate[candidate] for change, candidate in job.changes.items()},
+        words, asked, by_length=not metric.endswith("length"),
+    )  # fmt: skip
+    for change, effect in found.items():
+        yield as_row(effect) | {
+            "signature_id": signature_id,
+            "change": change,
+            "candidate_id": job.changes[change],
+            "family": CHANGES[change].family,
+            "made_by": maker(asked, change),
+        }
+
+
+def as_row(found: Found) -> Row:
+    """*found* as the columns of the table ``effects``."""
+    return asdict(found)
+
+
+def conclude(store: Store, run: Any, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
+    """The summary of the run: what is scored and missing, every effect, the verdict of each metric."""
+    store.copy_for_readers()
+    metrics = store.rows("progress", signature_ids=work.signature_ids)
+    reasons = store.rows("reasons", signature_ids=work.signature_ids)
+    outcome, message = outcome_of(metrics, reasons)
+    summary = {
+        "edition": store.key,
+        "run_id": progress.status["run_id"],
+        "outcome": outcome,
+        "message": message,
+        "papers": work.papers,
+        "sampled": work.sampled,
+        "writer": work.writer,
+        "metrics": metrics,
+        "reasons": reasons,
+        "effects": effects,
+        "verdicts": verdicts_of(effects),
+        "separations": store.rows("separation", signature_ids=work.signature_ids),
+        "notes": work.notes,
+    }
+    progress.end(outcome, message, metrics)
+    return summary
+
+
+def verdicts_of(effects: list[Row]) -> list[Row]:
+    """One row a metric: its verdict over all changes."""
+    by_metric: dict[str, list[Row]] = {}
+    for row in effects:
+        by_metric.setdefault(row["metric"], []).append(row)
+    return [
+        {
+            "metric": metric,
+            "title": METRICS[metric].title,
+            "signature_id": rows[0]["signature_id"],
+            "verdict": overall(row["verdict"] for row in rows),
+            "paper_verdict": overall(row["paper_verdict"] or "undecided" for row in rows),
+        }
+        for metric, rows in by_metric.items()
+    ]

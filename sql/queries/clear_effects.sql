@@ -1,0 +1,3 @@
+-- forgets the effects of one signature
+delete from effects
+where signature_id = $signature_id;

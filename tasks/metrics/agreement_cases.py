@@ -1,0 +1,114 @@
+"""Graded reviews as cases: each review of an item against every other review of it (Xu et al. 2025, §4.1).
+
+    score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
+
+A metric that needs no reference is computed once a review. A review of an item without another one has no score under
+a metric that needs a reference; neither does one that nobody graded, though it serves the others as a reference.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from tasks.judgments import Form
+from tasks.metrics.cases import Entry, Lack, Response, plan
+from tasks.metrics.catalog import Recipe
+from tasks.records import NO_REFERENCE, Candidate, Paper, Planned, Score, SynopsisKind
+
+NOT_REFERENCED = "no_reference"
+NOT_GRADED = "no_grade"
+
+
+@dataclass(frozen=True, slots=True)
+class GradedItem:
+    """An item with its reviews, and the grade of each review that has one, by review id."""
+
+    paper: Paper
+    responses: tuple[Response, ...]
+    grades: Mapping[str, float]
+    synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewScore:
+    """A graded review's score: the mean over *pairs* of the *planned* ones; None if there are none, and the *reason*."""
+
+    paper_id: str
+    review_id: str
+    grade: float
+    value: float | None
+    pairs: int
+    planned: int
+    reason: str | None = None
+
+
+def candidate_of(review_id: str) -> Candidate:
+    """The candidate that a graded review is: one of its own, for an item has several."""
+    return Candidate(f"review:{review_id}", "human")
+
+
+def plan_agreement(
+    items: Iterable[GradedItem], recipe: Recipe, writer: str, form: Form = "as_written"
+) -> list[Planned]:
+    """All ordered pairs of different reviews of an item, item by item; one a review where no reference is needed.
+
+    Every review appears: what cannot be scored is excluded with `NOT_REFERENCED` or `NOT_GRADED`, or failed as in
+    `tasks.metrics.cases.plan`.
+    """
+    return [
+        planned
+        for item in items
+        for response in item.responses
+        for planned in _of_review(item, response, recipe, writer, form)
+    ]
+
+
+def review_scores(
+    items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
+) -> list[ReviewScore]:
+    """One row a graded review of the *items*: its mean score over the references it was scored against.
+
+    A review that lacks some of its pairs keeps the mean of the others, and says how many those are.
+    """
+    pairs: dict[str, list[Planned]] = defaultdict(list)
+    for pair in planned:
+        pairs[pair.candidate_id].append(pair)
+    values = {(score.candidate_id, score.reference_id): score for score in scores}
+    return [
+        _mean(item.paper.paper_id, response.review_id, item.grades[response.review_id], pairs, values)
+        for item in items
+        for response in item.responses
+        if response.review_id in item.grades
+    ]
+
+
+def _of_review(
+    item: GradedItem, response: Response, recipe: Recipe, writer: str, form: Form
+) -> Sequence[Planned]:
+    candidate = candidate_of(response.review_id)
+    others = tuple(other for other in item.responses if other.review_id != response.review_id)
+    why = NOT_GRADED if response.review_id not in item.grades else None
+    if why is None and recipe.needs_reference and not others:
+        why = NOT_REFERENCED
+    if why:
+        return [Planned(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why)]
+    entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
+    return plan([entry], [candidate], recipe, writer, form)
+
+
+def _mean(
+    paper_id: str, review_id: str, grade: float, pairs: Mapping[str, Sequence[Planned]],
+    scores: Mapping[tuple[str, str], Score],
+) -> ReviewScore:
+    mine = pairs.get(candidate_of(review_id).candidate_id, ())
+    found = [scores.get((pair.candidate_id, pair.reference_id)) for pair in mine]
+    values = [score.value for score in found if score is not None and score.value is not None]
+    planned = sum(pair.state != "excluded" for pair in mine)
+    if values:
+        return ReviewScore(paper_id, review_id, grade, fmean(values), len(values), planned)
+    codes = [score.problem.code for score in found if score is not None and score.problem is not None]
+    reasons = codes or [pair.reason for pair in mine if pair.reason] or ["not_scored"]
+    return ReviewScore(paper_id, review_id, grade, None, 0, planned, reasons[0])

@@ -1,0 +1,106 @@
+"""Metrics that are made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a reply.
+
+GEM and its variants (Xu et al. 2025, §3): log P(y | x, synopsis) − log P(y | absent, synopsis), never divided by the
+length of y. BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), asked with GEM's prompt and no synopsis: recall =
+log P(y | x), precision = log P(x | y), F1 = their mean. Equal predictions are asked once, whichever metrics and
+candidates they belong to: the marginal of GEM does not depend on the candidate, BARTScore-recall is the first term of
+GEM-raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tasks import judgments
+from tasks.errors import SpanError
+from tasks.lm.protocol import EvaluationLM, checked
+from tasks.metrics.catalog import Recipe
+from tasks.prompts.library import address
+from tasks.records import Case, Prediction, Problem, Score, SpanLogprob
+from tasks.settings import ScoringSettings
+
+RAW_CUT = 10_000
+"""Characters of an original review that are read (the authors' code)."""
+
+Answers = Mapping[str, SpanLogprob | SpanError]
+"""What an evaluation LM said, by address."""
+
+
+def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
+    """The predictions that the score of *case* is made of.
+
+    pmi: the conditional and the marginal; recall and precision: one; f1: recall, then precision.
+    """
+    x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
+    if recipe.formula == "pmi":
+        given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+        uncut = case.source == "review" and settings.authors_compat
+        marginal_y = _folded(case.reference, settings) if uncut else y
+        return Prediction(x, given, y, settings.prompt), Prediction(None, given, marginal_y, settings.prompt)
+    recall, precision = Prediction(x, None, y, settings.prompt), Prediction(y, None, x, settings.prompt)
+    return {"recall": (recall,), "precision": (precision,), "f1": (recall, precision)}[recipe.formula or ""]
+
+
+def value(recipe: Recipe, totals: Sequence[float]) -> float:
+    """The score, from the log-probabilities of its `terms`."""
+    return totals[0] - totals[1] if recipe.formula == "pmi" else sum(totals) / len(totals)
+
+
+def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
+    """All predictions that *cases* need, each once, by content address."""
+    return {address(term): term for case in cases for term in terms(recipe, case, settings)}
+
+
+def ask(
+    lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
+) -> dict[str, SpanLogprob | SpanError]:
+    """Answers to the *predictions* that are not *known*, asked in one call: what they share is computed once."""
+    due = {place: term for place, term in predictions.items() if place not in (known or {})}
+    return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
+
+
+class LogprobMetric:
+    """Scores cases; what is *known* (by address) is not asked again."""
+
+    def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
+        self.recipe = recipe
+        self.lm = lm
+        self.settings = settings
+        self.signature_id = signature_id
+
+    def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
+        """One score or problem for each of *cases*, in order."""
+        answers = {**(known or {}), **ask(self.lm, needed(self.recipe, cases, self.settings), known)}
+        return [self._score(case, answers) for case in cases]
+
+    def _score(self, case: Case, answers: Answers) -> Score:
+        parts = terms(self.recipe, case, self.settings)
+        places = tuple(address(part) for part in parts)
+        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+        if empty := _empty(case, self.settings):
+            what = f"{case.name}: nothing is left of {empty} once it is cut and folded"
+            return Score(*ids, None, Problem("empty_text", what))
+        totals = []
+        for place in places:
+            found = answers[place]
+            if isinstance(found, SpanError):
+                return Score(*ids, None, Problem(found.code, f"{case.name}: {found}", found.final, found.broken))
+            totals.append(found.total)
+        return Score(*ids, value(self.recipe, totals), None, places)
+
+
+def _empty(case: Case, settings: ScoringSettings) -> str | None:
+    """Which text of a pair is blank once prepared; such a pair is missing data, not a score of zero."""
+    if not _prepared(case.candidate, case, settings).strip():
+        return "the candidate's text"
+    return None if _prepared(case.reference, case, settings).strip() else "the reference's text"
+
+
+def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
+    if case.source == "review":
+        return _folded(text, settings)[:RAW_CUT]
+    return judgments.prepared(text, settings.form, settings.ascii_fold)
+
+
+def _folded(text: str, settings: ScoringSettings) -> str:
+    return judgments.folded(text) if settings.ascii_fold else text

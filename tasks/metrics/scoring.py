@@ -1,0 +1,79 @@
+"""Cases of several metrics to scores: what asks an evaluation LM is asked together, paper by paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tasks.lm.protocol import EvaluationLM, take_remarks
+from tasks.metrics.catalog import METRICS, Recipe
+from tasks.metrics.logprobs import LogprobMetric, ask, needed
+from tasks.records import Case, Score, SpanLogprob
+from tasks.settings import ScoringSettings
+
+
+class Metric(Protocol):
+    """Scores cases: one score or problem for each, in order."""
+
+    def score(self, cases: Sequence[Case]) -> list[Score]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MetricWork:
+    """Cases of one metric that are due."""
+
+    metric: str
+    signature_id: str
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores of some cases, one each, and the spans that were computed for them, by address.
+
+    *remarks*: what the evaluation LM did otherwise than asked.
+    """
+
+    scores: list[Score]
+    spans: dict[str, SpanLogprob]
+    remarks: tuple[str, ...] = ()
+
+
+def score(
+    works: Sequence[MetricWork],
+    settings: ScoringSettings,
+    evaluation_lm: Callable[[], EvaluationLM],
+    other: Callable[[Recipe, str], Metric],
+    known: Mapping[str, SpanLogprob],
+) -> Scored:
+    """Scores of all *works*; *known* spans are not computed again.
+
+    *evaluation_lm* is opened if a metric asks it, and asked once for each paper: it may compute once what its texts
+    share. *other* opens a metric, given its recipe and signature, that asks something else.
+    """
+    by_logprobs = [work for work in works if METRICS[work.metric].formula]
+    scored = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
+    for work in works:
+        recipe = METRICS[work.metric]
+        if not recipe.formula:
+            scored.scores.extend(other(recipe, work.signature_id).score(work.cases))
+    return scored
+
+
+def _by_logprobs(
+    works: Sequence[MetricWork], settings: ScoringSettings, lm: EvaluationLM, known: Mapping[str, SpanLogprob]
+) -> Scored:
+    scores: list[Score] = []
+    spans: dict[str, SpanLogprob] = {}
+    for paper in dict.fromkeys(case.paper_id for work in works for case in work.cases):
+        parts = [(work, [case for case in work.cases if case.paper_id == paper]) for work in works]
+        predictions: dict[str, Any] = {}
+        for work, cases in parts:
+            predictions |= needed(METRICS[work.metric], cases, settings)
+        fresh = ask(lm, predictions, known)
+        for work, cases in parts:
+            metric = LogprobMetric(METRICS[work.metric], lm, settings, work.signature_id)
+            scores += metric.score(cases, {**known, **fresh})
+        spans |= {place: answer for place, answer in fresh.items() if isinstance(answer, SpanLogprob)}
+    return Scored(scores, spans, take_remarks(lm))

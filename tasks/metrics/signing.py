@@ -1,0 +1,52 @@
+"""The signature of each metric's scores: all that they depend on besides their texts."""
+
+from __future__ import annotations
+
+from tasks.metrics.catalog import Recipe
+from tasks.metrics.logprobs import RAW_CUT
+from tasks.prompts.library import load
+from tasks.records import LMIdentity, Signature
+from tasks.settings import ScoringSettings
+
+NOTHING = LMIdentity("none", "none", "none", dtype="none")
+"""What a metric asks that asks nothing."""
+
+_SYNOPSIS_WRITERS = {
+    "none": "none",
+    "abstract": "the paper's own abstract",
+    "categories": "the item's own categories",
+    "paper": "the paper's own text",
+}
+
+
+def signature(
+    recipe: Recipe,
+    asked: LMIdentity,
+    settings: ScoringSettings,
+    writer: str,
+    assw_writer: str | None = None,
+    prompt_sha256: str | None = None,
+) -> Signature:
+    """The signature of *recipe*, whose scores *asked* gives: an evaluation LM, an embedder, an examiner, a rule."""
+    reads_judgments = recipe.source == "judgments"
+    by_logprobs = recipe.formula is not None
+    return Signature(
+        metric=recipe.name,
+        prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
+        evaluation_lm=asked.name,
+        lm_digest=asked.digest,
+        dtype=asked.dtype,
+        quantisation=asked.quantisation,
+        attention=asked.attention,
+        template_digest=asked.template_digest,
+        writer=writer if reads_judgments else "none (original reviews)",
+        synopsis_writer=_SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none",
+        form=settings.form if reads_judgments else "original",
+        text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
+        ascii_fold=settings.ascii_fold,
+        engine_version=asked.engine_version,
+    )
+
+
+def _cut(settings: ScoringSettings) -> str:
+    return f"{RAW_CUT} characters {'in the conditional only' if settings.authors_compat else 'in both terms'}"

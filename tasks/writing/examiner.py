@@ -1,0 +1,40 @@
+"""An LM of the models file as one that grades: who it is, and how it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from tasks.errors import SettingsError
+from tasks.prompts.library import load
+from tasks.records import LMIdentity, Sampling, digest
+from tasks.writing.catalog import Desk
+from tasks.writing.protocol import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminerLM:
+    """A writer that is asked for grades, and its sampling."""
+
+    writer: Writer
+    sampling: Sampling
+
+    def identity(self, prompt: str) -> LMIdentity:
+        """What of it belongs in a signature when it answers *prompt*."""
+        return LMIdentity(
+            self.writer.identity, "as its endpoint states", f"sampling {digest(asdict(self.sampling))[:8]}",
+            dtype="not stated", quantisation="not stated", attention="not stated",
+            template_digest=f"prompt {load(prompt).sha256}",
+        )  # fmt: skip
+
+
+def open_examiner(name: str | None, desk: Desk) -> ExaminerLM:
+    """The LM *name*; nothing is sent before there is something to ask. `SettingsError` if there is none."""
+    from tasks.models import load as load_models
+    from tasks.writing.archive import ReplyArchive
+    from tasks.writing.http_writer import HttpWriter
+
+    models = load_models(desk.models)
+    if name is None or name not in models:
+        wrong = "lm_examiner needs an LM that grades" if name is None else f"no LM {name!r} in the models file"
+        raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
+    return ExaminerLM(HttpWriter.open(models[name], ReplyArchive(desk.archive), desk.again), models[name].sampling)
