@@ -1,0 +1,197 @@
+"""BERTScore on sentences: worked examples by hand, what always holds with a real embedder, and faults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.lm.hashed_ngrams import HashedNgrams
+from tasks.metrics.bertscore import BertScore, match, sentences
+from tasks.records import Case, LMIdentity
+
+CASE = Case("p1", "c1", "r1", "review", "The paper is clear. It lacks a baseline.", "The writing is clear. Why no baseline?")
+EMBEDDER = HashedNgrams()
+SENTENCES = ("The paper is clear.", "It lacks a baseline!", "Why was the seed fixed?", "The authors should add an ablation", "0.85 is low.")
+reviews = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=6).map(" ".join)
+
+
+class Plane:
+    """An embedder of given angles, in degrees, with which matches can be worked out by hand; it notes what it is asked."""
+
+    identity = LMIdentity("plane", "0" * 64, "test")
+
+    def __init__(self, angles: dict[str, float], turn: float | None = None):
+        self.angles, self.turn = angles, turn or 0.0
+        self.asymmetric = turn is not None
+        self.asked: list[tuple[tuple[str, ...], bool]] = []
+
+    def embed(self, sentences: Sequence[str], query: bool = False) -> np.ndarray:
+        self.asked.append((tuple(sentences), query))
+        radians = [math.radians(self.angles[sentence] + (self.turn if query else 0.0)) for sentence in sentences]
+        return np.array([[math.cos(angle), math.sin(angle)] for angle in radians], np.float32).reshape(-1, 2)
+
+
+ANGLES = {"a.": 0.0, "b.": 60.0, "c.": 90.0, "d.": 180.0, "e.": 120.0}
+
+EXAMPLES = [
+    # candidate, reference, precision, recall
+    ("a.", "a.", 1, 1),
+    ("a.", "b.", 0.5, 0.5),
+    # Each of the reference's sentences takes the nearest: 1 and 0.
+    ("a.", "a. c.", 1, 0.5),
+    ("a. c.", "a.", 0.5, 1),
+    # a: max(cos 60, cos 90) = 0.5; c: cos 0 = 1. b: max(cos 60, cos 30); c: 1.
+    ("a. c.", "b. c.", 0.75, (math.cos(math.radians(30)) + 1) / 2),
+    # A sentence said twice counts twice (Zhang et al. 2019 average over all places).
+    ("a. a. c.", "a.", 2 / 3, 1),
+    ("b.", "d.", -0.5, -0.5),
+]
+
+
+@pytest.mark.parametrize(("candidate", "reference", "precision", "recall"), EXAMPLES)
+def test_the_score_is_the_harmonic_mean_of_both_greedy_matches(candidate, reference, precision, recall):
+    score, = BertScore(Plane(ANGLES), "sig").score([replace(CASE, candidate=candidate, reference=reference)])
+    expected = 2 * precision * recall / (precision + recall)
+    assert score.value == pytest.approx(expected, abs=1e-6)
+    assert (score.signature_id, score.paper_id, score.candidate_id, score.reference_id) == ("sig", "p1", "c1", "r1")
+
+
+def test_the_match_of_a_table_of_cosines():
+    # Rows are the candidate's sentences. Largest of each row: 0.8, 0.4; of each column: 0.8, 0.3, 0.4.
+    found = match(np.array([[0.8, 0.3, 0.1], [0.2, 0.1, 0.4]]))
+    assert found.precision == pytest.approx(0.6)
+    assert found.recall == pytest.approx(0.5)
+    assert found.f1 == pytest.approx(2 * 0.6 * 0.5 / 1.1)
+
+
+SPLIT = [
+    ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+    ("At 0.85, e.g. here.\n\nNext", ["At 0.85, e.g.", "here.", "Next"]),
+    ("A line\nanother line", ["A line\nanother line"]),
+    ("  Blanks.  \n\t ", ["Blanks."]),
+    ("Why?! No...  Yes.", ["Why?!", "No...", "Yes."]),
+    ("No end.No break", ["No end.No break"]),
+    (" \n", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SPLIT)
+def test_sentences_are_split_at_blanks_after_their_ends(text, expected):
+    assert sentences(text) == expected
+
+
+def test_the_query_prompt_is_on_the_candidates_sentences_alone():
+    plane = Plane(ANGLES, turn=30.0)
+    score, = BertScore(plane, "sig").score([replace(CASE, candidate="b.", reference="c.")])
+    assert score.value == pytest.approx(1)
+    assert plane.asked == [(("b.",), True), (("c.",), False)]
+
+
+def test_each_distinct_sentence_is_embedded_once():
+    plane = Plane(ANGLES)
+    cases = [replace(CASE, candidate=x, reference=y) for x, y in (("a. b.", "c."), ("b. b.", "c. d."), ("a. b.", "b."))]
+    BertScore(plane, "sig").score(cases)
+    (asked, query), = plane.asked
+    assert sorted(asked) == ["a.", "b.", "c.", "d."] and not query
+
+
+@given(reviews, reviews)
+def test_a_review_meets_itself_wholly_and_others_less(x, y):
+    same, there, back = BertScore(EMBEDDER, "sig").score(
+        [replace(CASE, candidate=x, reference=x), replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=x)]
+    )
+    assert same.value == pytest.approx(1, abs=1e-5)
+    assert (there.value is None) == (back.value is None)
+    if there.value is not None:
+        assert there.value == pytest.approx(back.value, abs=1e-6)
+        assert -1 <= there.value <= 1 + 1e-5
+
+
+@given(st.permutations(SENTENCES), reviews)
+def test_the_order_of_sentences_does_not_matter(order, reference):
+    one, other = BertScore(EMBEDDER, "sig").score(
+        [replace(CASE, candidate=" \n".join(given), reference=reference) for given in ([f"{s}." for s in SENTENCES], [f"{s}." for s in order])]
+    )
+    assert one.value == pytest.approx(other.value, abs=1e-6)
+
+
+@given(reviews, reviews)
+def test_neighbours_do_not_matter_and_the_naive_way_gives_the_same(x, y):
+    cases = [replace(CASE, candidate=a, reference=b) for a in (x, y) for b in (y, CASE.reference)]
+    together = BertScore(EMBEDDER, "sig").score(cases)
+    for case, score in zip(cases, together, strict=True):
+        ours, theirs = EMBEDDER.embed(sentences(case.candidate)), EMBEDDER.embed(sentences(case.reference))
+        cosines = [[float(one @ other) for other in theirs] for one in ours]
+        precision = sum(max(row) for row in cosines) / len(cosines)
+        recall = sum(max(column) for column in zip(*cosines, strict=True)) / len(cosines[0])
+        if precision * recall > 1e-6:
+            assert score.value == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-5)
+        elif precision * recall < -1e-6:
+            assert score.problem.code == "undefined"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "said"),
+    [
+        (" \n", "A review.", "the candidate's text has no sentences"),
+        ("A review.", "", "the reference's text has no sentences"),
+        ("", "", "the candidate's text has no sentences"),
+    ],
+)
+def test_a_text_without_sentences_is_a_problem_of_its_pair_alone(candidate, reference, said):
+    failed, good = BertScore(EMBEDDER, "sig").score([replace(CASE, candidate=candidate, reference=reference), CASE])
+    assert failed.value is None
+    assert (failed.problem.code, failed.problem.final, failed.problem.broken) == ("empty_text", True, False)
+    assert failed.problem.message == f"paper p1, candidate c1, reference r1: {said}"
+    assert 0 < good.value < 1
+
+
+def test_precision_and_recall_of_opposite_signs_have_no_harmonic_mean():
+    # a is 60 degrees from b (0.5), d 120 (-0.5), e 60: precision (0.5 - 1)/2, recall 0.5.
+    angles = {"a.": 0.0, "b.": 60.0, "f.": 240.0}
+    failed, good = BertScore(Plane(angles), "sig").score(
+        [replace(CASE, candidate="a. f.", reference="b."), replace(CASE, candidate="a.", reference="b.")]
+    )
+    assert failed.problem.code == "undefined"
+    assert failed.problem.message.endswith("F1 is not defined for precision -0.250, recall 0.500")
+    assert good.value == pytest.approx(0.5)
+
+
+def test_an_embedder_that_answers_without_numbers_is_broken():
+    class Broken(Plane):
+        def embed(self, sentences, query=False):
+            vectors = super().embed(sentences, query)
+            vectors[[sentence == "c." for sentence in sentences]] = math.nan
+            return vectors
+
+    good, failed = BertScore(Broken(ANGLES), "sig").score(
+        [replace(CASE, candidate="a.", reference="b."), replace(CASE, candidate="a. c.", reference="b.")]
+    )
+    assert good.value == pytest.approx(0.5)
+    assert (failed.problem.code, failed.problem.broken) == ("not_finite", True)
+    assert failed.problem.message.startswith("paper p1, candidate c1, reference r1: ")
+
+
+def test_no_cases_are_no_scores():
+    assert BertScore(EMBEDDER, "sig").score([]) == []
+
+
+def test_with_a_sentence_model_a_review_meets_itself_but_for_the_query_prompt(tmp_path):
+    pytest.importorskip("sentence_transformers", reason="this embedder needs the extra `lm`")
+    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from tests.lm.sentence_models import build_sentence_model
+
+    model = SentenceEmbedder.open(build_sentence_model(tmp_path / "model", "the problem is "), "cpu")
+    cases = [replace(CASE, reference=CASE.candidate), CASE]
+    prompted, _ = BertScore(model, "sig").score(cases)
+    model.asymmetric = False
+    same, other = BertScore(model, "sig").score(cases)
+    assert prompted.value < 0.99
+    assert same.value == pytest.approx(1, abs=1e-5)
+    assert other.value < 0.99
