@@ -1,0 +1,180 @@
+"""RMSE, bias, Spearman and their intervals, differences between conditions, and what accounts for every paper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from tasks.guidelines.closeness import _resampled_rho, closeness, differences
+from tasks.guidelines.given import Given, condition_of, given_ratings
+from tasks.guidelines.outcomes import compared, human_means, outcomes, yardstick
+from tasks.guidelines.ratings import Rating
+from tasks.guidelines.wording import moving_ratio, type_token_ratio, wording, words
+from tasks.records import Problem
+from tasks.stats.resampling import weights
+
+
+def test_rmse_bias_and_mean_error_of_a_worked_table():
+    # errors 1, -1, 3, 1: squares 1, 1, 9, 1.
+    found = closeness([6, 4, 8, 5], [5, 5, 5, 4], resamples=200)
+    assert found.rmse.value == pytest.approx(math.sqrt(3))
+    assert (found.bias.value, found.mae, found.papers) == (1.0, 1.5, 4)
+
+
+def test_ratings_equal_to_the_human_means_are_without_error():
+    found = closeness([3, 5, 8], [3, 5, 8], resamples=200)
+    assert (found.rmse.value, found.rmse.low, found.rmse.high, found.bias.value) == (0, 0, 0, 0)
+    assert found.spearman.value == pytest.approx(1)
+
+
+def test_a_constant_has_the_spread_of_the_human_means_as_rmse_and_no_rank_correlation():
+    human = [3.0, 5.0, 6.5, 8.0]
+    found = closeness([5.625] * 4, human, resamples=200)
+    assert found.rmse.value == pytest.approx(np.std(human))
+    assert (found.spearman, found.spearman_p) == (None, None)
+
+
+def test_nothing_is_computed_for_two_papers():
+    assert closeness([1, 2], [1, 2]) is None
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(1, 10), st.integers(2, 20)), min_size=3, max_size=40))
+def test_rmse_squared_is_bias_squared_plus_the_variance_of_the_errors(pairs):
+    ratings, human = [float(a) for a, _ in pairs], [b / 2 for _, b in pairs]
+    found = closeness(ratings, human, resamples=200)
+    errors = np.array(ratings) - np.array(human)
+    assert found.rmse.value**2 == pytest.approx(found.bias.value**2 + errors.var(), abs=1e-9)
+    assert abs(found.bias.value) <= found.rmse.value + 1e-9
+    if found.spearman:
+        assert found.spearman.value == pytest.approx(spearmanr(ratings, human).statistic)
+
+
+def test_a_resampled_rho_is_that_of_the_papers_drawn():
+    random = np.random.default_rng(3)
+    given_, human = random.integers(3, 9, 30).astype(float), random.integers(6, 18, 30) / 2
+    counts = next(weights(30, 20, 1))
+    found = _resampled_rho(given_, human, counts)
+    for row, rho in zip(counts.astype(int), found, strict=True):
+        assert rho == pytest.approx(spearmanr(np.repeat(given_, row), np.repeat(human, row)).statistic)
+
+
+@pytest.mark.slow
+def test_the_intervals_cover_what_they_should():
+    random = np.random.default_rng(11)
+    hits = np.zeros(2)
+    runs = 2000
+    for run in range(runs):
+        human = random.normal(5, 1.3, 120)
+        found = closeness(human + random.normal(0.5, 1.2, 120), human, resamples=250, seed=run)
+        hits += [found.rmse.low <= 1.3 <= found.rmse.high, found.bias.low <= 0.5 <= found.bias.high]
+    assert (abs(hits / runs - 0.95) < 0.02).all(), hits / runs
+
+
+def by_paper(values):
+    return {f"p{place}": float(value) for place, value in enumerate(values)}
+
+
+def test_conditions_are_compared_on_the_papers_that_both_rate():
+    human = by_paper([5] * 40)
+    close, far = by_paper([5, 6] * 20), by_paper([8, 9] * 20)
+    del far["p0"]
+    (found,) = differences({"close": close, "far": far}, human, resamples=500)
+    assert (found.first, found.second, found.papers) == ("close", "far", 39)
+    assert found.rmse.value < -2 and found.rmse.high < 0 and found.p < 1e-10 and found.p_holm == found.p
+
+
+def test_the_same_ratings_differ_by_nothing_and_are_not_tested():
+    human, ratings = by_paper([5, 6, 7, 8]), by_paper([4, 6, 8, 8])
+    (found,) = differences({"a": ratings, "b": dict(ratings)}, human, resamples=200)
+    assert (found.rmse.value, found.rmse.low, found.rmse.high, found.p, found.p_holm) == (0, 0, 0, None, None)
+
+
+def test_differences_change_their_sign_with_their_order_and_holm_counts_all_pairs():
+    random = np.random.default_rng(5)
+    human = by_paper(random.integers(3, 9, 60))
+    tables = {name: by_paper(random.integers(1, 11, 60)) for name in "abc"}
+    there, back = differences(tables, human, 500), differences(dict(reversed(tables.items())), human, 500)
+    assert {(item.first, item.second): item.rmse.value for item in there} == pytest.approx(
+        {(item.second, item.first): -item.rmse.value for item in back})
+    lowest = min(there, key=lambda item: item.p)
+    assert lowest.p_holm == pytest.approx(min(1, 3 * lowest.p))
+
+
+def test_every_planned_paper_is_scored_excluded_failed_or_missing():
+    ratings = [
+        Rating("p1", "m", "none", 6, text="good good paper"), Rating("p2", "m", "none", 4), Rating("p3", "m", "none", 7),
+        Rating("p4", "m", "none", None, Problem("unparsable", "no_rating")),
+        Rating("p5", "m", "none", None, Problem("rate_limited", "429", final=False)),
+        Rating("p6", "m", "none", 9),
+    ]  # fmt: skip
+    (found,) = outcomes(ratings, by_paper(range(6)), resamples=100)
+    assert (found.planned, found.scored, found.excluded, found.failed, found.missing) == (6, 3, 1, 1, 1)
+    assert found.reasons == {"unparsable: no_rating": 1, "rate_limited": 1, "no_human_rating": 1}
+    assert found.distribution == {**dict.fromkeys(range(1, 11), 0), 4: 1, 6: 1, 7: 1, 9: 1}
+    assert (found.wording.mean_words, found.wording.type_token_ratio) == (3, 2 / 3)
+
+
+def test_with_a_rubric_the_models_own_rating_and_the_recomputed_one_stand_apart():
+    ratings = [Rating(f"p{place}", "m", "good+rubric", 8, recomputed=5) for place in range(3)]
+    ratings += [Rating("p3", "m", "good+rubric", 8)]
+    (found,) = outcomes(ratings, by_paper([5] * 4), resamples=100)
+    assert (found.closeness.papers, found.closeness.bias.value) == (4, 3)
+    assert (found.recomputed.papers, found.recomputed.bias.value) == (3, 0)
+
+
+def test_comparisons_stay_within_a_model():
+    ratings = [Rating(f"p{place}", model, name, 5 + (place % 2) * (name == "arr"))
+               for model in "mn" for name in ("none", "arr") for place in range(4)]
+    found = compared(ratings, by_paper([5] * 4), resamples=100)
+    assert {model: [(row.first, row.second) for row in rows] for model, rows in found.items()} == dict.fromkeys("mn", [("none", "arr")])
+
+
+def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
+    found = yardstick({"a": (4.0, 6.0), "b": (8.0,), "c": ()})
+    assert (found.papers, found.mean, found.constant) == (2, 6.5, 1.5)
+    assert (found.reviewer, found.ratings) == (2.0, 2)
+    assert yardstick({"c": ()}) is None
+    assert human_means({"a": (4.0, 6.0), "c": ()}) == {"a": 5.0}
+
+
+def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for():
+    reviews = [Given("p1", "m", "run", "6"), Given("p2", "m", "run", "6.0"), Given("p3", "m", "run", "6.5"),
+               Given("p4", "m", "run", None), Given("p5", "m", "run", "eleven"), Given("p6", "m", "run", "11"), Given("p9", "m", "run", "3")]
+    found = {rating.paper_id: rating for rating in given_ratings(reviews, [f"p{place}" for place in range(1, 8)])}
+    assert {paper: rating.value for paper, rating in found.items() if rating.value} == {"p1": 6, "p2": 6, "p9": 3}
+    assert {paper: (rating.problem.code, rating.problem.message) for paper, rating in found.items() if rating.problem} == {
+        "p3": ("unparsable", "rating_not_integer: 6.5"), "p4": ("unparsable", "no_rating"),
+        "p5": ("unparsable", "no_rating: 'eleven'"), "p6": ("unparsable", "rating_off_scale: 11"),
+        "p7": ("no_review", "the run has no review of the paper"),
+    }
+
+
+@pytest.mark.parametrize("rating", ["nan", "inf", "-inf", "1e400"])
+def test_a_rating_that_is_no_finite_number_is_refused(rating):
+    (found,) = given_ratings([Given("p", "m", "run", rating)], [])
+    assert found.value is None
+
+
+def test_a_run_is_named_without_its_model():
+    assert condition_of("gpt-4o", "gpt-4o_temp_0_1") == "temp_0_1"
+    assert condition_of("gpt-4o", "gpt-4o") == condition_of("gpt-4o", "") == "given"
+
+
+def test_words_and_their_variety():
+    assert words("The paper's well-known GAN, 3.5% — the PAPER’s!") == ["the", "paper's", "well-known", "gan", "3.5", "the", "paper’s"]
+    assert type_token_ratio(["a", "b", "a", "c"]) == 0.75
+    assert moving_ratio(list("aabbcc"), window=2) == pytest.approx((1 + 2 + 1 + 2 + 1) / 5 / 2)
+    assert moving_ratio(list("abc"), window=4) is None
+    assert wording(["", "..."]) is None
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=5, max_size=60))
+def test_the_moving_ratio_is_the_mean_over_all_windows(tokens):
+    windows = [tokens[place:place + 5] for place in range(len(tokens) - 4)]
+    assert moving_ratio(tokens, 5) == pytest.approx(sum(len(set(window)) / 5 for window in windows) / len(windows))

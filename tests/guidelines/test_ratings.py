@@ -1,0 +1,127 @@
+"""Ratings under a guideline: what counts as one, and what a rubric makes of a temporary score."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.errors import ReplyError
+from tasks.guidelines.ratings import Rating, normalised, overall_rating, temporary_score
+from tasks.records import Problem
+
+# round(((t + 10)/20)·9 + 1) with the half of t = 0 rounded down, computed by hand.
+NORMALISED = {
+    -10: 1, -9: 1, -8: 2, -7: 2, -6: 3, -5: 3, -4: 4, -3: 4, -2: 5, -1: 5, 0: 5,
+    1: 6, 2: 6, 3: 7, 4: 7, 5: 8, 6: 8, 7: 9, 8: 9, 9: 10, 10: 10,
+}  # fmt: skip
+
+
+def test_the_rubric_maps_each_temporary_score_as_listing_13_does():
+    assert {t: normalised(t) for t in range(-10, 11)} == NORMALISED
+    assert (normalised(-10), normalised(0), normalised(10)) == (1, 5, 10)
+
+
+def test_only_the_score_that_lies_halfway_differs_from_rounding_to_even():
+    assert [t for t in range(-10, 11) if normalised(t) != round((t + 10) / 20 * 9 + 1)] == [0]
+
+
+@pytest.mark.parametrize("score", [-11, 11, 100])
+def test_a_temporary_score_off_the_scale_is_not_mapped(score):
+    with pytest.raises(ValueError, match="not between"):
+        normalised(score)
+
+
+@pytest.mark.parametrize(("reply", "rating"), [
+    ("Overall Rating: (6)", 6),
+    ("Overall Rating: 6", 6),
+    ('It is sound.\n\n"Overall Rating: (8)"', 8),
+    ("**Overall Rating:** 3", 3),
+    ("**Overall Rating: (10)**", 10),
+    ("overall rating:\n5", 5),
+    ("Overall Rating: 7/10", 7),
+    ("Overall Rating: (7/10)", 7),
+    ("Overall Rating: 7 out of 10.", 7),
+    ("Overall Rating: 6.", 6),
+    ("Overall Rating: 6.0", 6),
+    ("Overall Rating: 6 - Weak Accept", 6),
+    ("Overall Rating: (Your Rating)\nOverall Rating: (4)", 4),
+    ("Overall Rating: (9)\nOn reflection:\nOverall Rating: (2)", 2),
+    ("<think>\nOverall Rating: (9)\n</think>\nOverall Rating: (1)", 1),
+    ("Overall Rating: (5)\nOverall Rating: (Your Rating)", 5),
+])
+def test_a_rating_is_read(reply, rating):
+    assert overall_rating(reply) == rating
+
+
+@pytest.mark.parametrize(("reply", "code"), [
+    ("", "no_rating"),
+    ("I cannot rate this paper.", "no_rating"),
+    ("Overall Rating: (Your Rating)", "no_rating"),
+    ("Rating: 6", "no_rating"),
+    ("<think>\nOverall Rating: (9)\n</think>\nA fine paper.", "no_rating"),
+    ("<think>\nOverall Rating: (9)", "no_rating"),
+    ("Overall Rating: (6.5)", "rating_not_integer: 6.5"),
+    ("Overall Rating: 5-6", "rating_ambiguous: 5-6"),
+    ("Overall Rating: 5 or 6", "rating_ambiguous: 5 or 6"),
+    ("Overall Rating: 3/5", "rating_ambiguous: 3 of 5"),
+    ("Overall Rating: (0)", "rating_off_scale: 0"),
+    ("Overall Rating: -3", "rating_off_scale: -3"),
+    ("Overall Rating: 11", "rating_off_scale: 11"),
+    ("Overall Rating: (6)\nOverall Rating: (60)", "rating_off_scale: 60"),
+    ("Overall Rating: 12345678901234567890", "rating_ambiguous"),
+])
+def test_what_is_no_rating_says_why(reply, code):
+    with pytest.raises(ReplyError) as error:
+        overall_rating(reply)
+    assert str(error.value).startswith(code)
+
+
+@pytest.mark.parametrize(("reply", "score"), [
+    ("Temporary score: 4", 4),
+    ("- The temporary score (-10 to +10): +3", 3),
+    ("**Temporary Score:** -7", -7),
+    ("temporary_score = 10", 10),
+    ("Temporary score: \u22122", -2),
+    ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0),
+    ("Temporary Score: 5/10", 5),
+])
+def test_a_temporary_score_is_read(reply, score):
+    assert temporary_score(reply) == score
+
+
+@pytest.mark.parametrize(("reply", "code"), [
+    ("Overall Rating: (6)", "no_temporary_score"),
+    ("The temporary score (-10 to +10)", "no_temporary_score"),
+    ("Temporary score: 12", "temporary_score_off_scale: 12"),
+    ("Temporary score: 2.5", "temporary_score_not_integer: 2.5"),
+])
+def test_what_is_no_temporary_score_says_why(reply, code):
+    with pytest.raises(ReplyError, match=code):
+        temporary_score(reply)
+
+
+@given(st.text(), st.integers(1, 10), st.sampled_from(["", "(", "**", '"(']))
+def test_a_rating_at_the_end_is_read_whatever_stands_before_it(before, rating, mark):
+    before = before.replace("<think>", "").replace("</think>", "")
+    assert overall_rating(f"{before}\nOverall Rating: {mark}{rating}") == rating
+
+
+@given(st.text(alphabet="Ovreal Rtingtempscy:_*`\"'()-+/.0123456789\n\t", max_size=400))
+def test_no_reply_breaks_the_reading(reply):
+    for read in (overall_rating, temporary_score):
+        with suppress(ReplyError):
+            assert isinstance(read(reply), int)
+
+
+def test_reading_takes_linear_time():
+    assert overall_rating("Overall Rating: " * 20_000 + "Overall Rating: (3)" + " *" * 100_000) == 3
+
+
+def test_a_rating_has_a_value_or_a_problem():
+    with pytest.raises(ValueError, match="not both or neither"):
+        Rating("p", "m", "none", None)
+    with pytest.raises(ValueError, match="not both or neither"):
+        Rating("p", "m", "none", 3, Problem("no_rating", ""))
