@@ -6,6 +6,12 @@ auc          separation of two samples
 resampling   bootstrap by group: seeded weights, in blocks
 effects      standardised mean difference of paired scores, Holm's correction
 verdicts     pass, fail or undecided from an effect
+association  Pearson, Spearman and Kendall of all resamples at once
+correlation  correlations with grades: over all items, within groups, with length held fixed
+comparison   two correlations that share the grades
+length       scores at the length of a human review
+ranks        intervals of ranks, consistency of two boards
+symmetry     whether an evaluation LM gives a pair the same probability both ways round
 """
 
 from tasks.stats.auc import Separation, separation
