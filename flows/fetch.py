@@ -61,7 +61,7 @@ def bring(job: FetchJob, run: Any, tell: Callable[[str], None] = lambda _: None)
     """`fetch` with the steps given; *tell* gets a line where it pauses."""
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
-    asked = Asked(job.settings, str(job.state), take_of(job).name)
+    asked = Asked(job.settings, str(job.state), take_of(job).name, time.time())
     sent: dict[str, int] = {}
     while True:
         reached = _tried(asked, run)

@@ -45,8 +45,8 @@ def serve_openreview(
     """Serve notes and PDFs on this machine as OpenReview does, both API versions, until stopped; no account is needed.
 
     Ways to misbehave: 429-retry-after, 429-headers, 429-body, 429-login, 500, 502, 503, 504, reset, slow, stall,
-    truncated, malformed, html, challenge, expired-401, expired-403, wrong-host, short-pages, empty-page, duplicates,
-    shifting, edits.
+    truncated, malformed, html, challenge, forbidden, bad-archive, expired-401, expired-403, wrong-host, short-pages,
+    empty-page, duplicates, shifting, edits.
     """
     from tasks.corpus.loopback import Account, Loopback
     from tasks.corpus.loopback_limits import REPORTED_LIMITS

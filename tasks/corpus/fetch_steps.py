@@ -13,16 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tasks.corpus.fetching import (
-    Advance,
-    fetch_forums,
-    fetch_histories,
-    fetch_listings,
-    fetch_pdfs,
-    is_listed,
-)
+from tasks.corpus.fetching import Advance, fetch_forums, fetch_listings, is_listed
 from tasks.corpus.openreview_client import OpenReview
 from tasks.corpus.openreview_session import Login, Patience
+from tasks.corpus.paper_fetching import fetch_histories, fetch_pdfs, is_due
 from tasks.corpus.received import lacking
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.snapshot_journal import Journal, Origin
@@ -39,11 +33,12 @@ TOLD_EVERY_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is fetched, and where it is kept: *take* names the journal under the state."""
+    """What is fetched, and where it is kept: *take* names the journal under the state. *began*: when, epoch s."""
 
     settings: Settings
     state: str
     take: str
+    began: float
 
     @property
     def venue(self) -> Venue:
@@ -105,7 +100,7 @@ def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
         sampled = sample_of(journal, asked.venue, edition, fetch.everything)
         needs = needs_of(journal, asked.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.wanted)
-        if set(needs.histories) <= journal.histories.keys() and {one[0] for one in needs.pdfs} <= journal.pdfs.keys():
+        if not is_due(journal, needs, asked.began):
             return Reached()
 
         known = pdfs_before(asked.folder, asked.origin)
@@ -113,8 +108,8 @@ def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
         def parts(client: OpenReview, told: Callable[[str, str], Advance]) -> list[Callable[[], None]]:
             versions, pdfs = told("versions", "edits"), told("PDFs", "pdf" if client.api == 1 else "attachment")
             return [
-                lambda: fetch_histories(journal, client, needs.histories, versions),
-                lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, fetch.pdf_batch, known),
+                lambda: fetch_histories(journal, client, needs.histories, versions, asked.began),
+                lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, asked.began, fetch.pdf_batch, known),
             ]
 
         return _reached(asked, secret, parts)
@@ -128,6 +123,9 @@ def freeze(asked: Asked) -> dict[str, Any]:
         host = asked.origin.host
         remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
         remarks += [venue.unverified] if venue.unverified else []
+        refused = Counter(kind for kind, _ in journal.refused)
+        due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
+        remarks += [f"refused (403), and asked for again when it is fetched again: {due}"] if refused else []
         last = journal.sealed[-1] if journal.sealed else sealed_before(asked.folder, asked.origin)
         made = seal(
             Path(asked.state) / "snapshots", journal, venue, asked.settings.edition, sampled,

@@ -1,18 +1,17 @@
-"""Bringing a venue-year home, one answer at a time into the journal: what is there is not asked for again.
+"""Bringing a venue-year's submissions and replies home, one answer at a time into the journal.
 
-    listings with replies → forums that came without theirs → (the sample is drawn) → histories → PDFs
+    listings with replies → forums that came without theirs → (the sample is drawn; `tasks.corpus.paper_fetching`)
 
 Each function goes on where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from typing import Any
 
-from tasks.corpus.openreview_client import BATCH, PAGE, OpenReview, Page, batches
-from tasks.corpus.snapshot_journal import Fetched, Journal
+from tasks.corpus.openreview_client import PAGE, OpenReview, Page
+from tasks.corpus.snapshot_journal import Journal
 from tasks.corpus.venues import Venue
 from tasks.errors import ServiceDown, SourceError
 
@@ -21,15 +20,6 @@ Advance = Callable[[int, int], None]
 """Told of progress: how much of how much is there."""
 EMPTY_PAGES = 3
 """Empty pages in a row, though more are counted, after which a run ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What is to be asked for besides the listings; *pdfs*: paper id, number, and how the note names its PDF."""
-
-    forums: tuple[str, ...] = ()
-    histories: tuple[str, ...] = ()
-    pdfs: tuple[tuple[str, int | None, str | None], ...] = ()
 
 
 def is_listed(journal: Journal, venue: Venue) -> bool:
@@ -90,60 +80,7 @@ def _page_after(
 
 def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], advance: Advance) -> None:
     """Whole forums, for submissions whose replies the listing left out."""
-    _each(forums, journal.forums, lambda forum: journal.add_forum(forum, client.forum(forum)), advance)
-
-
-def fetch_histories(journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance) -> None:
-    """The versions of notes that were changed after they counted."""
-    _each(note_ids, journal.histories, lambda name: journal.add_history(name, client.history(name)), advance)
-
-
-def _each(items: Collection[str], known: Collection[str], ask: Callable[[str], None], advance: Advance) -> None:
-    due = [item for item in items if item not in known]
-    for done, item in enumerate(due, start=len(items) - len(due) + 1):
-        ask(item)
-        advance(done, len(items))
-
-
-def fetch_pdfs(
-    journal: Journal,
-    client: OpenReview,
-    papers: Collection[tuple[str, int | None, str | None]],
-    advance: Advance,
-    batch: int = BATCH,
-    earlier: Mapping[str, Fetched] = {},
-) -> None:
-    """PDFs of *papers*: (id, number, how the note names its PDF). *earlier*: what fetches before this one got.
-
-    A PDF that is named as it was then is the same file, and is not asked for.
-    """
-    for paper_id, _, stated in papers:
-        if paper_id not in journal.pdfs:
-            old = earlier.get(paper_id)
-            if stated is None:
-                journal.add_pdf(paper_id, None, None, "the note names no PDF")
-            elif old is not None and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
-                journal.add_pdf(paper_id, stated, data)
-    due = {paper_id: (number, stated) for paper_id, number, stated in papers if paper_id not in journal.pdfs}
-    size = min(batch, BATCH) if client.api == 2 else 1
-    for some in batches(list(due), size):
-        numbers = {paper_id: due[paper_id][0] for paper_id in some}
-        # An archive of one is the file itself.
-        archive = client.pdfs(numbers) if len(some) > 1 else {}
-        for paper_id in sorted(some, key=lambda name: name not in archive):
-            data = archive.get(paper_id)
-            if data is None or _is_cut(data):
-                data = _longer(data, client.pdf(paper_id))
-            problem = None if data is not None else "the service has no PDF, or shows none"
-            journal.add_pdf(paper_id, due[paper_id][1], data, problem)
-            advance(sum(known[0] in journal.pdfs for known in papers), len(papers))
-
-
-def _is_cut(data: bytes) -> bool:
-    """Whether a PDF lacks its end: a body without a stated length can be cut unnoticed."""
-    return data.startswith(b"%PDF") and b"%%EOF" not in data[-4096:]
-
-
-def _longer(first: bytes | None, second: bytes | None) -> bytes | None:
-    found = [data for data in (first, second) if data is not None]
-    return max(found, key=len, default=None)
+    due = [forum for forum in forums if forum not in journal.forums]
+    for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
+        journal.add_forum(forum, client.forum(forum))
+        advance(done, len(forums))

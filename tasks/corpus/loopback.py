@@ -180,7 +180,7 @@ class Loopback:
             asked = {"/notes/edits": shelf.edits, "/references": shelf.references, "/groups": shelf.groups}[path]
             return spoilt(struck, asked(query), query, shelf)
         if path == "/attachment" and "ids" in query:
-            return shelf.archive(query["ids"].split(","))
+            return spoilt(struck, shelf.archive(query["ids"].split(",")), query, shelf)
         if path in ("/pdf", "/references/pdf", "/attachment", "/notes/edits/attachment"):
             return shelf.file(query.get("id", ""))
         if path == "/profiles":

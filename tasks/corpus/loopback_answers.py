@@ -100,6 +100,11 @@ def challenge() -> Answer:
     return refusal(403, "ChallengeRequiredError", "Challenge verification required")
 
 
+def forbidden() -> Answer:
+    """The refusal of an item that is not for the one who asks; the form is that of the other errors."""
+    return refusal(403, "ForbiddenError", "You don't have permission to read this item")
+
+
 def token_expired(status: int = 401) -> Answer:
     """The refusal of a token that has run out."""
     return refusal(status, "TokenExpiredError", "Token has expired, please log in again")

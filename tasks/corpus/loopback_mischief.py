@@ -14,7 +14,17 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tasks.corpus.loopback_answers import Answer, browser_check, challenge, refusal, say, token_expired, too_many
+from tasks.corpus.loopback_answers import (
+    ZIP,
+    Answer,
+    browser_check,
+    challenge,
+    forbidden,
+    refusal,
+    say,
+    token_expired,
+    too_many,
+)
 from tasks.corpus.loopback_limits import Limit, limit_headers
 from tasks.corpus.loopback_query import Note, Query
 from tasks.corpus.loopback_shelf import Shelf
@@ -22,6 +32,7 @@ from tasks.errors import SettingsError
 
 _LISTINGS = ("notes",)
 _ALL = ("notes", "edits", "references", "groups", "pdf", "attachment")
+_ITEMS = ("edits", "references", "pdf", "attachment")
 _AGAIN = 3
 _CLOSED = Limit(36, 3600)
 
@@ -65,6 +76,8 @@ _KNOWN = (
     Mischief("malformed", "half of the JSON as if it were whole", on=("notes", "edits", "references", "groups")),
     Mischief("html", "the browser check: an HTML page with status 200"),
     Mischief("challenge", "403 ChallengeRequiredError"),
+    Mischief("forbidden", "403 ForbiddenError: this item is not for the one who asks", on=_ITEMS, first=1),
+    Mischief("bad-archive", "an archive of PDFs with a byte changed in its middle", on=("attachment",), first=1),
     Mischief("expired-401", "all tokens so far expired, told by 401"),
     Mischief("expired-403", "all tokens so far expired, told by 403"),
     Mischief("wrong-host", "empty listings, as on the host of the other API", on=_LISTINGS, first=1, every=1),
@@ -128,6 +141,8 @@ class Mischiefs:
                 return browser_check()
             if one.name == "challenge":
                 return challenge()
+            if one.name == "forbidden":
+                return forbidden()
             if one.name.startswith("expired"):
                 return token_expired(int(one.name[-3:]))
             if one.name == "wrong-host":
@@ -150,7 +165,12 @@ def bent(struck: Iterable[Mischief], query: Query) -> Query:
 def spoilt(struck: Iterable[Mischief], answer: Answer, query: Query, shelf: Shelf) -> Answer:
     """An *answer* with what mischief does to the notes in it, or to its JSON."""
     for one in struck:
-        if one.name == "malformed":
+        if one.name == "bad-archive" and answer.kind == ZIP:
+            place = len(answer.body) // 2
+            answer = replace(
+                answer, body=answer.body[:place] + bytes([answer.body[place] ^ 255]) + answer.body[place + 1 :]
+            )
+        elif one.name == "malformed":
             answer = replace(answer, body=answer.body[: len(answer.body) // 2])
         elif one.name == "edits":
             reviews = shelf.reviews()

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tasks.corpus.loopback_answers import PDF, ZIP, Answer, invalid, not_found, say
+from tasks.corpus.loopback_answers import PDF, ZIP, Answer, Refused, forbidden, invalid, not_found, say
 from tasks.corpus.loopback_query import Api, Note, Query, check, fits, ordered, page
 
 BATCH = 50
@@ -26,7 +26,8 @@ class Shelf:
     """The notes of one API, each with its versions (v1: references; v2: edits), and the PDFs of submissions.
 
     Notes without an id or a forum, of which the service has none, are left out. *versions*: by note id, as the service
-    lists them; a note without has one, dated as the note itself is.
+    lists them; a note without has one, dated as the note itself is. `refused`: ids of notes whose files and versions
+    are not for the one who asks.
     *pdf*: the bytes of a note's PDF, or of a version's by the version's id; None if there is none.
     """
 
@@ -39,6 +40,7 @@ class Shelf:
     ):
         self.api = api
         self.pdf = pdf
+        self.refused: set[str] = set()
         self._lock = threading.RLock()
         usable = [note for note in notes if isinstance(note.get("id"), str) and isinstance(note.get("forum"), str)]
         self._notes = {note["id"]: {"content": {}, **note} for note in usable}
@@ -90,6 +92,7 @@ class Shelf:
         """The PDF of a note, or of a version."""
         with self._lock:
             here = item in self._notes or any(one["id"] == item for those in self._versions.values() for one in those)
+        self._allow(item)
         data = self.pdf(item) if here else None
         if data is None:
             raise not_found("Attachment", item)
@@ -101,6 +104,7 @@ class Shelf:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
         if len(set(items)) == 1:  # as the service does, which then makes no archive
             return self.file(items[0])
+        self._allow(*items)
         whole = io.BytesIO()
         with zipfile.ZipFile(whole, "w") as archive:
             for item in dict.fromkeys(items):
@@ -148,6 +152,10 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._notes)
 
+    def _allow(self, *items: str) -> None:
+        if self.refused & {*items}:
+            raise Refused(forbidden())
+
     def _with_details(self, note: Note, query: Query) -> Note:
         wanted = set(filter(None, query.get("details", "").split(",")))
         if not wanted:
@@ -174,6 +182,7 @@ class Shelf:
                 if not found:
                     raise not_found(name[:-1].title(), query["id"])
             elif by in query:
+                self._allow(query[by])
                 found = self._known_versions(query[by]) if query[by] in self._notes else []
             else:
                 raise invalid(by, f"must have one of id, {by}")

@@ -25,6 +25,7 @@ PAGE = 1000
 BATCH = 50
 """Most notes of a listing's page, and most PDFs of one archive, that the service gives."""
 
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 _NUMBER = re.compile(r"(\d+)_")
 
 
@@ -36,10 +37,28 @@ class Page:
     count: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """PDFs of some papers by paper id. *damaged*: not all of it could be read; *strangers*: files that are nobody's."""
+
+    files: dict[str, bytes]
+    damaged: bool = False
+    strangers: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether a paper that is not in it has no PDF at the service."""
+        return not self.damaged and not self.strangers
+
+
+class Forbidden(SourceError):
+    """What is asked for is there, or may be, and is not shown to this account (403)."""
+
+
 class OpenReview:
     """A session with one host. Nothing is sent before the first question, and a login only where one is given.
 
-    Every question may raise `Paused` (the budget is used up), `ServiceDown` or `SourceError`.
+    Every question may raise `Paused` (the budget is used up), `ServiceDown`, `Forbidden` or another `SourceError`.
     """
 
     def __init__(
@@ -78,7 +97,7 @@ class OpenReview:
         return _listed(tree, "notes", f"forum {forum}")
 
     def history(self, note_id: str) -> list[Note]:
-        """The versions of a note as the service keeps them, edits or (API v1) references; none if it shows none."""
+        """The versions of a note as the service keeps them, edits or (API v1) references; none if it has none."""
         name = "edits" if self.api == 2 else "references"
         tree = self._ask(
             lambda client: (
@@ -94,29 +113,19 @@ class OpenReview:
         """The PDF of one paper; None if the service has none."""
         return self._file(lambda client: client.get_pdf(id=paper_id))
 
-    def pdfs(self, numbers: Mapping[str, object]) -> dict[str, bytes]:
-        """PDFs of some papers (paper id → number) in one request (API v2); those that it lacks are left out."""
+    def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
+        """PDFs of some papers (paper id → number) in one request (API v2); None if the service finds nothing."""
         ids = list(numbers)
         data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
         if data is None:
-            return {}
-        if len(ids) == 1:
-            return {ids[0]: data}
-        try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                return {
-                    paper_id: archive.read(name)
-                    for name in archive.namelist()
-                    if (paper_id := _owner(name, numbers)) is not None
-                }
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-            return {}
+            return None
+        return Archive({ids[0]: data}) if len(ids) == 1 else _unpacked(data, numbers)
 
     def _file(self, ask: Callable[[Any], bytes]) -> bytes | None:
         return self._guarded(ask, missing=None)
 
     def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
-        """The JSON of the answer; *missing* in its place where the service has or shows nothing."""
+        """The JSON of the answer; *missing* in its place where the service has nothing."""
         transport = self._session.transport
         transport.last = None
         try:
@@ -146,10 +155,30 @@ class OpenReview:
                         "or OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD"
                     ) from None
             except OpenReviewException as error:
-                if missing and _status(error) in (403, 404):
+                status = _status(error)
+                if missing and status == 404:
                     return missing["missing"]
-                raise SourceError(f"{self.host}: {line_of(error)}") from None
+                kind = Forbidden if status == 403 else SourceError
+                raise kind(f"{self.host}: {line_of(error)}") from None
         raise AssertionError("two attempts return or raise")
+
+
+def _unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
+    files, damaged, strangers = dict[str, bytes](), False, 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in archive.namelist():
+                paper_id = _owner(name, numbers)
+                if paper_id is None:
+                    strangers += 1
+                    continue
+                try:
+                    files[paper_id] = archive.read(name)
+                except UNREADABLE:
+                    damaged = True
+    except UNREADABLE:
+        damaged = True
+    return Archive(files, damaged, strangers)
 
 
 def _listed(tree: Mapping[str, Any], name: str, what: str) -> list[Note]:

@@ -17,13 +17,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tasks.corpus.pdf_pool import PdfPool
 from tasks.corpus.whole_files import put
 from tasks.errors import LockedError, SourceError
 
 Note = dict[str, Any]
+Kind = Literal["pdf", "history"]
 JOURNAL = "journal.jsonl"
 
 
@@ -73,6 +74,7 @@ class Journal:
         self.forums: dict[str, list[Note]] = {}
         self.histories: dict[str, list[Note]] = {}
         self.pdfs: dict[str, Fetched] = {}
+        self.refused: dict[tuple[Kind, str], float] = {}
         self.sealed: list[str] = []
         self._file: int | None = None
 
@@ -129,6 +131,10 @@ class Journal:
         """Keeps a PDF, or why there is none."""
         sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
+
+    def add_refusal(self, kind: Kind, item: str, at: float) -> None:
+        """Notes that the service refused a paper's PDF or a note's versions *at* a time (epoch s): neither is here."""
+        self._add({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
         """Notes that the snapshot *digest* was made of what is here."""
@@ -189,11 +195,16 @@ class Journal:
             self.forums[entry["forum"]["id"]] = entry["forum"]["notes"]
         elif "history" in entry:
             self.histories[entry["history"]["id"]] = entry["history"]["versions"]
+            self.refused.pop(("history", entry["history"]["id"]), None)
+        elif "refused" in entry:
+            refused = entry["refused"]
+            self.refused[refused["kind"], refused["id"]] = refused["at"]
         elif "seal" in entry:
             self.sealed.append(entry["seal"])
         elif "pdf" in entry:
             found = entry["pdf"]
             self.pdfs[found["paper"]] = Fetched(found["stated"], found["sha256"], found["problem"])
+            self.refused.pop(("pdf", found["paper"]), None)
 
 
 def read(folder: Path) -> Journal:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpus import pdf_versions, review_versions
-from tasks.corpus.fetching import Needs
 from tasks.corpus.notes import creating, kind_of, read_notes
+from tasks.corpus.paper_fetching import Needs
 from tasks.corpus.received import copies, lacking, numbers_of, received
 from tasks.corpus.sampling import draw
 from tasks.corpus.snapshot import Snapshot
@@ -27,6 +27,7 @@ from tasks.errors import SourceError
 from tasks.settings import EditionSettings
 
 Note = dict[str, Any]
+REFUSED = "the service refuses it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ def _sound(folder: Path) -> Snapshot:
 
 
 def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:
-    chosen = review_versions.choose(note, journal.histories.get(note["id"]), rebuttal)
+    refused = () if ("history", note["id"]) in journal.refused else None
+    chosen = review_versions.choose(note, journal.histories.get(note["id"], refused), rebuttal)
     return {
         "review_id": note["id"],
         "paper_id": note.get("forum"),
@@ -147,7 +149,7 @@ def _papers(
         fetched = journal.pdfs.get(note["id"])
         asked = journal.histories.get(note["id"])
         rows[note["id"]] = {
-            "pdf_problem": fetched.problem if fetched else None,
+            "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
             "pdf_version_status": pdf_versions.pdf_version_status(note, asked, released, decided.get(note["id"])),
             "licence": _licence(note),
             "sampled": note["id"] in sampled.papers,
@@ -172,6 +174,7 @@ def _counts(
         "received_again": copies(journal),
         "sampled": len(sampled.papers),
         "pdf_problems": sum(row["pdf_problem"] is not None for row in mine),
+        "pdf_refused": sum(row["pdf_problem"] == REFUSED for row in mine),
     }
 
 

@@ -335,7 +335,7 @@ RAISED = {
     "expired-401": openreview.OpenReviewException,
     "expired-403": openreview.OpenReviewException,
 }
-SEEN_APART = {"429-body", "429-login", "wrong-host", "short-pages", "empty-page", "duplicates", "shifting", "edits"}
+SEEN_APART = {"forbidden", "bad-archive", "429-body", "429-login", "wrong-host", "short-pages", "empty-page", "duplicates", "shifting", "edits"}
 
 
 def test_every_mischief_is_shown_here():

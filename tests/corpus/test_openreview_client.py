@@ -14,7 +14,7 @@ import pytest
 
 from tasks.corpus.loopback import Account, Loopback
 from tasks.corpus.loopback_mischief import mischief
-from tasks.corpus.openreview_client import OpenReview
+from tasks.corpus.openreview_client import Archive, Forbidden, OpenReview
 from tasks.corpus.openreview_session import Login, Patience
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.source_files import read_notes_file
@@ -107,9 +107,10 @@ def test_forums_versions_and_files_come_one_by_one_or_together(budget):
         assert door.history("nothing") == []
         assert (door.pdf("s01"), door.pdf("s16")) == (pdf("s01"), None)
         numbers = {note["id"]: note["number"] for note in NOTES if note["id"] == note["forum"]}
-        assert door.pdfs(numbers) == {name: pdf(name) for name in numbers if pdf(name)}
-        assert door.pdfs({"s01": 1}) == {"s01": pdf("s01")}
-        assert door.sent == {"login": 1, "notes": 1, "edits": 2, "pdf": 2, "attachment": 2}
+        archive = door.pdfs(numbers)
+        assert archive.files == {name: pdf(name) for name in numbers if pdf(name)} and archive.complete
+        assert door.pdfs({"s01": 1}) == Archive({"s01": pdf("s01")}) and door.pdfs({"s16": 16}) is None
+        assert door.sent == {"login": 1, "notes": 1, "edits": 2, "pdf": 2, "attachment": 3}
         assert loopback.counts == door.sent
 
 
@@ -129,13 +130,37 @@ def test_files_of_an_archive_are_known_by_id_or_number(budget, names, owners):
             file.writestr(name, name)
     with answering(body=archive.getvalue(), kind="application/zip") as (host, _):
         found = OpenReview(2, host, budget).pdfs({"a": 1, "b": 2})
-    assert sorted(found) == owners
-    assert all(data.decode() in names for data in found.values())
+    assert sorted(found.files) == owners
+    assert all(data.decode() in names for data in found.files.values())
+    assert found.complete == (len(owners) == len(names)), "a file that is nobody's may be one whose owner is not known"
 
 
 def test_what_is_no_archive_gives_no_files(budget):
     with answering(body=b"not a zip", kind="application/zip") as (host, _):
-        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == {}
+        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive({}, damaged=True)
+
+
+def test_of_a_damaged_archive_the_files_that_are_sound_are_taken(budget):
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as file:
+        file.writestr("1_pdf.pdf", b"%PDF one")
+        file.writestr("2_pdf.pdf", b"%PDF two")
+    with answering(body=whole.getvalue().replace(b"%PDF two", b"%PDF tow"), kind="application/zip") as (host, _):
+        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive({"a": b"%PDF one"}, damaged=True)
+
+
+@pytest.mark.parametrize(("status", "name"), [(403, "ForbiddenError"), (404, "NotFoundError")])
+def test_what_is_refused_is_not_what_is_missing(budget, status, name):
+    said = json.dumps({"name": name, "message": "no (2026)", "status": status}).encode()
+    asked = [lambda door: door.pdf("x"), lambda door: door.pdfs({"a": 1, "b": 2}), lambda door: door.history("x")]
+    with answering(status, said) as (host, _):
+        for ask, missing in zip(asked, (None, None, []), strict=True):
+            if status == 404:
+                assert ask(OpenReview(2, host, budget)) == missing
+            else:
+                with pytest.raises(Forbidden, match=r"ForbiddenError: no") as error:
+                    ask(OpenReview(2, host, budget))
+                assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("api", [1, 2])

@@ -95,7 +95,9 @@ def test_whatever_the_service_does_the_snapshot_is_the_same(tmp_path, undisturbe
             assert summary["digest"] == undisturbed
         assert not loopback.early, "a request before the reset"
         more = loopback.counts.total() - sum(IDEAL.values())
-        assert more <= (2 if name in STOPS or name.startswith("expired") else 1), "more requests than what was spoilt"
+        allowed = 2 if name in STOPS or name.startswith("expired") else 5 if name == "forbidden" else 1
+        # Of an archive that is refused, each of the five may not be what was refused in it.
+        assert more <= allowed, "more requests than what was spoilt"
 
 
 def test_within_limits_that_the_headers_state_no_request_is_ever_refused(tmp_path, undisturbed):
@@ -250,7 +252,7 @@ def test_papers_whose_pdf_is_missing_or_not_named_are_counted(tmp_path):
     with served(notes, pdf=lambda name: None if name in ("s01", "s02") else pdf_of(name)) as loopback:
         summary = fetched(loopback.v2, tmp_path)
     rows = opened(summary).papers()
-    assert (rows["s01"]["pdf_problem"], rows["s02"]["pdf_problem"]) == ("the service has no PDF, or shows none", "the note names no PDF")
+    assert (rows["s01"]["pdf_problem"], rows["s02"]["pdf_problem"]) == ("the service has no PDF of it", "the note names no PDF")
     assert (summary["counts"]["pdf_problems"], summary["counts"]["pdfs"]) == (2, 14)
 
 

@@ -1,0 +1,139 @@
+"""Fetching what is missing, refused or damaged: each is told apart, counted, and asked for again only where that helps."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from tasks.corpus.loopback_limits import Limit
+from tasks.corpus.loopback_mischief import mischief
+from tasks.corpus.refusals import IN_A_ROW
+from tasks.corpus.venues import venue_of
+from tests.flows.fetching import ACCOUNT, fetched, opened, pdf_of, served
+
+SINGLY = ("fetch.pdf_batch=1",)
+REBUTTAL = venue_of("SAMPLE", 2026).rebuttal_ms
+
+
+@pytest.fixture(autouse=True)
+def logged_in(monkeypatch):
+    monkeypatch.setenv("OPENREVIEW_USERNAME", ACCOUNT.username)
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", ACCOUNT.password)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The digest of a fetch that nothing disturbed."""
+    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    with served() as loopback:
+        return fetched(loopback.v2, tmp_path_factory.mktemp("undisturbed"))["digest"]
+
+
+def asked(loopback, kind):
+    """How often each item was asked for."""
+    return Counter(dict(one.query)["id"] for one in loopback.requests if one.kind == kind)
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbed, batch):
+    with served() as loopback:
+        loopback.shelves[2].refused = {"s02"}
+        how = f"fetch.pdf_batch={batch}"
+        first = fetched(loopback.v2, tmp_path, how)
+        assert first["outcome"] == "done"
+        assert (first["counts"]["pdfs"], first["counts"]["pdf_problems"], first["counts"]["pdf_refused"]) == (15, 1, 1)
+        assert "refused (403), and asked for again when it is fetched again: 1 PDFs and the versions of 0 notes" in first["remarks"]
+        assert opened(first).papers()["s02"]["pdf_problem"] == "the service refuses it"
+        again = fetched(loopback.v2, tmp_path, how)
+        assert (again["digest"], again["requests"]) == (first["digest"], {"login": 1, "pdf": 1})
+        loopback.shelves[2].refused = set()
+        last = fetched(loopback.v2, tmp_path, how)
+        assert last["digest"] == undisturbed and last["requests"]["pdf"] == 1
+        assert last["counts"]["pdf_refused"] == 0 and last["changes"]["lines"] == []
+
+
+@pytest.mark.parametrize(("batch", "kinds"), [(1, {"pdf": IN_A_ROW}), (5, {"attachment": 1, "pdf": IN_A_ROW - 1})])
+def test_an_account_that_is_refused_everything_stops_the_run_and_leaves_all_due(tmp_path, undisturbed, batch, kinds):
+    with served(mischief=[mischief("forbidden", every=1)]) as loopback:
+        for _ in range(3):
+            summary = fetched(loopback.v2, tmp_path, f"fetch.pdf_batch={batch}")
+            assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
+            assert summary["message"].startswith("5 requests in a row were refused, the last with http://127.0.0.1")
+            assert "ForbiddenError" in summary["message"] and "see what the account may read" in summary["message"]
+            assert {kind: count for kind, count in summary["requests"].items() if kind in ("pdf", "attachment")} == kinds
+        loopback.mischiefs.several = ()
+        assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
+
+
+def test_refusals_of_a_run_before_neither_stop_a_run_nor_make_a_storm(tmp_path):
+    refused = {f"s{number:02}" for number in range(1, 16, 2)}
+    with served() as loopback:
+        loopback.shelves[2].refused = set(refused)
+        first = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert (first["outcome"], first["counts"]["pdf_refused"], first["requests"]["pdf"]) == ("done", 8, 16)
+        again = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert (again["outcome"], again["digest"], again["requests"]["pdf"]) == ("done", first["digest"], IN_A_ROW)
+        # Those of them that are given now come, wherever they stand.
+        loopback.shelves[2].refused = {"s01", "s03"}
+        assert fetched(loopback.v2, tmp_path, *SINGLY)["counts"]["pdf_refused"] == 2
+
+
+def test_a_run_that_waits_asks_for_what_is_refused_once(tmp_path):
+    with served(limits={"pdf": Limit(4, 0.3)}) as loopback:
+        loopback.shelves[2].refused = {"s01", "s02", "s03", "s06", "s16"}
+        summary = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert (summary["outcome"], summary["counts"]["pdf_refused"]) == ("done", 5)
+        assert set(asked(loopback, "pdf").values()) == {1} and not loopback.early
+
+
+def test_refused_versions_are_due_again_and_the_review_counts_as_it_is_until_then(tmp_path):
+    with served() as loopback:
+        loopback.shelves[2].edit("s01-r1", REBUTTAL + 1000, summary="said after")
+        loopback.shelves[2].refused = {"s01-r1"}
+        first = fetched(loopback.v2, tmp_path)
+        assert (first["outcome"], first["counts"]["reviews_not_public"]) == ("done", 1)
+        assert "0 PDFs and the versions of 1 notes" in first["remarks"][-1]
+        loopback.shelves[2].refused = set()
+        last = fetched(loopback.v2, tmp_path)
+        assert (last["counts"]["reviews_before_rebuttal"], last["requests"]) == (1, {"login": 1, "edits": 1})
+
+
+def test_versions_that_are_all_refused_stop_the_run_and_it_says_how_to_do_without(tmp_path):
+    with served() as loopback:
+        loopback.shelves[2].refused = {f"s{number:02}-r1" for number in range(1, 9)}
+        for review in sorted(loopback.shelves[2].refused):
+            loopback.shelves[2].edit(review, REBUTTAL + 1000, summary="said after")
+        summary = fetched(loopback.v2, tmp_path)
+        assert summary["outcome"] == "incomplete" and "--set fetch.histories=false" in summary["message"]
+        assert loopback.counts["edits"] == IN_A_ROW
+        without = fetched(loopback.v2, tmp_path, "fetch.histories=false")
+        assert (without["outcome"], without["counts"]["reviews_not_asked"]) == ("done", 8)
+
+
+def test_what_is_missing_is_final_for_the_take_and_asked_for_by_the_next(tmp_path, undisturbed):
+    absent = {"s01"}
+    with served(pdf=lambda name: None if name in absent else pdf_of(name)) as loopback:
+        first = fetched(loopback.v2, tmp_path, *SINGLY)
+        assert opened(first).papers()["s01"]["pdf_problem"] == "the service has no PDF of it"
+        absent.clear()
+        assert fetched(loopback.v2, tmp_path, *SINGLY)["requests"] == {}
+        again = fetched(loopback.v2, tmp_path, *SINGLY, again=True)
+        assert (again["digest"], again["requests"]["pdf"]) == (undisturbed, 1)
+
+
+def test_what_a_sound_archive_lacks_is_missing_without_another_request(tmp_path):
+    with served(pdf=lambda name: None if name in ("s01", "s03") else pdf_of(name)) as loopback:
+        summary = fetched(loopback.v2, tmp_path)
+        assert asked(loopback, "pdf") == {"s16": 1} and loopback.counts["attachment"] == 3
+    problems = {name: row["pdf_problem"] for name, row in opened(summary).papers().items() if row["pdf_problem"]}
+    assert problems == dict.fromkeys(("s01", "s03"), "the service has no PDF of it")
+
+
+def test_archives_that_stay_damaged_are_tried_twice_and_cost_only_what_is_damaged_in_them(tmp_path, undisturbed):
+    with served(mischief=[mischief("bad-archive", every=1)]) as loopback:
+        assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
+        assert loopback.counts["attachment"] == 2 * 3
+        # The one of an archive whose bytes were changed, and the sixteenth, which is alone.
+        assert set(asked(loopback, "pdf").values()) == {1} and loopback.counts["pdf"] == 3 + 1
