@@ -126,7 +126,9 @@ class ChatTemplate:
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
         """What the template writes: the generation prompt, or with a *reply* the whole chat."""
-        if self.merged:
+        if not system:
+            messages = [{"role": "user", "content": user}]
+        elif self.merged:
             messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
         else:
             messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]

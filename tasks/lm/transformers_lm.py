@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class TransformersLM:
     """An evaluation LM that runs on this machine; make one with `open`."""
 
+    reads_chats = True
+
     def __init__(self, weights: Weights, template: ChatTemplate, engine: Engine, max_tokens: int | None = None):
         self.weights = weights
         self.template = template

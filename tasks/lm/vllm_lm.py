@@ -39,6 +39,8 @@ class VLLM:
     *remarks* tell what its user should know, such as why the faster way to ask is not taken.
     """
 
+    reads_chats = True
+
     def __init__(self, client: Client, model: str, template: ChatTemplate, identity: LMIdentity, limit: int | None):
         self._client = client
         self._model = model

@@ -151,7 +151,11 @@ class HttpWriter:
             return trouble(f"connection to the endpoint failed: {error.__cause__ or error}", again=True)
         if body is None:
             return trouble(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
-        return read_completion(self._keyless(body))
+        return self._completion(self._keyless(body))
+
+    def _completion(self, body: bytes) -> Answer:
+        """The answer in a body with status 200; a writer that asks for more reads more."""
+        return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
         asked = {"temperature": sampling.temperature, self.model.limit_as: sampling.max_tokens,

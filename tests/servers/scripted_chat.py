@@ -32,10 +32,12 @@ class ScriptedChat(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(self, script: tuple[str, ...], then: str, when: Callable[[dict], str | None] | None,
-                 retry_after: str | None, pause_s: float):
+                 retry_after: str | None, pause_s: float, write: Callable[[dict], str] | None = None,
+                 logprobs: Callable[[dict], list[dict]] | None = None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.script, self.then, self.when = list(script), then, when
         self.retry_after, self.pause_s = retry_after, pause_s
+        self.write, self.logprobs = write or written, logprobs
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
@@ -71,9 +73,13 @@ class ScriptedChat(ThreadingHTTPServer):
 
 @contextmanager
 def scripted_chat(*script: str, then: str = "ok", when: Callable[[dict], str | None] | None = None,
-                  retry_after: str | None = "0.05", pause_s: float = 0.0) -> Iterator[ScriptedChat]:
-    """A running server. *pause_s* passes before each answer, *retry_after* goes with each 429."""
-    server = ScriptedChat(script, then, when, retry_after, pause_s)
+                  retry_after: str | None = "0.05", pause_s: float = 0.0, write: Callable[[dict], str] | None = None,
+                  logprobs: Callable[[dict], list[dict]] | None = None) -> Iterator[ScriptedChat]:
+    """A running server. *pause_s* passes before each answer, *retry_after* goes with each 429.
+
+    *write* takes the place of what it writes; *logprobs* gives the log-probabilities of those who ask for them.
+    """
+    server = ScriptedChat(script, then, when, retry_after, pause_s, write, logprobs)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
@@ -132,7 +138,10 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def _complete(self, body: dict, text: str | None = "", finish: str = "stop", **message: object) -> None:
-        self._send(200, completion(body, written(body) if text == "" else text, finish, **message))
+        tree = completion(body, self.server.write(body) if text == "" else text, finish, **message)
+        if body.get("logprobs") and self.server.logprobs:
+            tree["choices"][0]["logprobs"] = {"content": self.server.logprobs(body)}
+        self._send(200, tree)
 
     def _reset(self, body: dict) -> None:
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -247,6 +256,15 @@ def written(body: dict) -> str:
         return _assw(user)
     if "<overall_score>" in system:
         return _grade(user)
+    if "completing missing sentences" in system:
+        return user.replace("[There is one missing sentence]", "There is more to be said here.")
+    if "with only the abstract" in system:
+        return _from_abstract(user)
+    if "rewriting a peer review" in system:
+        return re.sub(r"\bis\b", "is indeed" if body["model"] == MODEL else "is surely", user)
+    if "please identify two key" in system:
+        found = _sentences(user) or ["nothing"]
+        return f"{_short(found[0])} and {_short(found[-1])}."
     return f"The scripted model read {len(user)} characters."
 
 
@@ -282,6 +300,12 @@ def _grade(user: str) -> str:
     points = min(10.0, len(_sentences(user.rpartition("[Review]")[2])) / 3)
     return (f"<analysis>\nIt was read.\n</analysis>\n\n<overall_assessment>\nIt is a review.\n</overall_assessment>\n\n"
             f"<overall_score>\n{points:.1f}\n</overall_score>")
+
+
+def _from_abstract(abstract: str) -> str:
+    found = [_short(sentence) for sentence in _sentences(abstract)] or ["the abstract is empty"]
+    parts = ("Summary Of The Paper", "Strength And Weaknesses", "Clarity, Quality, Novelty And Reproducibility", "Summary Of The Review")
+    return "\n\n".join(f"{name}:\n\nIt is good that {found[place % len(found)]}." for place, name in enumerate(parts))
 
 
 def _sentences(text: str) -> list[str]:

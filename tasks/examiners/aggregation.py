@@ -1,0 +1,55 @@
+"""How scores and their probabilities become one score (Kim et al. 2023, §4.2).
+
+    direct         the score that the LM states
+    logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1): ``raw``, or with p(sᵢ) / Σ p(sⱼ): ``normalised``
+    approximation  Σ g(sᵢ)·sᵢ, g(sᵢ) being the share of sᵢ in n samples (eq. 2 and 3)
+
+p(sᵢ) is the probability of the whole reply sᵢ up to its end, so that 1 is not the beginning of 10, and the
+declared scores are events that exclude each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Mass = Literal["normalised", "raw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """The score, and the *mass*: the probability that the reply is any declared score at all."""
+
+    score: float
+    mass: float
+
+
+def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
+    """The mean of *scores* weighted by exp(*logprobs*), both aligned, natural logarithms.
+
+    Normalised before it leaves the logarithms: with a base model all declared scores together may be as
+    improbable as e⁻⁵⁰, and still tell which is the likelier one.
+    """
+    if len(logprobs) != len(scores) or not scores:
+        raise ValueError(f"{len(scores)} scores but {len(logprobs)} log-probabilities")
+    if not all(map(math.isfinite, logprobs)):
+        raise ValueError("a log-probability is not finite")
+    top = max(logprobs)
+    weights = [math.exp(value - top) for value in logprobs]
+    total = math.exp(top) * math.fsum(weights)
+    mean = math.fsum(weight * score for weight, score in zip(weights, scores, strict=True)) / math.fsum(weights)
+    return Weighted(mean if mass == "normalised" else total * mean, total)
+
+
+def approximation(samples: Sequence[float]) -> float:
+    """The mean of the *samples*, as Σ g(s)·s."""
+    shares = {score: count / len(samples) for score, count in Counter(samples).items()}
+    return math.fsum(share * score for score, share in shares.items())
+
+
+def aspect_mean(parts: Sequence[float]) -> float:
+    """The rule by which aspects become one score: their plain mean (Kim et al. 2023, §5.1)."""
+    return math.fsum(parts) / len(parts)
