@@ -34,7 +34,7 @@ class GradedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """A graded review's score: the mean over *pairs* of the *planned* ones; None if there are none, and the *reason*."""
+    """A graded review's score: the mean over *pairs* of the *planned* ones; else None, and the *reason*."""
 
     paper_id: str
     review_id: str
