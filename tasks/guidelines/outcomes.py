@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
-from tasks.guidelines.closeness import RESAMPLES, Closeness, Difference, closeness, differences
+from tasks.guidelines.closeness import RESAMPLES, Closeness, closeness
+from tasks.guidelines.differences import Difference, differences
 from tasks.guidelines.ratings import HIGHEST, LOWEST, Rating
 from tasks.guidelines.wording import Wording, wording
 
@@ -98,17 +99,27 @@ def _outcome(
     model: str, condition: str, group: Sequence[Rating], human: Mapping[str, float], resamples: int, seed: int
 ) -> Outcome:
     scored = [rating for rating in group if rating.value is not None and rating.paper_id in human]
-    again = [rating for rating in scored if rating.recomputed is not None]
     without = [rating for rating in group if rating.paper_id not in human]
     problems = [rating.problem for rating in group if rating.problem and rating.paper_id in human]
     reasons = Counter(f"{problem.code}: {problem.message}" if problem.code == "unparsable" else problem.code
                       for problem in problems) + Counter({NO_HUMAN: len(without)})  # fmt: skip
     counted = Counter(rating.value for rating in group if rating.value is not None)
+
+    def close(values: Mapping[str, int | None]) -> Closeness | None:
+        found = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
+        return closeness([*found.values()], [human[paper] for paper in found], resamples, seed)
+
     return Outcome(
-        model, condition, len(group), len(scored), len(without),
-        sum(problem.final for problem in problems), sum(not problem.final for problem in problems), dict(reasons),
-        closeness([float(rating.value) for rating in scored], [human[rating.paper_id] for rating in scored], resamples, seed),
-        closeness([float(rating.recomputed) for rating in again], [human[rating.paper_id] for rating in again], resamples, seed),
-        {value: counted[value] for value in range(LOWEST, HIGHEST + 1)},
-        wording([rating.text for rating in group if rating.text]),
-    )  # fmt: skip
+        model=model,
+        condition=condition,
+        planned=len(group),
+        scored=len(scored),
+        excluded=len(without),
+        failed=sum(problem.final for problem in problems),
+        missing=sum(not problem.final for problem in problems),
+        reasons=dict(reasons),
+        closeness=close({rating.paper_id: rating.value for rating in group}),
+        recomputed=close({rating.paper_id: rating.recomputed for rating in group}),
+        distribution={value: counted[value] for value in range(LOWEST, HIGHEST + 1)},
+        wording=wording([rating.text for rating in group if rating.text]),
+    )
