@@ -77,8 +77,9 @@ def fetch_pdfs(
     def ask(paper_id: str) -> None:
         keep(paper_id, _longer(archive.files.get(paper_id), client.pdf(paper_id)))
 
+    refused = {paper_id for paper_id in known if ("pdf", paper_id) in journal.refused}
     asked = due(journal, "pdf", known, began)
-    new = [paper_id for paper_id in asked if ("pdf", paper_id) not in journal.refused]
+    new = [paper_id for paper_id in asked if paper_id not in refused]
     for some in batches(new, min(batch, BATCH) if client.api == 2 else 1):
         numbers = {paper_id: known[paper_id][0] for paper_id in some}
         # An archive of one is the file itself.
@@ -91,11 +92,11 @@ def fetch_pdfs(
             keep(paper_id, None)
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
-    refusals.each([paper_id for paper_id in asked if paper_id not in new], ask)
+    refusals.each([paper_id for paper_id in asked if paper_id in refused], ask)
 
 
 def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusals) -> Archive:
-    """The PDFs of some papers at once; a damaged archive is asked for once more before its files are asked for singly."""
+    """The PDFs of some papers at once; a damaged archive is asked for once more."""
     found: Archive | None = None
     for _ in range(2):
         try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +49,29 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
 
 
 def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
-    """Writes `public_rows` to *path*, one a line; how many texts are in it, and how many are withheld."""
+    """Writes `public_rows` to *path*, one a line; how many texts are in it, and how many are withheld.
+
+    `SourceError` if *path* lies in the snapshot, which nothing is ever written into. A file that is there is replaced
+    by the whole of the new one.
+    """
     counts = {"texts": 0, "withheld": 0}
+    target = path.resolve()
+    if target.is_relative_to(snapshot.folder.resolve()):
+        raise SourceError(f"{path} is in the snapshot {snapshot.folder}, which is never changed; name another place")
+    if target.is_dir():
+        raise SourceError(f"{path} is a folder; name a file")
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with path.open("w", encoding="utf-8") as file:
+        with beside.open("w", encoding="utf-8") as file:
             for row in public_rows(snapshot, venue):
                 counts["withheld" if row["text"] is None else "texts"] += 1
                 file.write(json.dumps(row) + "\n")
+        beside.replace(target)
     except OSError as error:
         raise SourceError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            beside.unlink()
     return counts
 
 

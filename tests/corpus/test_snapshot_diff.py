@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 
@@ -108,3 +110,36 @@ def test_what_is_published_is_counted(tmp_path):
     assert counts == {"texts": 0, "withheld": len((tmp_path / "public.jsonl").read_text().splitlines())}
     with pytest.raises(SourceError, match="cannot be written"):
         write_public(snapshot, VENUE, tmp_path / "none" / "public.jsonl")
+
+
+@pytest.mark.parametrize("where", ["snap/notes.jsonl", "snap/new.jsonl", "snap/pdfs/../public.jsonl", "link/notes.jsonl", "other.jsonl"])
+def test_nothing_is_published_into_the_snapshot_itself(tmp_path, where):
+    snapshot = frozen(tmp_path / "snap", NOTES, {"s01": b"%PDF 1"})
+    (tmp_path / "link").symlink_to(tmp_path / "snap", target_is_directory=True)
+    (tmp_path / "other.jsonl").symlink_to(tmp_path / "snap" / "notes.jsonl")
+    with pytest.raises(SourceError, match="is in the snapshot .*, which is never changed; name another place") as error:
+        write_public(snapshot, VENUE, tmp_path / where)
+    assert "\n" not in str(error.value)
+    snapshot.verify()
+
+
+def test_what_was_published_before_stays_until_all_of_the_new_is_there(tmp_path, monkeypatch):
+    snapshot, path = frozen(tmp_path / "snap", NOTES), tmp_path / "public.jsonl"
+    # A hard link to a file of the snapshot is replaced, not written over.
+    path.hardlink_to(snapshot.folder / "notes.jsonl")
+    before = path.read_bytes()
+    monkeypatch.setattr("tasks.corpus.publication.public_rows", _rows_that_stop)
+    with pytest.raises(SourceError, match="cannot be written: No space left"):
+        write_public(snapshot, VENUE, path)
+    assert path.read_bytes() == before
+    monkeypatch.undo()
+    write_public(snapshot, VENUE, path)
+    assert path.read_bytes() != before and sorted(tmp_path.iterdir()) == [path, snapshot.folder]
+    snapshot.verify()
+    with pytest.raises(SourceError, match="is a folder; name a file"):
+        write_public(snapshot, VENUE, tmp_path)
+
+
+def _rows_that_stop(*_):
+    yield {"text": None}
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
