@@ -92,6 +92,11 @@ def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
     return strong, weak
 
 
+def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
+    """Both lists as a synopsis holds them: one point a line, a blank line between the lists."""
+    return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
+
+
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
     """The sentences of abstract and body that can stand alone: no tables, captions, formulas, references."""
     for sentence in sentences(" ".join((abstract or "").split())):

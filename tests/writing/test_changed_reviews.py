@@ -1,0 +1,300 @@
+"""Changes that a writer makes: by a scripted server over real HTTP, and by the rules that stand in for it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.changes.deletion import MISSING, completed
+from tasks.changes.material import Material
+from tasks.errors import SettingsError
+from tasks.judgments import OPENINGS
+from tasks.review_text import split
+from tasks.writing.catalog import Desk, scribe
+from tasks.writing.changing import PROMPTS
+from tasks.writing.rephrasing_lexicon import PHRASES
+from tasks.writing.rule_completion import VAGUE
+from tasks.writing.rule_judgments import judgments_of
+from tasks.writing.rule_rephrasing import rephrased
+from tasks.writing.rule_scribe import NAMES
+from tasks.writing.rule_summary import summaries_of
+from tests.changes.toy import BLANKED, SPACED, TOY
+from tests.servers.scripted_chat import MODEL, scripted_chat
+
+MODELS = """
+[[model]]
+name = "scripted"
+endpoint = "{url}"
+model = "{model}"
+"""
+ABSTRACT = "Shared queues are slow on embedded boards. We propose RingLock, a shared queue that needs no locks."
+REVIEW = """Summary Of The Paper:
+
+This paper proposes a shared queue. It needs no locks.
+
+Strength And Weaknesses:
+
+The idea is novel and the paper is well written. However, the experiments are limited to one board. There is no ablation.
+
+Clarity, Quality, Novelty And Reproducibility:
+
+The paper is clear.
+
+Summary Of The Review:
+
+Although the idea is interesting, the evaluation is weak."""
+REASONS = [
+    ("completion", {"text": " "}, "no_text"),
+    ("abstract_only", {"abstract": None}, "no_abstract"),
+    ("rephrase", {"text": ""}, "no_text"),
+    ("elongation", {"text": "It has no headings."}, "no_sections"),
+]
+
+
+def item(key: str = "p1", **more) -> Material:
+    return Material(**{"key": key, "text": REVIEW, "title": "RingLock", "abstract": ABSTRACT} | more)
+
+
+@pytest.fixture
+def lm(tmp_path):
+    """A scribe at the scripted server, and the server."""
+    with scripted_chat() as server:
+        (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
+        yield scribe("scripted", Desk(tmp_path / "replies", tmp_path / "models.toml")), server
+
+
+def test_a_completion_by_an_lm_starts_from_the_marked_review_and_keeps_what_was_kept(lm):
+    writer, server = lm
+    (written,) = writer.changed("completion", [item(text=TOY)])
+    assert server.requests[0]["messages"][-1]["content"] == BLANKED
+    assert (written.item, written.outcome) == ("p1", "ok")
+    assert written.text == BLANKED.replace(MISSING, "There is more to be said here.")
+
+
+def test_an_abstract_only_review_by_an_lm_is_written_from_the_abstract_alone(lm):
+    writer, server = lm
+    (written,) = writer.changed("abstract_only", [item()])
+    assert server.requests[0]["messages"][-1]["content"] == ABSTRACT
+    assert [part.kind for part in split(written.text)] == ["summary", "mixed", "aspects", "verdict"]
+
+
+def test_a_rephrasing_by_an_lm_is_its_reply_to_the_review(lm):
+    writer, server = lm
+    (written,) = writer.changed("rephrase", [item()])
+    assert server.requests[0]["messages"][-1]["content"] == REVIEW
+    assert written.text == REVIEW.replace(" is ", " is indeed ")
+
+
+def test_an_elongation_by_an_lm_asks_for_both_summaries_and_states_the_cost_of_both(lm):
+    writer, server = lm
+    (written,) = writer.changed("elongation", [item(text=SPACED)])
+    asked = [body["messages"][0]["content"] for body in server.requests]
+    assert ["strengths of" in text for text in asked] == [True, False]
+    assert "including summary of the paper: and this is the second sentence. However" in written.text
+    assert written.prompt_tokens == sum(
+        sum(len(message["content"]) for message in body["messages"]) // 4 for body in server.requests
+    )
+
+
+@pytest.mark.parametrize("task", PROMPTS)
+def test_what_was_written_once_is_never_asked_for_again(lm, task):
+    writer, server = lm
+    first = writer.changed(task, [item("a"), item("b", text=SPACED)])
+    asked = server.count
+    again = writer.changed(task, [item("a"), item("b", text=SPACED)])
+    assert server.count == asked
+    assert [one.text for one in again] == [one.text for one in first]
+    assert all(one.archived for one in again)
+
+
+@pytest.mark.parametrize(
+    ("task", "reply"),
+    [
+        ("completion", "The reviewer appreciates clarity."),
+        ("completion", BLANKED),
+        ("rephrase", "I cannot."),
+        ("elongation", "Two strengths:\n- a\n- b"),
+        ("elongation", "word " * 61),
+    ],
+)
+def test_a_reply_that_is_not_what_was_asked_for_is_asked_for_anew_once_and_then_unparsable(lm, task, reply):
+    writer, server = lm
+    server.write = lambda body: reply
+    (written,) = writer.changed(task, [item(text=TOY)])
+    assert (written.text, written.outcome, written.final) == (None, "unparsable", True)
+    assert server.count == (4 if task == "elongation" else 2)
+    assert server.requests[-1]["seed"] == 1
+
+
+def test_a_reply_that_will_do_the_second_time_is_taken(lm):
+    writer, server = lm
+    server.script = ["length"]
+    (written,) = writer.changed("completion", [item(text=TOY)])
+    assert (written.outcome, server.count) == ("ok", 2)
+
+
+def test_an_elongation_with_one_summary_is_none_and_says_why(lm):
+    writer, server = lm
+    server.script = ["ok", "refusal"]
+    (written,) = writer.changed("elongation", [item()])
+    assert (written.text, written.outcome) == (None, "refused")
+
+
+@pytest.mark.parametrize("name", ["rule", "scripted"])
+@pytest.mark.parametrize(("task", "lacks", "code"), REASONS)
+def test_what_cannot_be_changed_has_its_reason_and_takes_no_neighbour_down(lm, name, task, lacks, code):
+    writer = lm[0] if name == "scripted" else scribe(name, Desk("."))
+    before, without, after = writer.changed(task, [item("a"), item("b", **lacks), item("c")])
+    assert [before.item, without.item, after.item] == ["a", "b", "c"]
+    assert (without.text, without.outcome) == (None, code)
+    assert before.text and after.text and "b" in without.detail
+
+
+def test_every_identity_is_its_own(lm):
+    rules = {scribe("rule", Desk(".")).identity(task) for task in PROMPTS} | {
+        scribe("rule-2", Desk(".")).identity("rephrase")
+    }
+    assert rules == {
+        "rule-completion-1",
+        "rule-abstract-only-1",
+        "rule-rephrase-1",
+        "rule-rephrase-2",
+        "rule-elongation-1",
+    }
+    by_lm = {lm[0].identity(task) for task in PROMPTS}
+    assert len(by_lm) == 4 and all(one.startswith(f"scripted@{MODEL} · prompt ") for one in by_lm)
+
+
+def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
+    with pytest.raises(SettingsError, match="writer rule-2 only rephrases; for completion take rule or a model"):
+        scribe("rule-2", Desk(".")).identity("completion")
+    with pytest.raises(
+        SettingsError, match="writer extractive-full does no rephrase; writers by rule that do: rule, rule-2"
+    ):
+        scribe("extractive-full", Desk(".")).identity("rephrase")
+    assert NAMES[0] == "rule"
+
+
+def by_rule(task: str, given: Material, name: str = "rule"):
+    (written,) = scribe(name, Desk(".")).changed(task, [given])
+    return written
+
+
+def test_a_completion_by_rule_is_one_that_an_lm_s_would_pass_for():
+    written = by_rule("completion", item())
+    assert completed(written.text, item()) == written.text
+    assert sum(written.text.count(vague) for vague in VAGUE) == 2
+    assert by_rule("completion", item("p2")).text != written.text
+
+
+def test_vague_sentences_judge_nothing_and_name_nothing():
+    assert not judgments_of("\n".join(VAGUE))
+    assert len(set(VAGUE)) == len(VAGUE)
+    assert not {"good", "bad", "novel", "experiments", "results"} & set(
+        " ".join(VAGUE).lower().replace(".", "").split()
+    )
+
+
+def test_an_abstract_only_review_by_rule_has_the_form_of_iclr_2023_and_never_reads_the_review():
+    written = by_rule("abstract_only", item())
+    assert [part.name for part in split(written.text) if part.kind in ("summary", "mixed", "verdict")] == [
+        "summary of the paper",
+        "strength and weaknesses",
+        "summary of the review",
+    ]
+    assert written.text == by_rule("abstract_only", item(text="Another review.")).text
+    assert all(opening in judgments_of(written.text) for opening in OPENINGS[:3])
+
+
+@pytest.mark.parametrize(
+    ("style", "text", "expected"),
+    [
+        (
+            1,
+            "Although the idea is novel, the proofs are wrong.",
+            "The proofs are wrong, although the idea is original.",
+        ),
+        (1, "If noise is added, then the bound fails.", "If noise is added, then the bound fails."),
+        (1, "An interesting method.", "An appealing approach."),
+        (2, "An interesting method.", "An exciting technique."),
+        (2, "A novel dataset is used.", "A new data collection is used."),
+        (1, "A novel dataset is used.", "An original data set is used."),
+        (2, "The proofs are weak because lemma two is missing.", "Because lemma two is missing, the proofs are weak."),
+        (2, "This is because lemma two holds.", "This is because lemma two holds."),
+        (2, "It is unclear whether the bound holds.", "Whether the bound holds is not evident."),
+        (1, 'I think $novel results$ are "many results".', 'I believe $novel results$ are "many results".'),
+        (1, "However, I'm lost.", "Nevertheless, I am lost."),
+        (1, "The wellmethod and a re-method.", "The wellmethod and a re-method."),
+    ],
+)
+def test_sentences_are_rephrased_by_rule(style, text, expected):
+    assert rephrased(text, style) == expected
+
+
+@pytest.mark.parametrize("name", ["rule", "rule-2"])
+def test_a_rephrasing_by_rule_keeps_headings_and_judgments(name):
+    written = by_rule("rephrase", item(), name)
+    assert [part.heading for part in split(written.text)] == [part.heading for part in split(REVIEW)]
+    stances = [[line.split()[2] for line in judgments_of(text).splitlines()] for text in (REVIEW, written.text)]
+    assert sorted(stances[0]) == sorted(stances[1])
+    assert written.text != REVIEW
+
+
+def test_the_two_styles_differ():
+    assert by_rule("rephrase", item()).text != by_rule("rephrase", item(), "rule-2").text
+
+
+def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
+    phrases = [phrase for phrase, _, _ in PHRASES]
+    assert len(set(phrases)) == len(phrases)
+    assert all(phrase == phrase.lower() and phrase not in (one, two) for phrase, one, two in PHRASES)
+
+
+@given(
+    st.text()
+    | st.lists(
+        st.sampled_from(
+            [
+                "Although ",
+                "the paper ",
+                ", ",
+                ". ",
+                "because ",
+                "It is unclear ",
+                "whether ",
+                "x\n",
+                "$",
+                '"',
+                "a ",
+                "novel ",
+                "I ",
+            ]
+        )
+    ).map("".join),
+    st.sampled_from([1, 2]),
+)
+def test_any_text_is_rephrased_with_its_lines_and_formulas(text, style):
+    changed = rephrased(text, style)
+    assert changed.count("\n") == text.count("\n") and changed.count("$") == text.count("$")
+    assert changed == rephrased(text, style)
+
+
+def test_summaries_by_rule_name_what_is_praised_and_what_is_blamed():
+    strengths, weaknesses = summaries_of(REVIEW)
+    assert "novel" in strengths and "limited" in weaknesses and " and " in strengths
+    assert not strengths.endswith(".") and "reviewer" not in strengths
+    written = by_rule("elongation", item())
+    assert f"including {strengths}. However" in written.text and f"such as {weaknesses}. Specif" in written.text
+    assert REVIEW.split("\n\n")[3] in written.text
+
+
+def test_a_review_without_praise_is_not_elongated_by_rule_and_says_so():
+    written = by_rule("elongation", item(text="Summary Of The Review:\n\nThe evaluation is weak."))
+    assert (written.text, written.outcome, written.detail) == (None, "no_summary", "no strengths were found by rule")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["Although it is novel, it is weak. ", "because ", "the paper ", "$", "If a, "])
+def test_a_megabyte_is_rephrased_in_seconds(piece):
+    assert rephrased(piece * (1_000_000 // len(piece)), 1)
