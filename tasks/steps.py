@@ -25,14 +25,18 @@ from tasks.corpus.pdf_reader import PdfReader
 from tasks.corpus.pdf_text import PdfText
 from tasks.corpus.snapshot import Snapshot
 from tasks.errors import ChangeError, GreBenchError, SettingsError
+from tasks.guidelines.asking import Answer
+from tasks.guidelines.ratings import Rating
+from tasks.guidelines.review_points import FieldedReview
 from tasks.lm.catalog import open_lm
 from tasks.metrics.catalog import METRICS, Recipe
 from tasks.metrics.scoring import Metric, MetricWork, Scored, score
 from tasks.metrics.signing import NOTHING, signature
+from tasks.prompts.conditions import Condition
 from tasks.records import LMIdentity, Paper, Signature, SpanLogprob, Written
 from tasks.settings import EmbedderSettings, EvaluationLMSettings, ScoringSettings
 from tasks.writing.catalog import Desk, scribe, writes_reviews
-from tasks.writing.examiner import open_examiner
+from tasks.writing.examiner import ExaminerLM, open_examiner
 
 if TYPE_CHECKING:
     from tasks.tuning.augmentation import ReviewedPaper
@@ -174,6 +178,43 @@ def write_judgments(name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -
 def write_assw(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
     """Author-stated strengths and weaknesses of *papers* by the writer *name* (Xu et al. 2025, C.4)."""
     return scribe(name, desk).assw(papers)
+
+
+@task(name="rate under guideline", task_run_name="{name} under {condition.name}", **WRITING)
+def rate_papers(name: str, desk: Desk, condition: Condition, papers: Sequence[tuple[str, str]]) -> list[Rating]:
+    """Ratings of *papers*, each (paper id, content), by the LM *name* under a guideline *condition*."""
+    from tasks.guidelines.reviewing import rate
+
+    lm = guided(name, desk)
+    return rate(lm.writer, lm.sampling, name, condition, papers)
+
+
+@task(name="judge review quality", task_run_name="{criterion} by {name}", **WRITING)
+def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]) -> list[Answer[int]]:
+    """Points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
+    from tasks.guidelines.asking import ask
+    from tasks.guidelines.consistency import CRITERIA
+
+    lm, asked = guided(name, desk), CRITERIA[criterion]
+    return ask(lm.writer, lm.sampling, [asked.chat(review) for review in reviews], asked.points)
+
+
+@task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
+def generate_guideline(name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> Answer[str]:
+    """A guideline made from a group of *reviews* by the LM *name*."""
+    from tasks.guidelines.generation import generate
+
+    lm = guided(name, desk)
+    return generate(lm.writer, lm.sampling, reviews)
+
+
+def guided(name: str, desk: Desk) -> ExaminerLM:
+    """The LM *name* of the models file, for work under guidelines; `SettingsError` names the known ones."""
+    from tasks.models import load as load_models
+
+    if name not in (models := load_models(desk.models)):
+        raise SettingsError(f"no model {name!r} in the models file; known: {', '.join(models)}")
+    return open_examiner(name, desk)
 
 
 @task(name="sign metrics", tags=["evaluation-lm"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
@@ -343,7 +384,8 @@ def undecorated() -> SimpleNamespace:
     writing = (read_papers, write_reviews, write_changes, write_judgments, write_assw)
     training = (train_cache_ngram, fine_tune_lm, train_tiny_llama, fit_mixture)
     fetching = (fetch_notes, fetch_papers, seal_snapshot)
-    tasks = (*fetching, *writing, sign_metrics, score_papers, *training)
+    guidelines = (rate_papers, judge_reviews, generate_guideline)
+    tasks = (*fetching, *writing, *guidelines, sign_metrics, score_papers, *training)
     plain = {step.fn.__name__: step.fn for step in tasks}
     return SimpleNamespace(
         **plain,

@@ -25,7 +25,7 @@ FIRST = GROUND | {
     "tasks.published",
     "tasks.comparison",
 }
-ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.metrics", "tasks.tuning", "tasks.writing"}
+ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
     "tasks.records": set(),
     "tasks.errors": set(),
@@ -37,8 +37,10 @@ MAY_IMPORT = {
     "tasks.lm": FIRST,
     "tasks.corpus": FIRST | {"tasks.lm"},
     "tasks.examiners": FIRST | {"tasks.lm"},
+    "tasks.guidelines": FIRST,
     "tasks.metrics": FIRST | {"tasks.lm", "tasks.examiners"},
     "tasks.tuning": FIRST | {"tasks.lm"},
+    "tasks.worlds": FIRST | {"tasks.lm"},
     "tasks.writing": FIRST,
     "tasks.replies": GROUND | {"tasks.judgments"},
     "tasks.models": GROUND | {"tasks.settings"},
@@ -61,9 +63,10 @@ ONLY_IN = {
     "nltk": {"tasks.metrics"},
     "rouge_score": {"tasks.metrics"},
     "bitsandbytes": {"tasks.lm", "tasks.tuning"},
-    "altair": {"tasks.tuning"},
+    "altair": {"tasks.guidelines", "tasks.tuning", "tasks.worlds"},
     "pandas": {"tasks.corpus"},
     "pymupdf": {"tasks.corpus"},
+    "yaml": {"tasks.guidelines"},
     "openai": {"tasks.writing"},
     "httpx2": {"tasks.lm", "tasks.writing"},
     "openreview": {"tasks.corpus"},
