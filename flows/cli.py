@@ -14,9 +14,11 @@ from typing import Any
 import typer
 
 from flows import (
+    agreement_commands,
     bench_commands,
     compare_commands,
     fetch_commands,
+    known_answers_commands,
     options,
     pdf_commands,
     screen,
@@ -59,6 +61,7 @@ app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
 pdf_commands.register(app)
 compare_commands.register(app)
+known_answers_commands.register(app)
 app.add_typer(fetch_commands.app)
 app.add_typer(snapshot_commands.app)
 
@@ -214,7 +217,8 @@ def status(
         screen.status(current)
 
 
-validation_commands.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
+for _more in (validation_commands, agreement_commands):
+    _more.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
 
 
 def main() -> None:

@@ -1,0 +1,79 @@
+"""What many worlds show together: coverage of intervals, order of garbled candidates. Rows for tables and JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from tasks.worlds.trial import BLUR, LEVEL, Covered, Ordered, Trial
+
+TOLERANCE = 0.02
+"""How far coverage may be from nominal."""
+
+Row = dict[str, Any]
+
+
+def exactness(trials: Iterable[Trial]) -> list[Row]:
+    """By metric: mean true information in nats, and the largest error of the exact LM's expected score."""
+    trials = list(trials)
+    truths = {"gem": lambda trial: trial.information, "gem_s_abstract": lambda trial: trial.conditional}
+    return [
+        {
+            "metric": metric,
+            "worlds": len(trials),
+            "mean_information": math.fsum(map(truth, trials)) / len(trials),
+            "largest_error": max(trial.errors[metric] for trial in trials),
+            "holds": all(trial.errors[metric] <= BLUR for trial in trials),
+        }
+        for metric, truth in truths.items()
+    ]
+
+
+def coverage(trials: Iterable[Trial]) -> list[Row]:
+    """By metric, quantity and interval: the share of worlds whose interval holds the truth.
+
+    *verdict*: ``inside`` nominal ± 2 points, ``outside`` by more than two standard errors beyond, else ``unsure``.
+    """
+    groups: dict[tuple[str, str, str], list[Covered]] = {}
+    for trial in trials:
+        for one in trial.covered:
+            groups.setdefault((one.metric, one.quantity, one.interval), []).append(one)
+    rows = []
+    for (metric, quantity, interval), found in groups.items():
+        share = sum(one.holds for one in found) / len(found)
+        error = math.sqrt(LEVEL * (1 - LEVEL) / len(found))
+        away = abs(share - LEVEL)
+        verdict = "inside" if away <= TOLERANCE else "outside" if away > TOLERANCE + 2 * error else "unsure"
+        rows.append({
+            "metric": metric, "quantity": quantity, "interval": interval, "worlds": len(found), "nominal": LEVEL,
+            "covered": share, "standard_error": error, "verdict": verdict,
+            "mean_width": math.fsum(one.high - one.low for one in found) / len(found),
+        })  # fmt: skip
+    return rows
+
+
+def ordering(trials: Iterable[Trial]) -> list[Row]:
+    """By metric and LM: in how many worlds a garbled candidate's expected score exceeds the candidate's.
+
+    *beyond_allowed*: by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out;
+    *beyond_printed*: by more than max KL(LM ‖ truth), the ε that the proposition prints.
+    """
+    groups: dict[tuple[str, str], list[Ordered]] = {}
+    for trial in trials:
+        for one in trial.ordered:
+            groups.setdefault((one.metric, one.lm), []).append(one)
+    return [
+        {
+            "metric": metric,
+            "lm": lm,
+            "worlds": len(found),
+            "garbled_higher": sum(one.excess > BLUR for one in found),
+            "largest_excess": max(one.excess for one in found),
+            "mean_epsilon": math.fsum(one.allowed for one in found) / len(found),
+            "beyond_allowed": sum(not one.holds for one in found),
+            "beyond_printed": sum(one.excess > one.printed_epsilon + BLUR for one in found),
+            "holds": all(one.holds for one in found),
+        }
+        for (metric, lm), found in groups.items()
+    ]
