@@ -82,5 +82,6 @@ def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], 
     """Whole forums, for submissions whose replies the listing left out."""
     due = [forum for forum in forums if forum not in journal.forums]
     for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
-        journal.add_forum(forum, client.forum(forum))
+        found = client.forum(forum)
+        journal.add_forum(forum, found.notes, found.count)
         advance(done, len(forums))

@@ -1,7 +1,8 @@
 """The one door to OpenReview: the real openreview-py client, of API v1 or v2, behind our own transport.
 
 What comes out are the notes as the service sent them: openreview-py's own objects leave out fields that it does not
-know. Each method is one request, so that its caller can keep what came before it asks for more.
+know. Each method is one request (a forum of many replies aside), so that its caller can keep what came before it asks
+for more.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from tasks.corpus.openreview_session import Login, Patience, Session, line_of
@@ -31,7 +33,7 @@ _NUMBER = re.compile(r"(\d+)_")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Submissions of a listing with all their replies under ``details.replies``; *count* is of the whole listing."""
+    """Notes of a listing, submissions with all their replies under ``details.replies``; *count* is of all its pages."""
 
     notes: list[Note]
     count: int | None
@@ -91,10 +93,21 @@ class OpenReview:
         """How many submissions the service counts under *invitation*; None if it does not say."""
         return self.page(invitation, limit=1).count
 
-    def forum(self, forum: str) -> list[Note]:
-        """All notes of one forum, the submission among them."""
-        tree = self._ask(lambda client: client.get_notes(forum=forum, limit=PAGE))
-        return _listed(tree, "notes", f"forum {forum}")
+    def forum(self, forum: str) -> Page:
+        """All notes of one forum that are shown, the submission among them; one request for each `PAGE` of them."""
+        notes: dict[str, Note] = {}
+        count, after = None, None
+        while True:
+            more = {"after": after} if after else {"with_count": True} if self.api == 2 else {}
+            tree = self._ask(partial(_ask_forum, forum=forum, limit=PAGE, sort="id", **more))
+            some = _listed(tree, "notes", f"forum {forum}")
+            count = tree["count"] if isinstance(tree.get("count"), int) else count
+            fresh = {str(note.get("id")): note for note in some if str(note.get("id")) not in notes}
+            notes |= fresh
+            # A page that is not full is the last, whatever is counted: what is not for all may be counted, too.
+            if not fresh or len(some) < PAGE or len(notes) == count:
+                return Page([*notes.values()], count)
+            after = str(some[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
         """The versions of a note as the service keeps them, edits or (API v1) references; none if it has none."""
@@ -161,6 +174,10 @@ class OpenReview:
                 kind = Forbidden if status == 403 else SourceError
                 raise kind(f"{self.host}: {line_of(error)}") from None
         raise AssertionError("two attempts return or raise")
+
+
+def _ask_forum(client: Any, **query: Any) -> Any:
+    return client.get_notes(**query)
 
 
 def _unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:

@@ -32,18 +32,36 @@ def lacking(journal: Journal) -> tuple[str, ...]:
     found = []
     for page in journal.pages:
         for note in journal.page_notes(page):
-            details = note.get("details") if isinstance(note.get("details"), dict) else {}
-            replies, count = details.get("replies"), details.get("replyCount")
-            if not isinstance(replies, list) or (isinstance(count, int) and count > len(replies)):
+            replies = _details(note).get("replies")
+            if not isinstance(replies, list) or _stated(note) > len(replies):
                 found.append(str(note.get("id")))
     return tuple(dict.fromkeys(found))
+
+
+def not_shown(journal: Journal) -> int:
+    """How many replies the service counts and does not show, of the forums that were asked for whole."""
+    stated = {str(note.get("id")): _stated(note) for page in journal.pages for note in journal.page_notes(page)}
+    return sum(
+        max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
+        for forum, notes in journal.forums.items()
+    )
+
+
+def _stated(note: Note) -> int:
+    """How many replies the service says that a submission has; 0 if it does not say."""
+    count = _details(note).get("replyCount")
+    return count if isinstance(count, int) else 0
+
+
+def _details(note: Note) -> Note:
+    return note["details"] if isinstance(note.get("details"), dict) else {}
 
 
 def _copies(journal: Journal) -> Iterator[Note]:
     """Every copy of every note, by forum, in an order that does not depend on when it came."""
     for page in journal.pages:
         for note in journal.page_notes(page):
-            details = note.get("details") if isinstance(note.get("details"), dict) else {}
+            details = _details(note)
             whole = journal.forums.get(str(note.get("id")))
             replies = details.get("replies") or [] if whole is None else whole
             rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}

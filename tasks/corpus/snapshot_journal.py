@@ -72,6 +72,7 @@ class Journal:
         self.origin: Origin | None = None
         self.pages: list[Listed] = []
         self.forums: dict[str, list[Note]] = {}
+        self.counted: dict[str, int | None] = {}
         self.histories: dict[str, list[Note]] = {}
         self.pdfs: dict[str, Fetched] = {}
         self.refused: dict[tuple[Kind, str], float] = {}
@@ -119,9 +120,9 @@ class Journal:
         entry = {"notes": len(notes), "count": count, "last": last, "end": end}
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
-    def add_forum(self, forum: str, notes: list[Note]) -> None:
-        """Keeps the notes of a forum, which take the place of those that a listing gave."""
-        self._add({"forum": {"id": forum, "notes": notes}})
+    def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
+        """Keeps the notes of a forum, which take the place of those that a listing gave; the service counts *count*."""
+        self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
         """Keeps the versions of a note."""
@@ -193,6 +194,7 @@ class Journal:
             self.pages.append(Listed(**entry["page"]))
         elif "forum" in entry:
             self.forums[entry["forum"]["id"]] = entry["forum"]["notes"]
+            self.counted[entry["forum"]["id"]] = entry["forum"]["count"]
         elif "history" in entry:
             self.histories[entry["history"]["id"]] = entry["history"]["versions"]
             self.refused.pop(("history", entry["history"]["id"]), None)

@@ -101,7 +101,7 @@ def test_pages_go_on_after_an_id(budget):
 def test_forums_versions_and_files_come_one_by_one_or_together(budget):
     with Loopback(NOTES, pdf=pdf, account=ACCOUNT) as loopback:
         door = OpenReview(2, loopback.v2, budget, LOGIN)
-        assert len(door.forum("s01")) == sum(note["forum"] == "s01" for note in NOTES)
+        assert len(door.forum("s01").notes) == door.forum("s01").count == sum(note["forum"] == "s01" for note in NOTES)
         review = next(note for note in NOTES if note["id"] == "s01-r1")
         assert [edit["note"]["content"] for edit in door.history("s01-r1")] == [review["content"]]
         assert door.history("nothing") == []
@@ -110,8 +110,22 @@ def test_forums_versions_and_files_come_one_by_one_or_together(budget):
         archive = door.pdfs(numbers)
         assert archive.files == {name: pdf(name) for name in numbers if pdf(name)} and archive.complete
         assert door.pdfs({"s01": 1}) == Archive({"s01": pdf("s01")}) and door.pdfs({"s16": 16}) is None
-        assert door.sent == {"login": 1, "notes": 1, "edits": 2, "pdf": 2, "attachment": 3}
+        assert door.sent == {"login": 1, "notes": 2, "edits": 2, "pdf": 2, "attachment": 3}
         assert loopback.counts == door.sent
+
+
+@pytest.mark.parametrize("api", [1, 2])
+@pytest.mark.parametrize(("replies", "requests"), [(998, 1), (999, 1), (1000, 2), (2500, 3)])
+def test_a_forum_of_many_replies_comes_whole(budget, api, replies, requests):
+    def note(name, kind):
+        made = {"id": name, "forum": "p", "content": {}, "tcdate": 1, "readers": [], "signatures": [], "writers": []}
+        return made | ({"invitation": f"v/-/{kind}"} if api == 1 else {"invitations": [f"v/-/{kind}"], "domain": "v"})
+
+    notes = [note("p", "Submission"), *(note(f"r{number:04}", "Official_Comment") for number in range(replies))]
+    with Loopback(notes) as loopback:
+        found = OpenReview(api, loopback.v1 if api == 1 else loopback.v2, budget).forum("p")
+        assert {one["id"] for one in found.notes} == {one["id"] for one in notes} and len(found.notes) == found.count
+        assert loopback.counts == {"notes": requests}
 
 
 @pytest.mark.parametrize(
@@ -221,7 +235,7 @@ def test_an_expired_token_is_renewed_once_and_the_request_asked_again(budget, na
     with Loopback(NOTES, account=ACCOUNT, mischief=[mischief(name, first=2)]) as loopback:
         door = OpenReview(2, loopback.v2, budget, LOGIN)
         door.page(SUBMISSIONS)
-        assert len(door.forum("s01")) > 1
+        assert len(door.forum("s01").notes) > 1
         assert loopback.counts == {"login": 2, "notes": 3}
 
 

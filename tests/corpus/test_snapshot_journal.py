@@ -6,7 +6,7 @@ import multiprocessing
 
 import pytest
 
-from tasks.corpus.received import copies, lacking, received
+from tasks.corpus.received import copies, lacking, not_shown, received
 from tasks.corpus.snapshot_journal import Journal, Origin, read
 from tasks.corpus.takes import before, pdfs_before, sealed_before, take_for, takes
 from tasks.errors import LockedError, SourceError
@@ -110,6 +110,18 @@ def test_submissions_that_came_without_their_replies_are_known(tmp_path):
         bare = [note("a"), note("b") | {"details": {"replies": [], "replyCount": 2}}, note("c") | {"details": {"replies": []}}, note("d") | {"details": None}]
         journal.add_page("v/-/S", bare, 4, True)
         assert lacking(journal) == ("a", "b", "d")
+
+
+def test_replies_that_are_counted_and_not_shown_are_counted(tmp_path):
+    with Journal(tmp_path / "take", HERE) as journal:
+        stated = [note("a") | {"details": {"replies": [], "replyCount": 4}}, note("b"), note("c") | {"details": {"replies": [], "replyCount": 1}}]
+        journal.add_page("v/-/S", stated, 3, True)
+        journal.add_forum("a", [note("a"), note("a1", "a"), note("a2", "a")], 3)
+        journal.add_forum("b", [note("b")], 6)
+        journal.add_forum("c", [note("c"), note("c1", "c")])
+        assert not_shown(journal) == 2 + 5 + 0
+        assert lacking(journal) == ("a", "b", "c") == tuple(journal.forums)
+    assert not_shown(read(tmp_path / "take")) == 7
 
 
 def test_a_damaged_page_is_named(tmp_path):
