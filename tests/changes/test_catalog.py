@@ -144,6 +144,18 @@ def test_the_toy_review_is_elongated_as_printed():
     assert elongation.elongated(Material("toy", SPACED), "{Strength Summary}", "{Weakness Summary}") == ELONGATED
 
 
+def test_a_venue_s_headings_are_those_that_its_notes_are_joined_under():
+    assert venue_of("ICLR", 2020).headings == ()
+    assert venue_of("ICLR", 2023).headings == (
+        "Summary Of The Paper:",
+        "Strength And Weaknesses:",
+        "Clarity, Quality, Novelty And Reproducibility:",
+        "Summary Of The Review:",
+    )
+    for row in rows("reviews"):
+        assert all(row["review"].count(heading) == 1 for heading in venue_of("SAMPLE", 2026).headings)
+
+
 def test_each_opening_stands_once_where_a_form_has_more_sections():
     headings = venue_of("ICLR", 2024).headings
     text = "Summary:\nA.\n\nStrengths:\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?"

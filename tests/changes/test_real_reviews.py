@@ -10,6 +10,8 @@ import pytest
 from tasks.changes.catalog import apply, check
 from tasks.changes.material import Material
 from tasks.changes.pieces import Splitter
+from tasks.writing.rule_judgments import judgments_of
+from tasks.writing.rule_scribe import RuleScribe
 
 pytestmark = pytest.mark.shared
 
@@ -65,3 +67,20 @@ def test_every_review_of_the_form_has_its_four_sections(rows):
         check("elongation", "review", one)
         changed = apply("sentence_deletion", "review", one)
         assert all(changed.count(heading) == one.text.count(heading) for heading in one.headings)
+
+
+@pytest.mark.parametrize("name", ["rule", "rule-2"])
+def test_a_rephrasing_by_rule_leaves_as_many_judgments_to_be_found(rows, name):
+    found = materials(rows, "review")[:60]
+    written = RuleScribe(name).changed("rephrase", found)
+    before = sum(len(judgments_of(one.text).splitlines()) for one in found)
+    after = sum(len(judgments_of(one.text or "").splitlines()) for one in written)
+    assert 0.93 < after / before < 1.03
+    assert all(one.text and one.text != material.text for one, material in zip(written, found, strict=True))
+
+
+def test_a_completion_by_rule_brings_the_length_back(rows):
+    found = materials(rows, "review")
+    written = RuleScribe("rule").changed("completion", found)
+    shares = [len((one.text or "").split()) / len(item.text.split()) for one, item in zip(written, found, strict=True)]
+    assert 0.85 < mean(shares) < 1.15
