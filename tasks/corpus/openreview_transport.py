@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,13 +19,14 @@ from requests.exceptions import ConnectionError, RequestException
 from urllib3.exceptions import HTTPError
 
 from tasks.corpus.request_budget import RequestBudget
-from tasks.errors import ServiceDown, SourceError
+from tasks.errors import ServiceDown, SettingsError, SourceError
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
 FAULTS = (500, 502, 503, 504)
 BACKOFF_MOST_S = 60.0
+SAID = 120
 KINDS = (
     ("/notes/edits", "edits"),
     ("/references", "edits"),
@@ -46,6 +48,16 @@ class TokenExpired(Exception):
 def kind_of(path: str) -> str:
     """The kind of request that *path* is, as the service counts them."""
     return next((kind for start, kind in KINDS if path.startswith(start)), "other")
+
+
+def is_private(scheme: str, host: str) -> bool:
+    """Whether nobody on the way to *host* can read along: it is asked by https, or is this machine."""
+    if scheme == "https" or host.rstrip(".") == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Transport(HTTPAdapter):
@@ -70,6 +82,12 @@ class Transport(HTTPAdapter):
     def send(self, request: PreparedRequest, **options: Any) -> Response:  # type: ignore[override]
         parts = urlsplit(request.url or "")
         kind, self.last, fault = kind_of(parts.path), None, ""
+        secret = bool(request.body) or "Authorization" in request.headers
+        if secret and not is_private(parts.scheme, parts.hostname or ""):
+            raise SettingsError(
+                f"{parts.scheme}://{parts.netloc}: a login goes out by https only, or to this machine; name a host with "
+                "https://, or fetch without OPENREVIEW_USERNAME, OPENREVIEW_PASSWORD and OPENREVIEW_TOKEN"
+            )
         for attempt in range(self.attempts):
             if attempt:
                 self.sleep(min(BACKOFF_MOST_S, self.backoff_s * 2 ** (attempt - 1)))
@@ -138,8 +156,22 @@ def challenged(kind: str, logged_in: bool) -> SourceError:
     )
 
 
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+def _said(error: BaseException) -> str:
+    """What went wrong, without the wrappings of the libraries: the reason that the system gives, if it gives one."""
+    chain: list[BaseException] = [error]
+    while (inner := _inner(chain[-1])) is not None and inner not in chain:
+        chain.append(inner)
+    stated = next((one for one in reversed(chain) if isinstance(one, OSError) and one.strerror), None)
+    if stated is not None:
+        return f"{type(stated).__name__}: {stated.strerror}"
+    last = next((one for one in reversed(chain) if isinstance(one, HTTPError | RequestException)), error)
+    return f"{type(last).__name__}: {last}".splitlines()[0][:SAID]
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    """What *error* was made of: requests and urllib3 hand it on as a reason, or as an argument."""
+    reason = getattr(error, "reason", None) or next((one for one in error.args if isinstance(one, Exception)), None)
+    return reason if isinstance(reason, Exception) else error.__cause__ or error.__context__
 
 
 def _asked(query: str) -> str:

@@ -49,6 +49,7 @@ def answering(status=200, body=b"{}", kind="application/json", headers=(), pause
 
         def do_GET(self):
             asked.append((self.path, dict(self.headers)))
+            self.rfile.read(int(self.headers.get("content-length", 0)))
             self.send_response(status)
             self.send_header("content-type", kind)
             for name, value in headers:
@@ -291,8 +292,32 @@ def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says):
 
 
 def test_a_host_that_is_not_there_is_a_fault_and_not_a_wait(budget):
-    with pytest.raises(ServiceDown, match="tries failed"):
+    with pytest.raises(ServiceDown) as error:
         OpenReview(2, "http://127.0.0.1:9", budget, patience=QUICK).forum("x")
+    line = "127.0.0.1:9/notes?forum=x: 3 tries failed, the last with ConnectionRefusedError: Connection refused; run it again later"
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize("login", [LOGIN, Login(token="a-token")])
+@pytest.mark.parametrize("host", ["http://192.0.2.1", "http://api2.openreview.net", "http://localhost.example.org", "http://[2001:db8::1]:80"])
+def test_a_login_never_goes_out_where_others_may_read_it(budget, host, login):
+    with pytest.raises(SettingsError, match=r"a login goes out by https only, or to this machine") as error:
+        OpenReview(2, host, budget, login, QUICK).forum("x")
+    assert "a-password" not in str(error.value) and "a-token" not in str(error.value) and "\n" not in str(error.value)
+    assert not budget.path.exists(), "a request was sent"
+
+
+def test_a_login_goes_to_this_machine_by_any_of_its_names(budget):
+    with Loopback(NOTES, account=ACCOUNT) as loopback:
+        host = loopback.v2.replace("127.0.0.1", "localhost")
+        assert OpenReview(2, host, budget, LOGIN).forum("s01").notes
+
+
+def test_a_login_is_not_handed_on_to_where_the_service_points(budget):
+    with answering(307, b"", "text/plain", headers=[("Location", "http://192.0.2.1/elsewhere")]) as (host, asked):
+        with pytest.raises(SettingsError, match=r"http://192\.0\.2\.1: a login goes out by https only"):
+            OpenReview(2, host, budget, LOGIN, QUICK).forum("x")
+        assert len(asked) == 1
 
 
 @pytest.mark.parametrize("body", [b"[]", b'{"notes": 3}', b'{"notes": [1]}', b'"x"', b"{}", b"null"])
