@@ -19,7 +19,8 @@ _OPEN = r"(?<![\w.,/])"
 _SHUT = r"(?![\w/]|[.,][0-9])"
 _OUT_OF = rf"(?:\s{{0,3}}(?:/|out of|of)\s{{0,3}}(?P<most>{_NUMBER})(?![\w/]|[.,][0-9]))?"
 _SCORE = rf"{_OPEN}(?P<score>{_NUMBER})(?P<percent>\s?%)?{_OUT_OF}{_SHUT}"
-_ALONE = re.compile(rf"(?:[^\W\d][^\n:=]{{0,40}}[:=]\s*)?{_SCORE}\s*(?:\([^()\n]{{0,40}}\)|[-–—] ?[^\n\d]{{1,60}})?\s*\.?")
+_REMARK = r"(?:\([^()\n]{0,40}\)|[-–—] ?[^\n\d]{1,60})?"
+_ALONE = re.compile(rf"(?:[^\W\d][^\n:=]{{0,40}}[:=]\s*)?{_SCORE}\s*{_REMARK}\s*\.?")
 _LABELS = "scores?|ratings?|overall|coherence|consistency|fluency|relevance|factuality"
 _LABELLED = re.compile(rf"\b(?:{_LABELS})\b[^\n:=\d]{{0,30}}[:=]\s*{_SCORE}", re.IGNORECASE)
 _ANY = re.compile(_SCORE)
@@ -89,7 +90,7 @@ def yes_or_no(text: str) -> bool:
 def choice(text: str) -> int:
     """0 if *text* chooses the first of two, 1 if the second; `ReplyError` if it does neither, or both.
 
-    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; a text that merely has the word is not.
+    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; a text that has the word is not.
     """
     words = re.findall(r"[^\W_]+", plain(text).lower())
     named = [word for before, word in zip(["", *words], words, strict=False)

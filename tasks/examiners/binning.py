@@ -28,7 +28,10 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
     """
     if not all(low <= value <= high for value in values):
         raise ValueError(f"a value is outside {low:g} to {high:g}")
-    out = _equal_width(values, binning.bins, low, high) if binning.method == "equal_width" else _quantile(values, binning.bins)
+    if binning.method == "equal_width":
+        out = _equal_width(values, binning.bins, low, high)
+    else:
+        out = _quantile(values, binning.bins)
     return Binned(out, len(set(values)), len(set(out)))
 
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
-from tasks.errors import ReplyError
+from tasks.errors import ReplyError, SettingsError
 from tasks.examiners import answers
+from tasks.examiners.aggregation import approximation, aspect_mean
 from tasks.examiners.examiner import Examiner
 from tasks.examiners.wordings import Item, chats, filter_chat
 from tasks.records import Chat, Problem, Reply, Sampling
@@ -102,6 +103,8 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Asker, base: Samplin
     """One grade or problem for each of *items*, in order, binning aside; aggregation direct or approximation."""
     if examiner.form.answer == "nothing":
         return [_random(examiner, item) for item in items]
+    if examiner.aggregation == "logprob":
+        raise SettingsError(f"examiner {examiner.name} needs an evaluation LM, or a writer that gives probabilities")
     verdicts = redundant(examiner, items, asker, base)
     found: dict[int, Grade] = {}
     for place, (item, asked) in enumerate(zip(items, verdicts, strict=True)):
@@ -189,11 +192,10 @@ def _graded(examiner: Examiner, item: Item, said: list[list[Asked[dict[str, floa
         if problem and (not read or not problem.final):
             return Grade(item.item_id, None, problem, cost=cost)
         for name in read[0]:
-            # g(s) of the approximation is the share of the samples that could be read (Kim et al. 2023, eq. 2 and 3).
-            parts[name or aspect or "overall"] = sum(scores[name] for scores in read) / len(read)
+            parts[name or aspect or "overall"] = approximation([scores[name] for scores in read])
         if examiner.form.rationale and (why := answers.rationale(samples[0].text)):
             reasons[aspect or "overall"] = why
-    return Grade(item.item_id, sum(parts.values()) / len(parts), None, parts, reasons, cost=cost)
+    return Grade(item.item_id, aspect_mean(list(parts.values())), None, parts, reasons, cost=cost)
 
 
 def _first_problem(samples: list[Asked[dict[str, float]]], aspect: str | None) -> Problem | None:

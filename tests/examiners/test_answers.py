@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
@@ -94,10 +95,8 @@ def test_any_number_on_a_continuous_scale_comes_back(value, before):
 @given(st.text(max_size=300))
 def test_no_text_yields_a_score_outside_its_scale(text):
     for scale in (scales.FIVE, scales.FIFTIES, scales.GRADES):
-        try:
+        with contextlib.suppress(ReplyError):
             assert scale.admits(answers.score(text, scale))
-        except ReplyError:
-            pass
 
 
 TABLE_12 = (
@@ -167,8 +166,6 @@ def test_a_hostile_reply_is_read_in_linear_time(text):
     began = time.perf_counter()
     for read in (lambda: answers.score(text, scales.FIVE), lambda: answers.aspects(text, scales.FIVE, DEVELOPMENT),
                  lambda: answers.choice(text), lambda: answers.yes_or_no(text), lambda: answers.rationale(text)):
-        try:
+        with contextlib.suppress(ReplyError):
             read()
-        except ReplyError:
-            pass
     assert time.perf_counter() - began < 5

@@ -193,7 +193,8 @@ class Handler(BaseHTTPRequestHandler):
         self._complete(body, reasoning_content="Let me see.")
 
     def _length(self, body: dict) -> None:
-        self._complete(body, "The reviewer appreciates clarity.\nThe revi", "length")
+        ours = self.server.write is written
+        self._complete(body, "The reviewer appreciates clarity.\nThe revi" if ours else "", "length")
 
     def _error_200(self, body: dict) -> None:
         self._send(200, {"error": {"message": "provider fell over", "code": "provider_error"}})

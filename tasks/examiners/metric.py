@@ -1,0 +1,78 @@
+"""Any examiner is a metric: a case's candidate is the text it grades, its synopsis the whole text it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tasks.errors import SettingsError
+from tasks.examiners.binning import binned
+from tasks.examiners.examiner import Examiner
+from tasks.examiners.grading import Asker, Grade, grade
+from tasks.examiners.weighing import grade_by_endpoint, grade_by_lm
+from tasks.examiners.wordings import Item
+from tasks.lm.chats import ChatLM
+from tasks.records import Case, Problem, Sampling, Score
+
+Grader = Callable[[Sequence[Item]], list[Grade]]
+
+
+def by_writer(examiner: Examiner, asker: Asker, base: Sampling | None = None) -> Grader:
+    """Grades by what an LM writes."""
+    return lambda items: grade(examiner, items, asker, base)
+
+
+def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
+    """Grades by what an evaluation LM finds likely."""
+    return lambda items: grade_by_lm(examiner, items, lm)
+
+
+def by_endpoint(examiner: Examiner, asker: Asker, writer: Asker, base: Sampling | None = None) -> Grader:
+    """Grades by what an endpoint shows of its likeliest tokens."""
+    return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
+
+
+class ExaminerMetric:
+    """A `Metric` that needs no reference. Keeps the *grades* of its last `score`, one for each case."""
+
+    needs_reference = False
+    reads = "review"
+
+    def __init__(self, examiner: Examiner, grader: Grader, signature_id: str):
+        if examiner.item != "review":
+            raise SettingsError(f"examiner {examiner.name} is for summaries: as a metric, set item = \"review\"")
+        if examiner.binning and examiner.binning.method != "equal_width":
+            raise SettingsError(
+                f"examiner {examiner.name}: quantile bins depend on which other texts are graded; "
+                "as a metric, set binning.method = \"equal_width\""
+            )
+        self.examiner = examiner
+        self.grader = grader
+        self.signature_id = signature_id
+        self.grades: list[Grade] = []
+
+    def score(self, cases: Sequence[Case]) -> list[Score]:
+        """One score or problem for each of *cases*, in order."""
+        lacks = [_lack(case) for case in cases]
+        items = [Item(case.name, case.synopsis or "", case.candidate)
+                 for case, lack in zip(cases, lacks, strict=True) if lack is None]
+        graded = iter(self.grader(items) if items else [])
+        self.grades = [next(graded) if lack is None else Grade(case.name, None, lack)
+                       for case, lack in zip(cases, lacks, strict=True)]
+        return [self._score(case, found) for case, found in zip(cases, self.grades, strict=True)]
+
+    def _score(self, case: Case, found: Grade) -> Score:
+        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+        if found.problem is not None:
+            return Score(*ids, None, replace(found.problem, message=f"{case.name}: {found.problem.message}"))
+        value, scale = found.value, self.examiner.form.scale
+        if self.examiner.binning:
+            [value] = binned([value], self.examiner.binning, scale.low, scale.high).values
+        return Score(*ids, value)
+
+
+def _lack(case: Case) -> Problem | None:
+    """Why the examiner cannot be asked about *case*."""
+    if not (case.synopsis or "").strip():
+        return Problem("no_paper", "there is no text of the paper to grade the review by")
+    return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

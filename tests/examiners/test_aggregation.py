@@ -1,0 +1,242 @@
+"""How probabilities and samples become scores: number tables first, then properties, then real LMs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.errors import LMError, ReplyError, SettingsError
+from tasks.examiners import scales
+from tasks.examiners.aggregation import approximation, aspect_mean, logprob
+from tasks.examiners.binning import binned
+from tasks.examiners.examiner import Binning, Examiner
+from tasks.examiners.top_logprobs import Token, probabilities, weighted
+from tasks.examiners.weighing import grade_by_lm
+from tasks.examiners.wordings import Item
+from tasks.lm.chats import chat_lm
+from tasks.records import LMIdentity, SpanLogprob
+
+ITEM = Item("1", "A short source about ferries.", "A summary.")
+
+
+@pytest.mark.parametrize(("shares", "scores", "raw", "normalised", "mass"), [
+    ((0.1, 0.2, 0.3, 0.25, 0.15), (1, 2, 3, 4, 5), 3.15, 3.15, 1.0),
+    ((0.05, 0.1, 0.15, 0.125, 0.075), (1, 2, 3, 4, 5), 1.575, 3.15, 0.5),
+    ((0.9,), (100,), 90.0, 100.0, 0.9),
+    ((0.25, 0.25), (-100, 100), 0.0, 0.0, 0.5),
+    ((0.5, 0.25), (1, 1.5), 0.875, 7 / 6, 0.75),
+])
+def test_logprob_is_the_sum_of_probabilities_times_scores(shares, scores, raw, normalised, mass):
+    logs = [math.log(share) for share in shares]
+    assert logprob(logs, scores, "raw").score == pytest.approx(raw)
+    assert logprob(logs, scores).score == pytest.approx(normalised)
+    assert logprob(logs, scores).mass == pytest.approx(mass)
+
+
+def test_scores_too_improbable_for_a_float_still_have_a_mean():
+    found = logprob([-2000.0, -2000.0 + math.log(3)], (1.0, 5.0))
+    assert found.score == pytest.approx(4.0)
+    assert found.mass == 0.0
+
+
+@given(st.lists(st.floats(-50, 0), min_size=2, max_size=8), st.floats(-30, 0))
+def test_the_normalised_score_lies_on_the_scale_and_forgets_a_common_factor(logs, shift):
+    values = list(range(1, len(logs) + 1))
+    found = logprob(logs, values)
+    assert 1 <= found.score <= len(logs)
+    assert logprob([log + shift for log in logs], values).score == pytest.approx(found.score, rel=1e-9)
+
+
+@pytest.mark.parametrize(("logs", "scores"), [([], []), ([-1.0], [1, 2]), ([math.nan], [1]), ([-math.inf], [1])])
+def test_probabilities_that_cannot_be_are_refused(logs, scores):
+    with pytest.raises(ValueError):
+        logprob(logs, scores)
+
+
+@pytest.mark.parametrize(("samples", "score"), [((4,) * 20, 4.0), ((1, 5) * 10, 3.0), ((5, 5, 4, 4, 3), 4.2), ((2.5,), 2.5)])
+def test_the_approximation_is_the_mean_of_its_samples(samples, score):
+    assert approximation(samples) == pytest.approx(score)
+
+
+def test_aspects_become_one_score_by_their_plain_mean():
+    assert aspect_mean([5, 4, 2, 1]) == 3.0
+
+
+# -- binning
+
+
+@pytest.mark.parametrize(("values", "bins", "out", "before", "after"), [
+    ([1.0, 1.01, 3.0, 4.99, 5.0], 4, [1.5, 1.5, 3.5, 4.5, 4.5], 5, 3),
+    ([1.0, 5.0], 2, [2.0, 4.0], 2, 2),
+    ([3.0], 4, [3.5], 1, 1),
+])
+def test_equal_width_bins_cut_the_scale(values, bins, out, before, after):
+    found = binned(values, Binning(bins=bins), 1, 5)
+    assert (found.values, found.before, found.after) == (out, before, after)
+
+
+def test_quantile_bins_cut_the_scores_and_never_part_equal_ones():
+    found = binned([1, 1, 1, 2, 3, 4], Binning(method="quantile", bins=2), 1, 5)
+    assert found.values == [1, 1, 1, 3, 3, 3]
+    assert (found.before, found.after) == (4, 2)
+    assert binned([], Binning(method="quantile", bins=2), 1, 5).values == []
+
+
+@given(st.lists(st.floats(0, 100), max_size=60), st.integers(2, 20), st.sampled_from(["equal_width", "quantile"]))
+def test_binning_keeps_the_order_and_makes_no_more_scores_than_bins(values, bins, method):
+    found = binned(values, Binning(method=method, bins=bins), 0, 100)
+    assert found.after <= min(bins, found.before)
+    pairs = sorted(zip(values, found.values, strict=True))
+    assert all(one[1] <= other[1] + 1e-9 for one, other in itertools.pairwise(pairs))
+
+
+def test_a_value_off_the_scale_is_not_binned():
+    with pytest.raises(ValueError, match="outside 1 to 5"):
+        binned([6.0], Binning(), 1, 5)
+
+
+# -- an endpoint's likeliest tokens
+
+
+def at(text: str, **shown: float) -> Token:
+    """A token and what is shown at its place; a name's leading t is left off, p stands for a point."""
+    return Token(text, tuple((name[1:].replace("p", "."), share) for name, share in shown.items()))
+
+
+def test_scores_of_one_token_have_the_probability_that_is_shown():
+    tokens = [at("4", t4=0.6, t5=0.3, t3=0.05, tThe=0.05)]
+    assert probabilities(tokens, scales.FIVE.spellings) == {"1": None, "2": None, "3": 0.05, "4": 0.6, "5": 0.3}
+    seen = weighted(tokens, scales.FIVE)
+    assert seen.score == pytest.approx((0.15 + 2.4 + 1.5) / 0.95)
+    assert seen.mass == pytest.approx(0.95)
+    assert seen.unseen == ("1", "2")
+    assert (seen.low, seen.high) == (pytest.approx(4.05 + 0.05), pytest.approx(4.05 + 0.25))
+    assert weighted(tokens, scales.FIVE, "raw").score == pytest.approx(4.05)
+
+
+def test_the_probability_of_a_score_of_several_tokens_is_their_product_up_to_its_end():
+    tokens = [at("10", t10=0.8, t9=0.1, t20=0.1), at("0", t0=0.75, tx=0.25)]
+    found = probabilities(tokens, ("10", "20", "100"))
+    assert found["100"] == pytest.approx(0.8 * 0.75)
+    assert found["10"] == pytest.approx(0.8 * 0.25)
+    assert found["20"] == pytest.approx(0.1)
+
+
+def test_a_half_is_told_from_the_whole_it_begins_with():
+    tokens = [at("1", t1=0.5, t2=0.5), at(".", tp=0.4, tend=0.6), at("5", t5=1.0)]
+    found = probabilities(tokens, scales.HALVES.spellings)
+    assert found["1.5"] == pytest.approx(0.5 * 0.4)
+    assert found["1"] == pytest.approx(0.5 * 0.6)
+    assert found["2"] is None, "whether it goes on as 2.5 is not shown, for the reply did not begin with 2"
+    assert found["2.5"] is None
+
+
+def test_a_blank_before_the_score_is_passed_over():
+    tokens = [Token(" ", ((" ", 0.9), ("5", 0.1))), Token("4", (("4", 1.0),))]
+    assert probabilities(tokens, scales.FIVE.spellings)["4"] == pytest.approx(0.9)
+    assert probabilities([Token(" 4", ((" 4", 0.7), ("4", 0.2)))], scales.FIVE.spellings)["4"] == pytest.approx(0.9)
+
+
+def test_a_reply_without_any_declared_score_in_sight_has_none():
+    with pytest.raises(ReplyError, match="no_declared_score"):
+        weighted([at("Sure", tSure=1.0)], scales.FIVE)
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
+def test_where_all_is_shown_nothing_is_missing(weights):
+    shares = [weight / sum(weights) for weight in weights]
+    tokens = [Token("1", tuple(zip(scales.LEVELS.spellings, shares, strict=True)))]
+    seen = weighted(tokens, scales.LEVELS)
+    assert seen.unseen == ()
+    assert seen.low == pytest.approx(seen.score, abs=1e-6)
+    assert seen.high == pytest.approx(seen.score, abs=1e-6)
+    assert seen.score == pytest.approx(sum(share * place for place, share in enumerate(shares, 1)))
+
+
+# -- evaluation LMs
+
+
+class Known:
+    """Gives each declared reply the probability that a table states."""
+
+    reads_chats = True
+    identity = LMIdentity("known", "0" * 64, "test")
+
+    def __init__(self, shares):
+        self.shares = shares
+
+    def logprob(self, chats):
+        return [SpanLogprob(math.log(self.shares[chat.reply]), (0,), (math.log(self.shares[chat.reply]),)) for chat in chats]
+
+
+def test_known_probabilities_give_the_score_of_the_formula():
+    lm = Known({"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "Yes": 0.1, "No": 0.8})
+    [normalised] = grade_by_lm(Examiner(template="human", aggregation="logprob"), [ITEM], lm)
+    [raw] = grade_by_lm(Examiner(template="human", aggregation="logprob", mass="raw"), [ITEM], lm)
+    [direct] = grade_by_lm(Examiner(template="human", filtering=True), [ITEM], lm)
+    assert normalised.value == pytest.approx(2.7 / 0.9)
+    assert raw.value == pytest.approx(2.7)
+    assert raw.mass == {"overall": pytest.approx(0.9)}
+    assert (direct.value, direct.filtered) == (3.0, False)
+
+
+def test_what_the_filter_calls_redundant_gets_the_lowest_score_of_its_scale():
+    shares = {spelling: 0.005 for spelling in scales.HUNDRED.spellings} | {"1": 0.1, "Yes": 0.5, "No": 0.4}
+    for template, low in (("human", 1.0), ("base", 0.0), ("p6", -100.0)):
+        lm = Known({spelling: 0.01 for spelling in scales.FIFTIES.spellings} | shares)
+        [grade] = grade_by_lm(Examiner(template=template, filtering=True), [ITEM], lm)
+        assert (grade.value, grade.filtered) == (low, True)
+
+
+@pytest.fixture(scope="module", params=["llama3", "chatml", "mistral"])
+def tiny(request, tmp_path_factory):
+    pytest.importorskip("torch", reason="needs the extra `lm`")
+    from tasks.lm.transformers_lm import TransformersLM
+    from tests.lm.chat_models import build_chat_model
+
+    return TransformersLM.open(build_chat_model(tmp_path_factory.mktemp("examiner") / request.param, request.param), device="cpu")
+
+
+@pytest.mark.parametrize("template", ["base", "p1", "p7"])
+def test_a_score_has_the_probability_of_its_whole_token_sequence_and_end(tiny, template):
+    """Against the model itself: each token's softmax multiplied up, for "100", "1.5" and "Very Good" as for "1"."""
+    import torch
+
+    from tasks.examiners.wordings import chats
+    from tasks.records import Chat
+
+    examiner = Examiner(template=template, aggregation="logprob", mass="raw")
+    scale, [chat] = examiner.form.scale, chats(examiner, ITEM)
+    product, mass, lengths = 0.0, 0.0, set()
+    for spelling, value in scale.declared:
+        written = tiny.template.encode(Chat(chat.system, chat.user, spelling))
+        with torch.no_grad():
+            logits = tiny.weights.model(torch.tensor([written.ids])).logits[0].double()
+        share = 1.0
+        for place in range(written.first, written.last + 1):
+            share *= float(torch.softmax(logits[place - 1], -1)[written.ids[place]])
+        lengths.add(written.last - written.first)
+        product, mass = product + share * value, mass + share
+    [grade] = grade_by_lm(examiner, [ITEM], tiny)
+    assert len(lengths) > 1, "all scores have one length: nothing is shown"
+    assert grade.value == pytest.approx(product, rel=1e-3)
+    assert grade.mass["overall"] == pytest.approx(mass, rel=1e-3)
+    assert 0 < mass < 1
+
+
+def test_an_evaluation_lm_of_judgments_is_refused_in_one_line():
+    class NGram:
+        identity = LMIdentity("cache-ngram", "0" * 64, "1")
+
+    with pytest.raises(LMError, match="evaluation LM cache-ngram scores judgments only: give a chat model"):
+        chat_lm(NGram())
+
+
+@pytest.mark.parametrize("tree", [{"template": "p9"}, {"template": "p3"}, {"aggregation": "approximation"}])
+def test_what_an_evaluation_lm_cannot_grade_is_refused(tree):
+    with pytest.raises(SettingsError, match="examiner"):
+        grade_by_lm(Examiner.model_validate(tree), [ITEM], Known({}))

@@ -1,0 +1,285 @@
+"""Examiners at work over real HTTP on a scripted server: known scores come back, what cannot be read is missing."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from scipy.stats import kendalltau
+
+from tasks.errors import SettingsError
+from tasks.examiners.examiner import Examiner
+from tasks.examiners.grading import grade
+from tasks.examiners.metric import ExaminerMetric, by_endpoint, by_writer
+from tasks.examiners.templates import TEMPLATES
+from tasks.examiners.weighing import grade_by_endpoint
+from tasks.examiners.wordings import Item
+from tasks.models import Model
+from tasks.records import Case, Sampling
+from tasks.writing.archive import ReplyArchive
+from tasks.writing.batch import Patience
+from tasks.writing.http_writer import HttpWriter
+from tasks.writing.logprob_writer import LogprobWriter
+from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.scripted_examiner import distribution, examiner, reply
+
+QUICK = Patience(concurrency=8, timeout_s=5.0, attempts=2, first_wait_s=0.01, longest_wait_s=0.1)
+
+
+def writer(server, tmp_path: Path, kind=HttpWriter) -> HttpWriter:
+    model = Model(name="examiner", endpoint=server.url, model=MODEL)
+    return kind(model, ReplyArchive(tmp_path / "replies"), QUICK)
+
+
+def items(*qualities: float) -> list[Item]:
+    return [Item(str(place), "A source.", f"A text of quality {value}.") for place, value in enumerate(qualities)]
+
+
+GRID = [
+    {"template": name, "granularity": each, "item": item}
+    for name, form in TEMPLATES.items() if form.answer != "nothing" for each in form.granularities
+    for item in ("summary", "review")
+]
+
+
+@pytest.mark.parametrize("tree", GRID, ids=lambda tree: "-".join(tree.values()))
+def test_every_template_brings_known_scores_back_in_their_order(tree, tmp_path):
+    one = Examiner.model_validate(tree)
+    with scripted_chat(write=examiner()) as server:
+        grades = grade(one, items(0.0, 0.25, 0.5, 0.75, 1.0), writer(server, tmp_path))
+        assert server.count == 5 * len(one.aspects)
+    values = [found.value for found in grades]
+    assert values == sorted(values)
+    assert len(set(values)) == 5
+    assert (values[0], values[-1]) == (one.form.scale.low, one.form.scale.high)
+    assert {len(found.parts) for found in grades} == {len(one.aspects) if one.form.answer == "score" else 4}
+
+
+@pytest.mark.parametrize(("human", "given", "tau"), [
+    ((1, 2, 3, 4, 5), (0.0, 0.25, 0.5, 0.75, 1.0), 1.0),
+    ((1, 2, 3, 4, 5), (1.0, 0.75, 0.5, 0.25, 0.0), -1.0),
+    ((1, 2, 3, 4, 5), (0.0, 0.5, 0.25, 1.0, 0.75), 0.6),
+    # Ties: 8 pairs agree, none disagrees, 2 are tied in one list alone: 8 / √(8 · 10).
+    ((1, 2, 3, 4, 5), (0.0, 0.0, 0.25, 0.5, 0.5), 8 / 80**0.5),
+    ((1, 1, 2, 2, 3), (0.25, 0.25, 0.25, 0.25, 1.0), 4 / 32**0.5),
+])
+def test_known_scores_come_back_as_known_taus(human, given, tau, tmp_path):
+    with scripted_chat(write=examiner()) as server:
+        grades = grade(Examiner(template="human", granularity="fine"), items(*given), writer(server, tmp_path))
+    assert kendalltau(human, [found.value for found in grades]).statistic == pytest.approx(tau)
+
+
+@pytest.mark.parametrize("manner", ["exact", "labelled", "stray", "chatter", "reasons"])
+def test_the_ways_in_which_lms_answer_do_not_change_a_score(manner, tmp_path):
+    with scripted_chat(write=examiner(manner)) as server:
+        [found] = grade(Examiner(template="rationale"), items(0.75), writer(server, tmp_path))
+    assert found.value == 4.0
+    assert found.cost.unparsable == 0
+    assert found.rationales == ({"overall": "It names 2 of the 3 main points."} if manner == "reasons" else found.rationales)
+
+
+@pytest.mark.parametrize("manner", ["wrong_language", "refusing", "out_of_range", "undecided"])
+def test_what_cannot_be_read_is_asked_three_times_and_then_missing(manner, tmp_path):
+    with scripted_chat(write=examiner(manner)) as server:
+        [found] = grade(Examiner(template="human"), items(0.75), writer(server, tmp_path))
+        seeds = [body.get("seed") for body in server.requests]
+    assert found.value is None
+    assert (found.problem.code, found.problem.final) == ("unparsable", True)
+    assert (found.cost.replies, found.cost.unparsable) == (3, 3)
+    assert seeds == [None, 1000, 2000]
+
+
+def test_a_reply_that_can_be_read_the_second_time_counts(tmp_path):
+    def moody(body):
+        return "Well." if body.get("seed") is None else "4"
+
+    with scripted_chat(write=moody) as server:
+        [found] = grade(Examiner(template="human"), items(0.5), writer(server, tmp_path))
+    assert (found.value, found.cost.unparsable) == (4.0, 1)
+
+
+@pytest.mark.parametrize(("behaviour", "code", "final"), [
+    ("refusal", "refused", True), ("500", "failed", False), ("429", "rate_limited", False), ("empty", "empty", True), ("401", "failed", False),
+])
+def test_what_the_endpoint_does_not_answer_is_missing_for_its_reason(behaviour, code, final, tmp_path):
+    with scripted_chat(then=behaviour, retry_after=None) as server:
+        [found] = grade(Examiner(template="human", granularity="fine"), items(0.5), writer(server, tmp_path))
+    assert found.value is None
+    assert (found.problem.code, found.problem.final) == (code, final)
+
+
+def test_a_score_at_the_end_of_a_cut_reply_is_no_score(tmp_path):
+    """It may be the 10 of 100."""
+    with scripted_chat(then="length", write=lambda body: "Score: 10") as server:
+        [found] = grade(Examiner(template="base"), items(0.5), writer(server, tmp_path))
+    assert found.problem.code == "unparsable"
+    with scripted_chat(then="length", write=lambda body: "Score: 10\nIt is a po") as server:
+        [found] = grade(Examiner(template="base"), items(0.5), writer(server, tmp_path / "other"))
+    assert found.value == 10.0
+
+
+def test_thinking_is_no_part_of_the_reply(tmp_path):
+    with scripted_chat(write=lambda body: "<think>\nMaybe 2, maybe 3.\n</think>\n4") as server:
+        [found] = grade(Examiner(template="human"), items(0.5), writer(server, tmp_path))
+    assert found.value == 4.0
+
+
+def test_the_approximation_is_the_mean_of_twenty_samples_at_temperature_one(tmp_path):
+    def drawn(body):
+        return reply(body["messages"][-1]["content"], random.Random(body["seed"]).random())
+
+    expected = [int(reply("1 to 5", random.Random(seed).random())) for seed in range(20)]
+    with scripted_chat(write=drawn) as server:
+        [found] = grade(Examiner(template="human", aggregation="approximation"), items(0.5), writer(server, tmp_path))
+        sent = server.requests
+    assert found.value == pytest.approx(sum(expected) / 20)
+    assert 1 < found.value < 5
+    assert Counter((body["temperature"], body["top_p"]) for body in sent) == {(1.0, 0.1): 20}
+    assert sorted(body["seed"] for body in sent) == list(range(20))
+
+
+def test_samples_that_cannot_be_read_are_left_out_of_the_mean_and_counted(tmp_path):
+    def moody(body):
+        return "Hm." if body["seed"] % 1000 % 2 else "4"
+
+    with scripted_chat(write=moody) as server:
+        [found] = grade(Examiner(template="human", aggregation="approximation", samples=4), items(0.5), writer(server, tmp_path))
+    assert (found.value, found.cost.unparsable) == (4.0, 6)
+
+
+def test_a_sample_that_failed_for_now_makes_the_whole_grade_wait(tmp_path):
+    def when(body):
+        return "500" if body["seed"] == 2 else None
+
+    with scripted_chat(write=examiner(), when=when) as server:
+        [found] = grade(Examiner(template="human", aggregation="approximation", samples=4), items(0.5), writer(server, tmp_path))
+    assert found.value is None
+    assert not found.problem.final
+
+
+def test_direct_is_asked_once_at_temperature_zero(tmp_path):
+    with scripted_chat(write=examiner()) as server:
+        grade(Examiner(template="human"), items(0.5), writer(server, tmp_path))
+        [body] = server.requests
+    assert (body["temperature"], body["top_p"], body["max_tokens"]) == (0.0, 0.1, 64)
+
+
+def test_a_model_that_takes_no_temperature_is_sent_none(tmp_path):
+    with scripted_chat(write=examiner()) as server:
+        grade(Examiner(template="human"), items(0.5), writer(server, tmp_path), Sampling(None, 4000))
+        [body] = server.requests
+    assert "temperature" not in body
+    assert "top_p" not in body
+    assert body["max_tokens"] == 4000
+
+
+@pytest.mark.parametrize(("template", "low"), [("human", 1.0), ("base", 0.0), ("p6", -100.0)])
+def test_a_redundant_text_gets_the_lowest_score_and_is_not_graded(template, low, tmp_path):
+    texts = [Item("a", "S.", "It says so again and again, quality 1"), Item("b", "S.", "It says so once, quality 1")]
+    one = Examiner(template=template, filtering=True)
+    with scripted_chat(write=examiner()) as server:
+        first, second = grade(one, texts, writer(server, tmp_path))
+        assert server.count == 3
+    assert (first.value, first.filtered) == (low, True)
+    assert (second.value, second.filtered) == (one.form.scale.high, False)
+
+
+def test_a_filter_that_cannot_be_read_is_no_no(tmp_path):
+    with scripted_chat(write=lambda body: "Perhaps.") as server:
+        [found] = grade(Examiner(template="human", filtering=True), items(0.5), writer(server, tmp_path))
+    assert found.problem.code == "unparsable"
+    assert found.problem.message.startswith("filter: ")
+
+
+def test_one_aspect_without_a_score_leaves_no_grade(tmp_path):
+    def forgetful(body):
+        return "Pardon?" if "its fluency" in body["messages"][-1]["content"] else "4"
+
+    with scripted_chat(write=forgetful) as server:
+        [found] = grade(Examiner(template="human", granularity="fine"), items(0.5), writer(server, tmp_path))
+    assert found.value is None
+    assert found.problem.message.startswith("fluency: ")
+
+
+def test_the_random_baseline_asks_nobody_and_is_the_same_every_time():
+    one = Examiner(template="random")
+    first, second = (grade(one, items(*[0.5] * 50), None) for _ in range(2))
+    assert first == second
+    assert len({found.value for found in first}) == 50
+
+
+def test_probabilities_are_not_asked_of_a_writer_of_texts():
+    with pytest.raises(SettingsError, match="examiner human-coarse-logprob needs an evaluation LM"):
+        grade(Examiner(template="human", aggregation="logprob"), items(0.5), None)
+
+
+# -- an endpoint's log-probabilities
+
+SHARES = {"4": 0.5, "5": 0.3, "3": 0.1, "The": 0.1}
+
+
+def test_an_endpoints_likeliest_tokens_give_the_score_and_what_is_missing(tmp_path):
+    one = Examiner(template="human", aggregation="logprob", granularity="fine")
+    with scripted_chat(write=lambda body: "4", logprobs=distribution(SHARES)) as server:
+        [found], [showing] = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
+        assert all((body["logprobs"], body["top_logprobs"]) == (True, 20) for body in server.requests)
+        count = server.count
+        again, _ = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
+        assert server.count == count == 4, "an archived reply was bought twice"
+    assert found.value == pytest.approx((2.0 + 1.5 + 0.3) / 0.9)
+    assert found.mass["relevance"] == pytest.approx(0.9)
+    assert showing.seen["relevance"].unseen == ("1", "2")
+    assert showing.seen["relevance"].low < found.value < showing.seen["relevance"].high
+    assert again[0].value == found.value
+
+
+def test_an_endpoint_without_log_probabilities_is_a_problem(tmp_path):
+    one = Examiner(template="human", aggregation="logprob")
+    with scripted_chat(write=lambda body: "4") as server:
+        [found], showings = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
+    assert (found.problem.code, showings) == ("failed", [])
+    assert "no log-probabilities" in found.problem.message
+
+
+@pytest.mark.parametrize("content", [[{"token": 4}], [{"token": "4", "logprob": 0.7, "top_logprobs": []}], [{"token": "4", "logprob": None, "top_logprobs": None}], [3], {}])
+def test_broken_log_probabilities_are_a_problem(content, tmp_path):
+    one = Examiner(template="human", aggregation="logprob")
+    with scripted_chat(write=lambda body: "4", logprobs=lambda body: content) as server:
+        [found], _ = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
+    assert found.problem.code == "failed"
+
+
+# -- any examiner is a metric
+
+
+def case(number: int, quality: float, synopsis: str | None = "The paper.") -> Case:
+    return Case(f"p{number}", "human", "none", "review", f"A review of quality {quality}.", "", synopsis)
+
+
+def test_an_examiner_scores_cases_and_says_why_it_does_not(tmp_path):
+    one = Examiner(template="five_level", item="review")
+    cases = [case(1, 1.0), case(2, 0.5, None), case(3, 0.0), Case("p4", "human", "none", "review", " ", "", "The paper.")]
+    with scripted_chat(write=examiner()) as server:
+        metric = ExaminerMetric(one, by_writer(one, writer(server, tmp_path)), "s" * 16)
+        scores = metric.score(cases)
+    assert [score.value for score in scores] == [5.0, None, 1.0, None]
+    assert [score.problem.code for score in scores if score.problem] == ["no_paper", "empty_text"]
+    assert [(score.paper_id, score.signature_id) for score in scores] == [(f"p{n}", "s" * 16) for n in (1, 2, 3, 4)]
+    assert metric.needs_reference is False
+    assert [found.value for found in metric.grades] == [5.0, None, 1.0, None]
+
+
+def test_a_metric_may_weigh_an_endpoints_probabilities_and_bin_them(tmp_path):
+    one = Examiner.model_validate({"template": "human", "aggregation": "logprob", "binning": {"bins": 4}})
+    with scripted_chat(write=lambda body: "4", logprobs=distribution(SHARES)) as server:
+        door = by_endpoint(one, writer(server, tmp_path, LogprobWriter), writer(server, tmp_path))
+        [score] = ExaminerMetric(one, door, "s").score([case(1, 0.5)])
+    assert score.value == 4.5
+
+
+def test_an_examiner_that_cannot_be_a_metric_is_refused():
+    for tree, line in (({"item": "summary"}, 'set item = "review"'), ({"binning": {"method": "quantile"}}, "quantile bins depend")):
+        with pytest.raises(SettingsError, match=line):
+            ExaminerMetric(Examiner.model_validate(tree), None, "s")
