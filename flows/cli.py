@@ -17,7 +17,9 @@ from flows import (
     agreement_commands,
     bench_commands,
     compare_commands,
+    domain_commands,
     fetch_commands,
+    guideline_commands,
     known_answers_commands,
     options,
     pdf_commands,
@@ -59,6 +61,7 @@ imports = typer.Typer(help="Bring in papers, reviews or judgments that you alrea
 app.add_typer(imports, name="import")
 app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
+app.add_typer(guideline_commands.app, name="guidelines")
 pdf_commands.register(app)
 compare_commands.register(app)
 known_answers_commands.register(app)
@@ -217,6 +220,7 @@ def status(
         screen.status(current)
 
 
+domain_commands.register(imports, lambda *asked: _import(*asked))
 for _more in (validation_commands, agreement_commands):
     _more.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tasks.corpus.shelf import Imported
 from tasks.corpus.tables import papers_from, reviews_from
+from tasks.domains import GIVEN
 from tasks.errors import SettingsError
 from tasks.judgments import count
 from tasks.records import Judgments, Paper, Review
@@ -70,6 +71,7 @@ def keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> R
         "papers": len(taken.papers),
         "reviews": len(taken.reviews),
         "judgments": len(taken.judgments),
+        "synopses": len(taken.synopses),
         "unchanged": taken.unchanged,
         "refused": len(taken.refusals),
         "refusals": [asdict(refusal) for refusal in taken.refusals],
@@ -90,6 +92,7 @@ def keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> R
         ("add_papers", taken.papers),
         ("add_reviews", taken.reviews),
         ("add_judgments", [judged(item) for item in taken.judgments]),
+        ("add_synopses", [asdict(item) | {"writer": GIVEN} for item in taken.synopses]),
         ("add_import", entry),
     )
     return report

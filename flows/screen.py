@@ -17,6 +17,7 @@ from tasks.store import Row, Store
 
 PIPED_WIDTH = 110
 SHOWN_REFUSALS = 10
+SHOWN_COLUMNS = 12
 out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True)
 
@@ -170,8 +171,8 @@ def duration(seconds: float | None) -> str:
 
 def imported(report: Row, edition: str) -> None:
     """What an import took and refused; the first refusals in full."""
-    kinds = ("papers", "reviews", "judgments")
-    added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report[kind] or kind == report["kind"])
+    kinds = ("papers", "reviews", "judgments", "synopses")
+    added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"
     counts = f"{report['unchanged']} known already, {report['refused']} refused"
     say(f"{Path(report['file']).name} → {edition}: {added} added, {counts}")
@@ -179,8 +180,11 @@ def imported(report: Row, edition: str) -> None:
         say(f"PDFs or texts: of {report['bodies']} of {report['known_papers']} papers; frozen in {report['snapshot']}")
     for line in report.get("strange", ()):
         say(f"not understood: {line}")
-    if report["ignored_columns"]:
-        say(f"columns not read: {', '.join(report['ignored_columns'])}")
+    for line in report.get("notes", ()):
+        say(line)
+    if ignored := report["ignored_columns"]:
+        more = f" and {len(ignored) - SHOWN_COLUMNS} more" if len(ignored) > SHOWN_COLUMNS else ""
+        say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
     for refusal in report["refusals"][:SHOWN_REFUSALS]:
         say(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", err)
     if report["refused"] > SHOWN_REFUSALS:

@@ -24,6 +24,9 @@ Names = tuple[str, ...]
 PEER_REVIEW = "peer-review"
 """The domain of an edition that names none."""
 
+GIVEN = "given"
+"""Writer of a synopsis that nobody wrote: the source states it."""
+
 CHANGES = (
     "sentence_deletion", "completion", "abstract_only", "random_replacement", "generic", "copied_abstract",
     "rephrase_1", "rephrase_2", "elongation", "keyword_stuffing", "concatenation", "injection",

@@ -20,7 +20,7 @@ from tasks.corpus.graded_layouts import Layout, layout_of
 from tasks.corpus.graded_rows import read_rows
 from tasks.corpus.grades import are_mixed, read_grade
 from tasks.corpus.shelf import Imported, Papers, Refusal, Shelf
-from tasks.domains import Domain
+from tasks.domains import Domain, domain_of
 from tasks.errors import SourceError
 from tasks.records import HUMAN, Paper, Review
 
@@ -30,9 +30,11 @@ HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
 
 @dataclass(slots=True)
 class Graded:
-    """What a file of graded reviews gave: its layout, the records, and the group of each item that names one."""
+    """What a file of graded reviews gave, how it was read, and the group of each item that names one."""
 
     layout: str
+    domain: str
+    grade_column: str
     imported: Imported
     groups: dict[str, str] = field(default_factory=dict)
 
@@ -41,19 +43,21 @@ def graded_from(
     path: Path,
     known_papers: Mapping[str, Paper],
     known_reviews: Mapping[str, Review],
-    domain: Domain,
+    domain: Domain | None = None,
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
 ) -> Graded:
     """Items as papers and their reviews with grades, each row added, unchanged or refused with its reason.
 
-    *grades* names grades, the worst first (those of the *domain* if None); *grade_column* is where they stand.
+    *grades* names grades, the worst first (those of the *domain* if None); *grade_column* is where they stand. The
+    layout of the file says what is None.
     """
     taken = Imported()
     rows = read_rows(path, taken)
     columns = {name for _, row in rows for name in row}
     layout = layout_of(columns, path.name, grade_column)
-    found = Graded(layout.name, taken)
+    domain = domain or domain_of(layout.domain)
+    found = Graded(layout.name, domain.name, layout.grade, taken)
     names = domain.grades if grades is None else tuple(grades)
     if are_mixed((row.get(layout.grade) for _, row in rows), names):
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")

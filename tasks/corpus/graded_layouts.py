@@ -12,10 +12,12 @@ from tasks.errors import SourceError
 class Layout:
     """Column names. The text of a review is one column, or its *sections*, in the order of the domain's headings.
 
-    *reviewer* stands in for an id of the review; without either, reviews are numbered by item.
+    *reviewer* stands in for an id of the review; without either, reviews are numbered by item. *domain* is what such
+    a file is of, where nobody says.
     """
 
     name: str
+    domain: str
     item: str
     review: str
     grade: str
@@ -40,12 +42,12 @@ class Layout:
 
 
 OWN = Layout(
-    "graded", "item_id", "review", "grade", ("strengths", "weaknesses", "suggestions"), "review_id", "reviewer",
-    "title", "abstract", "text", "rating", "group",
+    "graded", "proposals", "item_id", "review", "grade", ("strengths", "weaknesses", "suggestions"), "review_id",
+    "reviewer", "title", "abstract", "text", "rating", "group",
 )
 ROTTEN = Layout(
-    "rottenreviews", "paper_id", "review_text", "Human_Overall_Quality", reviewer="reviewer", title="title",
-    abstract="abstract",
+    "rottenreviews", "review-quality", "paper_id", "review_text", "Human_Overall_Quality", reviewer="reviewer",
+    title="title", abstract="abstract",
 )
 LAYOUTS = (OWN, ROTTEN)
 

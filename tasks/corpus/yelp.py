@@ -25,11 +25,12 @@ def restaurants_from(
     known_papers: Mapping[str, Paper],
     known_reviews: Mapping[str, Review],
     terms: Terms | None = None,
+    known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
     """The drawn restaurants as papers (title: the name), their reviews, and their categories as synopses.
 
-    Every line of both files ends as taken, refused with its reason, or counted in ``left_out``. `SourceError` if no
-    restaurant has enough long reviews.
+    What is known already (*known_categories* by restaurant) is not given again. Every line of both files ends as taken,
+    refused with its reason, or counted in ``left_out``. `SourceError` if no restaurant has enough long reviews.
     """
     terms = terms or Terms()
     taken = Imported()
@@ -43,22 +44,36 @@ def restaurants_from(
         )
     drawn = nsmallest(terms.restaurants, eligible, key=lambda one: rank(terms, one.paper.paper_id))
     _left_out(taken, terms, there, eligible, drawn)
-    _take(reviews, drawn, Papers(known_papers), known_reviews, taken)
+    refused = _take_restaurants(drawn, Papers(known_papers), known_categories or {}, taken)
+    _take_reviews(reviews, drawn, refused, known_reviews, taken)
     return taken
 
 
-def _take(
-    path: Path, drawn: list[Restaurant], papers: Papers, known_reviews: Mapping[str, Review], taken: Imported
-) -> None:
-    """Adds the *drawn* restaurants and, from the file *path*, their chosen reviews."""
+def _take_restaurants(
+    drawn: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], taken: Imported
+) -> dict[str, str]:
+    """Adds the *drawn* restaurants; why some are refused, by id."""
     refused: dict[str, str] = {}
     for one in drawn:
+        name = one.paper.paper_id
         try:
+            if known_categories.get(name, one.categories) != one.categories:
+                raise RefusedError("this restaurant is already there with other categories")
             papers.put(one.paper)
-            taken.synopses.append(Synopsis(one.paper.paper_id, "categories", one.categories))
+            if name not in known_categories:
+                taken.synopses.append(Synopsis(name, "categories", one.categories))
         except RefusedError as reason:
-            refused[one.paper.paper_id] = str(reason)
-    shelf = Shelf(known_reviews, {}, papers.known)
+            refused[name] = str(reason)
+    taken.papers = list(papers.new.values())
+    return refused
+
+
+def _take_reviews(
+    path: Path, drawn: list[Restaurant], refused: Mapping[str, str], known_reviews: Mapping[str, Review],
+    taken: Imported,
+) -> None:
+    """Adds the chosen reviews of the *drawn* restaurants from the file *path*."""
+    shelf = Shelf(known_reviews, {}, [one.paper.paper_id for one in drawn])
     chosen = sorted((offset, place) for one in drawn for _, place, offset in one.chosen)
     with opened(path) as file:
         for offset, place in chosen:
@@ -68,11 +83,10 @@ def _take(
                 if review.paper_id in refused:
                     raise RefusedError(refused[review.paper_id])
                 review, _ = shelf.whole(review, None, named=True)
-                shelf.check(review, make_papers=False)
                 taken.count(shelf.put(taken, review, None, None))
             except RefusedError as reason:
                 taken.refusals.append(Refusal(place, f"review {review.review_id}", str(reason)))
-    taken.papers, taken.reviews = list(papers.new.values()), list(shelf.new_reviews.values())
+    taken.reviews = list(shelf.new_reviews.values())
 
 
 def _left_out(
@@ -86,6 +100,7 @@ def _left_out(
     taken.left_out |= {
         f"restaurants {few}": len(there) - len(eligible),
         f"reviews of restaurants {few}": sum(one.long for one in there.values()) - enough,
+        "restaurants asked for that are not there": terms.restaurants - len(drawn),
         "restaurants not drawn": len(eligible) - len(drawn),
         "reviews of restaurants not drawn": enough - in_drawn,
         "further reviews of drawn restaurants": in_drawn - sum(len(one.chosen) for one in drawn),

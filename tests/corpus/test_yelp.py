@@ -126,8 +126,17 @@ def test_gzipped_files_give_the_same(tmp_path):
 def test_the_same_again_changes_nothing(tmp_path):
     rows = [review("a", n) for n in range(3)]
     first = drawn(tmp_path, [business("a")], rows)
-    again = drawn(tmp_path, [business("a")], rows, papers=first.papers, known=first.reviews)
-    assert (again.papers, again.reviews, again.unchanged, again.refusals) == ([], [], 2, [])
+    paths = files(tmp_path, [business("a")], rows)
+    known = {"a": first.papers[0]}, {review.review_id: review for review in first.reviews}
+    again = restaurants_from(*paths, *known, SMALL, {"a": "Thai, Restaurants"})
+    assert (again.papers, again.reviews, again.synopses, again.unchanged, again.refusals) == ([], [], [], 2, [])
+    other = restaurants_from(*paths, *known, SMALL, {"a": "Restaurants"})
+    assert {refusal.reason for refusal in other.refusals} == {"this restaurant is already there with other categories"}
+
+
+def test_fewer_restaurants_than_were_asked_for_are_told(tmp_path):
+    taken = drawn(tmp_path, [business("a")], [review("a", n) for n in range(3)])
+    assert taken.left_out["restaurants asked for that are not there"] == 1
 
 
 def test_a_restaurant_that_is_there_with_another_name_is_refused_with_its_reviews(tmp_path):
