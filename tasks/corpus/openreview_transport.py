@@ -85,8 +85,8 @@ class Transport(HTTPAdapter):
         secret = bool(request.body) or "Authorization" in request.headers
         if secret and not is_private(parts.scheme, parts.hostname or ""):
             raise SettingsError(
-                f"{parts.scheme}://{parts.netloc}: a login goes out by https only, or to this machine; name a host with "
-                "https://, or fetch without OPENREVIEW_USERNAME, OPENREVIEW_PASSWORD and OPENREVIEW_TOKEN"
+                f"{parts.scheme}://{parts.netloc}: a login goes out by https only, or to this machine; name a host "
+                "with https://, or fetch without OPENREVIEW_USERNAME, OPENREVIEW_PASSWORD and OPENREVIEW_TOKEN"
             )
         for attempt in range(self.attempts):
             if attempt:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpus.rate_limits import HOUR, Limit, from_body, from_headers, wait_of
+from tasks.corpus.whole_files import put
 from tasks.errors import Paused, SourceError
 
 GUESSES = {
@@ -137,9 +138,8 @@ class RequestBudget:
 
     def _write(self, found: Mapping[str, Allowance]) -> None:
         tree = {"kinds": {kind: asdict(found[kind]) for kind in sorted(found)}}
-        beside = self.path.with_suffix(f".{os.getpid()}.new")
-        beside.write_text(json.dumps(tree, indent=1) + "\n")
-        beside.replace(self.path)
+        # Asked for before and after each request, so it is not waited for until it is on the disk itself.
+        put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
 
 def _guess(kind: str) -> Allowance:

@@ -14,13 +14,13 @@ import fcntl
 import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from tasks.corpus.pdf_pool import PdfPool
-from tasks.corpus.whole_files import put
+from tasks.corpus.whole_files import put, unwritten
 from tasks.errors import LockedError, SourceError
 
 Note = dict[str, Any]
@@ -165,26 +165,39 @@ class Journal:
         if self._file is None or self.asked is None:
             raise ValueError("the journal is not open, or nobody is asked")
         due = [entry] if self.origin else [{"asked": asdict(self.asked)}, entry]
-        _write_all(self._file, "".join(json.dumps(one) + "\n" for one in due).encode())
-        os.fsync(self._file)
+        whole = os.fstat(self._file).st_size
+        try:
+            _write_all(self._file, "".join(json.dumps(one) + "\n" for one in due).encode())
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, whole)
+            raise unwritten(self.folder / JOURNAL, error) from None
         for one in due:
             self._take(one)
 
     def _replay(self) -> int:
         """Takes in what is on disk, a half line at the end cut off; how many bytes that is."""
-        path = self.folder / JOURNAL
-        whole = 0
-        for number, line in enumerate(_lines(path), 1):
-            if not line.endswith(b"\n"):
-                break
-            try:
-                self._take(json.loads(line))
-            except (ValueError, KeyError, TypeError) as error:
-                what = f"{path}: line {number} is damaged and nothing was changed"
-                raise SourceError(f"{what}; put back a copy, or move the folder away to begin anew") from error
-            whole += len(line)
-        if whole < path.stat().st_size:
+        whole = self._take_all()
+        if whole < os.fstat(self._file).st_size:  # type: ignore[arg-type]
             os.ftruncate(self._file, whole)  # type: ignore[arg-type]
+        return whole
+
+    def _take_all(self) -> int:
+        """Takes in the whole lines that are on disk; how many bytes they are."""
+        path, whole, lines = self.folder / JOURNAL, 0, 0
+        try:
+            with path.open("rb") as file:
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    lines += 1
+                    self._take(json.loads(line))
+                    whole += len(line)
+        except OSError as error:
+            raise SourceError(f"{path} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            what = f"{path}: line {lines} is damaged and nothing was changed"
+            raise SourceError(f"{what}; put back a copy, or move the folder away to begin anew") from None
         return whole
 
     def _take(self, entry: Mapping[str, Any]) -> None:
@@ -207,20 +220,15 @@ class Journal:
             found = entry["pdf"]
             self.pdfs[found["paper"]] = Fetched(found["stated"], found["sha256"], found["problem"])
             self.refused.pop(("pdf", found["paper"]), None)
+        else:
+            raise ValueError("an entry of no known kind")
 
 
 def read(folder: Path) -> Journal:
-    """A journal to look at, which another process may be writing."""
+    """A journal to look at, which another process may be writing; `SourceError` if a line of it is damaged."""
     journal = Journal(folder)
-    for line in _lines(folder / JOURNAL):
-        if line.endswith(b"\n"):
-            journal._take(json.loads(line))
+    journal._take_all()
     return journal
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from file
 
 
 def _write_all(handle: int, data: bytes) -> None:

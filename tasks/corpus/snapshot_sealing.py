@@ -23,6 +23,7 @@ from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_journal import Journal
 from tasks.corpus.snapshot_making import make_snapshot
 from tasks.corpus.venues import Venue
+from tasks.corpus.whole_files import unwritten
 from tasks.errors import SourceError
 from tasks.settings import EditionSettings
 
@@ -84,8 +85,8 @@ def seal(
     files = {name: journal.pool.file(found.sha256) for name, found in journal.pdfs.items() if found.sha256}
     asked = {note["id"] for note in notes}
     beside = root / f".sealing-{uuid.uuid4().hex}"
-    root.mkdir(parents=True, exist_ok=True)
     try:
+        root.mkdir(parents=True, exist_ok=True)
         made = make_snapshot(
             beside,
             edition.edition,
@@ -109,6 +110,8 @@ def seal(
                 break
             if _sound(folder).manifest.source == source:
                 break
+    except OSError as error:
+        raise unwritten(root, error) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return Snapshot.open(folder)

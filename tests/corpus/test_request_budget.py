@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import resource
 from dataclasses import replace
 
 import pytest
@@ -225,6 +226,20 @@ def test_answers_that_come_late_do_not_give_requests_back(budget):
     # An answer to the first of the ten: the nine others are under way and not counted by it.
     budget.learn("h notes", 200, RECORDED | {"ratelimit-remaining": "268"})
     assert taken(budget, "h notes")[0] == 259
+
+
+def test_a_full_disk_is_one_line_and_what_was_known_stays(budget):
+    budget.learn("h notes", 200, RECORDED)
+    known = budget.path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))
+    try:
+        with pytest.raises(SourceError, match=r"budget\.json cannot be written: File too large") as error:
+            budget.take("h notes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "\n" not in str(error.value) and budget.path.read_bytes() == known
+    assert {path.name for path in budget.path.parent.iterdir()} == {"budget.json", "budget.lock"}
 
 
 def test_what_is_kept_survives_and_damage_is_told(tmp_path, budget, clock):

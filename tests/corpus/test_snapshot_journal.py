@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import resource
+from contextlib import contextmanager
 
 import pytest
 
@@ -79,6 +81,48 @@ def test_a_line_damaged_in_the_middle_is_named_and_nothing_is_cut(tmp_path):
     with pytest.raises(SourceError, match="line 1 is damaged and nothing was changed"), Journal(tmp_path):
         pass
     assert path.read_bytes() == before
+
+
+def test_a_damaged_line_is_named_also_to_who_only_looks(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    whole = path.read_bytes()
+    for damaged in (whole.replace(b'"history"', b'"history', 1), whole.replace(b'"stated"', b'"staled"', 1), b"\xff\n", b"[]\n", b'{"page": {}}\n'):
+        path.write_bytes(damaged)
+        with pytest.raises(SourceError, match=r"journal\.jsonl: line \d is damaged") as error:
+            read(tmp_path / "take")
+        assert "\n" not in str(error.value)
+    path.write_bytes(whole + b'{"seal": "half')
+    assert shown(read(tmp_path / "take"))[-1] == ["0" * 64]
+    path.unlink()
+    with pytest.raises(SourceError, match="cannot be read: No such file"):
+        read(tmp_path / "take")
+
+
+@contextmanager
+def room_for(size):
+    """No file may grow beyond *size* bytes, as on a disk that is full; Python is told so by an OSError."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    before, long = path.read_bytes(), b"%PDF " + b"x" * 5000
+    with Journal(tmp_path / "take", HERE) as journal:
+        for add in (lambda: journal.add_seal("1" * 64), lambda: journal.add_pdf("z", "/pdf/z", long), lambda: journal.add_page("v/-/S", [note(str(n)) for n in range(3000)], 9, False)):
+            with room_for(len(before) + 10), pytest.raises(SourceError, match="cannot be written: File too large; what came before is kept") as error:
+                add()
+            assert "\n" not in str(error.value) and path.read_bytes() == before
+        files = {file.name for file in tmp_path.rglob("*") if file.is_file()}
+        assert not [name for name in files if name.startswith(".")], "a half file was left"
+        journal.add_seal("1" * 64)
+    assert read(tmp_path / "take").sealed == ["0" * 64, "1" * 64]
 
 
 def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
