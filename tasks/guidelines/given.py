@@ -28,6 +28,16 @@ def condition_of(model: str, run: str) -> str:
     return run.removeprefix(model).strip("_-. ") or "given"
 
 
+def shortened(names: Iterable[str]) -> dict[str, str]:
+    """Each of *names* without the parts, joined by ``_``, that all begin and end with; ``plain`` for nothing."""
+    parts = {name: name.split("_") for name in names}
+    if len(parts) < 2:
+        return {name: name for name in parts}
+    head = _common(list(parts.values()))
+    tail = _common([words[len(head) :][::-1] for words in parts.values()])
+    return {name: "_".join(words[len(head) : len(words) - len(tail)]) or "plain" for name, words in parts.items()}
+
+
 def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
     """For each model and condition one rating of each of *papers* and of each further paper that it reviews.
 
@@ -62,3 +72,13 @@ def _integer(rating: str | None) -> int:
     if number != number // 1:
         raise ReplyError(f"rating_not_integer: {rating:.40}")
     return on_scale(int(number))
+
+
+def _common(lists: Sequence[Sequence[str]]) -> list[str]:
+    """What all *lists* begin with."""
+    found = []
+    for words in zip(*lists, strict=False):
+        if len(set(words)) > 1:
+            break
+        found.append(words[0])
+    return found

@@ -43,7 +43,8 @@ class Yardstick:
     """What an RMSE is to be held against, on the same papers.
 
     *constant*: the RMSE of the best single number (the mean of the human means); *reviewer*: of one human rating
-    against the mean of the paper's others, over *ratings* of papers with at least two.
+    against the mean of the paper's others, over *ratings* of papers with at least two. *distribution*: papers by their
+    human mean, rounded half down.
     """
 
     papers: int
@@ -51,6 +52,7 @@ class Yardstick:
     constant: float
     reviewer: float | None
     ratings: int
+    distribution: Mapping[int, int]
 
 
 def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
@@ -92,7 +94,9 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
         for place in range(len(ratings))
     ]
     one = math.sqrt(fmean(errors)) if errors else None
-    return Yardstick(len(means), fmean(means), pstdev(means), one, len(errors))
+    rounded = Counter(math.ceil(mean - 0.5) for mean in means)
+    distribution = {rating: rounded[rating] for rating in range(LOWEST, HIGHEST + 1)}
+    return Yardstick(len(means), fmean(means), pstdev(means), one, len(errors), distribution)
 
 
 def _outcome(

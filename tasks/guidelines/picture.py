@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,8 +42,8 @@ def chart(outcomes: Sequence[Outcome], human: Mapping[str, float], title: str) -
         y=altair.Y("share:Q", title="share of papers", axis=altair.Axis(format="%", grid=True)),
     )
     bars = base.transform_filter(f"datum.who != '{HUMAN}'").mark_bar(color="#31639c", opacity=0.8)
-    line = base.transform_filter(f"datum.who == '{HUMAN}'").mark_line(color="#c2571a", strokeWidth=2, point=True)
-    layered = altair.layer(bars, line).properties(width=190, height=120)
+    line = base.transform_filter(f"datum.who == '{HUMAN}'").mark_line(color="#c2571a", strokeWidth=2, point={"color": "#c2571a"})
+    layered = altair.layer(bars, line).properties(width=220, height=120)
     facet = altair.Facet("panel:N", title=None, sort=panels, header=altair.Header(labelLimit=260, labelFontSize=10))
     whole = layered.facet(facet, columns=_COLUMNS, data=altair.Data(values=rows))
     lines = [title, "bars: the model's ratings; line: human means, rounded half down"]
@@ -52,7 +53,7 @@ def chart(outcomes: Sequence[Outcome], human: Mapping[str, float], title: str) -
 def shares(outcomes: Sequence[Outcome], human: Mapping[str, float]) -> list[dict[str, str | int | float]]:
     """One row per panel, who rates, and rating: the share of papers. Human means are rounded, a half down."""
     scale = range(LOWEST, HIGHEST + 1)
-    rounded = [-int(-(mean - 0.5) // 1) for mean in human.values()]
+    rounded = [math.ceil(mean - 0.5) for mean in human.values()]
     rows: list[dict[str, str | int | float]] = []
     for outcome in outcomes:
         panel = f"{outcome.model} · {outcome.condition}"

@@ -1,7 +1,7 @@
 """RMSE in the layout of tables 1 and 2 of the guideline paper, the published values beneath one's own.
 
 Table 1: no guideline, ARR, NeurIPS, ICLR, as official text and as instructions. Table 2: Base., Good, Mid., Bad,
-without and with a rubric. Conditions of neither stand in a table of the same form.
+without and with a rubric. Conditions of neither stand in a table of the same form, above the published table 1.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ def layout(outcomes: Sequence[Outcome]) -> list[Table]:
         columns = (*(["none"] if "none" in conditions else []), *others)
         lines = tuple(Line((model,), _cells(found, model, {name: name for name in columns})) for model in models)
         tables.append(Table("RMSE by condition, in the layout of table 1", ("Model",), columns, lines))
+        if len(tables) == 1:
+            tables += [_conference(block, {}, ()) for block in BLOCKS]
     return tables
 
 

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from tasks.guidelines.closeness import closeness, rmse
 from tasks.guidelines.differences import differences
-from tasks.guidelines.given import Given, condition_of, given_ratings
+from tasks.guidelines.given import Given, condition_of, given_ratings, shortened
 from tasks.guidelines.outcomes import compared, human_means, outcomes, yardstick
 from tasks.guidelines.ratings import Rating
 from tasks.guidelines.wording import moving_ratio, type_token_ratio, wording, words
@@ -135,6 +135,7 @@ def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
     found = yardstick({"a": (4.0, 6.0), "b": (8.0,), "c": ()})
     assert (found.papers, found.mean, found.constant) == (2, 6.5, 1.5)
     assert (found.reviewer, found.ratings) == (2.0, 2)
+    assert {rating: count for rating, count in found.distribution.items() if count} == {5: 1, 8: 1}
     assert yardstick({"c": ()}) is None
     assert human_means({"a": (4.0, 6.0), "c": ()}) == {"a": 5.0}
 
@@ -160,6 +161,13 @@ def test_a_rating_that_is_no_finite_number_is_refused(rating):
 def test_a_run_is_named_without_its_model():
     assert condition_of("gpt-4o", "gpt-4o_temp_0_1") == "temp_0_1"
     assert condition_of("gpt-4o", "gpt-4o") == condition_of("gpt-4o", "") == "given"
+
+
+def test_runs_are_told_apart_by_what_they_do_not_share():
+    names = ["temp_0_1_pages_all", "temp_0_1_reflect_5_pages_all", "temp_0_1_reflect_5_ensemble_5_pages_all"]
+    assert list(shortened(names).values()) == ["plain", "reflect_5", "reflect_5_ensemble_5"]
+    assert shortened(["a_b"]) == {"a_b": "a_b"}
+    assert shortened(["a_a", "a_a_a"]) == {"a_a": "plain", "a_a_a": "a"}
 
 
 def test_words_and_their_variety():

@@ -1,0 +1,129 @@
+"""Ratings under guidelines against human ratings: which guideline brings an LM closest to human reviewers.
+
+    papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
+
+"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". Every reply is archived before
+it is read: a study that is killed anywhere is started again and pays for nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from flows.guideline_inputs import Material, conditions, from_edition, from_files, from_reviews
+from flows.guideline_results import Study, keep, study_folder
+from tasks import steps
+from tasks.errors import SettingsError
+from tasks.guidelines.ratings import Rating
+from tasks.models import load as load_models
+from tasks.prompts.conditions import Condition
+from tasks.records import digest
+from tasks.writing.catalog import Desk
+
+CHARACTERS_A_TOKEN = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class GuidelineJob:
+    """A study: its *name*, whose ratings of which papers, and under which conditions.
+
+    The papers are those of an *edition*, or of the files *papers* and *ratings*. *guidelines*: files of one's own, by
+    name. *again*: refusals and empty replies of earlier runs are asked for anew.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    conditions: tuple[str, ...]
+    papers: Path | None = None
+    ratings: Path | None = None
+    edition: str | None = None
+    guidelines: Mapping[str, Path] = field(default_factory=dict)
+    models_file: Path | None = None
+    limit: int | None = None
+    again: bool = False
+    seed: int = 0
+    state: Path = Path("state")
+
+    @property
+    def desk(self) -> Desk:
+        """Where the models and the reply archive are."""
+        return Desk(self.state / "replies", self.models_file, self.again)
+
+
+@flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
+def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
+    """Compares guidelines; the summary has every outcome, and the folder that holds all of it."""
+    return compare(job, steps)
+
+
+def compare(job: GuidelineJob, run: Any) -> dict[str, Any]:
+    """`compare_guidelines` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    material, chosen = prepared(job)
+    study_folder(job.state, job.name, material.source)
+    papers = list(material.contents.items())
+    ratings: list[Rating] = []
+    for model in job.models:
+        for condition in chosen:
+            ratings += run.rate_papers(model, job.desk, condition, papers)
+    signed = {
+        f"{model} · {condition.name}": signature(job, model, condition) for model in job.models for condition in chosen
+    }
+    return keep(Study(job.name, material.source, ratings, material.human, signed, job.seed), job.state)
+
+
+def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
+    """The same for reviews that were written elsewhere (`tasks.corpus.rated_reviews`): nothing is asked."""
+    ratings, human, source = from_reviews(reviews)
+    study_folder(state, name, source)
+    return keep(Study(name, source, ratings, human, {}, seed), state)
+
+
+def prepared(job: GuidelineJob) -> tuple[Material, list[Condition]]:
+    """What is to be asked about, and how; `SettingsError` or `SourceError` for what cannot be asked."""
+    if not job.models:
+        raise SettingsError("name at least one model of the models file: --model NAME")
+    for model in job.models:
+        steps.guided(model, job.desk)
+    chosen = conditions(job.conditions, job.guidelines)
+    if job.edition and (job.papers or job.ratings):
+        raise SettingsError("an edition has papers and ratings of its own: leave out --papers and --ratings")
+    if job.edition:
+        return from_edition(job.state, job.edition, job.limit), chosen
+    if not job.papers or not job.ratings:
+        raise SettingsError("name the papers: --edition EDITION, or --papers FILE and --ratings FILE")
+    return from_files(job.papers, job.ratings, job.limit), chosen
+
+
+def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
+    """All that a rating depends on besides the paper: the LM, its sampling, the prompt with its guideline."""
+    lm = steps.guided(model, job.desk)
+    return {
+        "writer": lm.writer.identity,
+        "sampling": digest(asdict(lm.sampling)),
+        "condition": condition.name,
+        "template": condition.template,
+        "sha256": condition.sha256,
+    }
+
+
+def estimate(job: GuidelineJob) -> dict[str, Any]:
+    """What the study would ask for, and about what it would cost; nothing is sent."""
+    material, chosen = prepared(job)
+    able = [content for content in material.contents.values() if content]
+    models = load_models(job.models_file)
+    rows = []
+    for model in job.models:
+        prompt = sum(len(condition.chat(content).user) for condition in chosen for content in able) / CHARACTERS_A_TOKEN
+        requests, entry = len(chosen) * len(able), models[model]
+        most = requests * entry.sampling.max_tokens
+        prices = (entry.price_in, entry.price_out)
+        cost = None if None in prices else (prompt * prices[0] + most * prices[1]) / 1e6
+        rows.append({"model": model, "requests": requests, "prompt_tokens": round(prompt), "reply_tokens_at_most": most,
+                     "usd_at_most": cost})  # fmt: skip
+    return {"study": job.name, "papers": len(able), "without_text": len(material.contents) - len(able),
+            "conditions": [condition.name for condition in chosen], "models": rows}  # fmt: skip
