@@ -52,6 +52,9 @@ class Cost:
                     self.prompt_tokens + other.prompt_tokens, self.reply_tokens + other.reply_tokens)
 
 
+FREE = Cost()
+
+
 @dataclass(frozen=True, slots=True)
 class Grade:
     """The grade of one item, or the problem that stands in its place: exactly one of the two.
@@ -67,7 +70,7 @@ class Grade:
     rationales: dict[str, str] = field(default_factory=dict)
     filtered: bool = False
     mass: dict[str, float] = field(default_factory=dict)
-    cost: Cost = Cost()
+    cost: Cost = FREE
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.problem is None):

@@ -1,0 +1,196 @@
+"""Exam, peer review, chair and position bias after PRE: number tables, then the scripted server over real HTTP."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.errors import SettingsError
+from tasks.examiners import scales
+from tasks.examiners.bradley_terry import bradley_terry
+from tasks.examiners.chair import decide, verdict, weight, weights
+from tasks.examiners.elo import full_round
+from tasks.examiners.examiner import Examiner
+from tasks.examiners.metric import by_writer
+from tasks.examiners.pairwise import Pair, games, position_bias, prefer
+from tasks.examiners.peer_review import Question, Seat, examine, examine_pairs, review, tournament
+from tasks.examiners.qualification import Exam, agreement, exam, stretched
+from tasks.examiners.wordings import Item
+from tests.examiners.test_grading import writer
+from tests.servers.scripted_chat import scripted_chat
+from tests.servers.scripted_examiner import chooser, examiner
+
+
+@pytest.mark.parametrize(("given", "wanted", "measure", "value"), [
+    ((4, 4, 3, 5, 1), (4, 4, 3, 4, 2), "exact", 0.6),
+    ((4, None, 3), (4, 4, 3), "exact", 2 / 3),
+    ((0.0, 0.5, 1.0), (0.0, 1.0, 0.5), "squared_error", 1 - 0.5 / 3),
+    ((1.0,), (0.0,), "squared_error", 0.0),
+    ((None, None), (1.0, 0.0), "squared_error", 0.0),
+    ((1, 0, 0.5), (1, 0, 1), "exact", 2 / 3),
+])
+def test_agreement_is_the_table(given, wanted, measure, value):
+    assert agreement(given, wanted, measure) == pytest.approx(value)
+
+
+def test_scores_are_stretched_to_their_scale():
+    assert stretched([1, 3, 5, None], scales.FIVE) == [0.0, 0.5, 1.0, None]
+    assert stretched([-100, 0, 50], scales.FIFTIES) == [0.0, 0.5, 0.75]
+
+
+@pytest.mark.parametrize(("gold", "again", "passed", "score"), [
+    ((4, 4, 3, 4, 2), None, True, 0.6),
+    ((4, 4, 2, 4, 2), None, False, 0.4),
+    (None, (4, 4, 3, 5, 2), True, 0.8),
+    ((4, 4, 3, 4, 2), (1, 1, 1, 1, 1), False, 0.6),
+])
+def test_an_exam_is_passed_with_each_of_its_parts_at_the_threshold(gold, again, passed, score):
+    found = exam("a", (4, 4, 3, 5, 1), gold=gold, again=again)
+    assert (found.passed, found.score) == (passed, pytest.approx(score))
+
+
+@pytest.mark.parametrize(("rule", "p", "alpha", "value"), [
+    ("uniform", 0.7, 1, 1.0),
+    ("log", 0.8, 1, math.log(4)),
+    ("log", 1.0, 1, math.log(99)),
+    ("log", 0.0, 1, -math.log(99)),
+    ("exp", 0.8, 1, math.exp(0.8)),
+    ("exp", 0.8, 2, math.exp(1.6)),
+    ("poly", 0.8, 1, 0.8),
+    ("poly", 0.8, 3, 0.512),
+    ("poly", 1.0, 1, 0.99),
+])
+def test_the_chairs_weights_are_the_formulas(rule, p, alpha, value):
+    assert weight(p, rule, alpha) == pytest.approx(value)
+
+
+def test_the_decision_is_the_weighted_mean_of_those_who_have_an_answer():
+    exams = [Exam("a", 0.9, None, 10, 0, True), Exam("b", 0.6, None, 10, 0, True), Exam("c", 0.3, None, 10, 0, False)]
+    by = weights(exams, "poly")
+    assert by == {"a": pytest.approx(0.6), "b": pytest.approx(0.4)}
+    given = {"a": [1.0, None, None], "b": [0.0, 0.25, None], "c": [0.0, 0.0, 1.0]}
+    one, two, three = decide(given, by)
+    assert one.value == pytest.approx(0.6)
+    assert (two.value, two.voices) == (0.25, ("b",))
+    assert (three.value, three.problem.code) == (None, "no_voice")
+    assert [verdict(one), verdict(two), verdict(three)] == [1.0, 0.0, None]
+
+
+def test_a_panel_that_nobody_qualified_for_is_refused_in_one_line():
+    with pytest.raises(SettingsError, match="no examiner passed the qualification exam; the best, b, has 0.50"):
+        weights([Exam("a", 0.4, None, 10, 0, False), Exam("b", 0.5, None, 10, 0, False)], "log")
+    with pytest.raises(SettingsError, match="examiner a has no positive weight by rule log"):
+        weights([Exam("a", 0.5, None, 10, 0, True)], "log")
+
+
+@given(st.lists(st.floats(0.6, 1), min_size=1, max_size=6), st.sampled_from(["uniform", "log", "exp", "poly"]))
+def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
+    by = weights([Exam(str(place), score, None, 1, 0, True) for place, score in enumerate(scores)], rule)
+    assert sum(by.values()) == pytest.approx(1)
+    order = sorted(range(len(scores)), key=lambda place: scores[place])
+    assert all(by[str(one)] <= by[str(other)] + 1e-12 for one, other in itertools.pairwise(order))
+
+
+# -- pairs
+
+
+def pairs(*qualities: tuple[float, float]) -> list[Pair]:
+    return [Pair(str(place), "The paper.", "one", "two", f"quality {first}", f"quality {second}")
+            for place, (first, second) in enumerate(qualities)]
+
+
+def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_path):
+    with scripted_chat(write=chooser()) as server:
+        found = prefer(pairs((0.9, 0.1), (0.2, 0.8)), writer(server, tmp_path))
+        assert server.count == 4
+    assert [one.score for one in found] == [1.0, 0.0]
+    assert [one.places for one in found] == [(0, 1), (1, 0)]
+    report = position_bias(found)
+    assert (report.consistent, report.always_first, report.always_second, report.unanswered) == (2, 0, 0, 0)
+    assert report.first_share.value == 0.5
+    assert report.p is None
+
+
+def test_an_lm_that_names_the_first_place_whatever_is_found_out(tmp_path):
+    asked = pairs(*[(place / 100, (place + 50) / 100) for place in range(40)])
+    with scripted_chat(write=chooser(bias=0.5)) as server:
+        found = prefer(asked, writer(server, tmp_path))
+    report = position_bias(found)
+    assert report.always_first + report.consistent == 40
+    assert 8 <= report.always_first <= 32
+    assert report.always_second == 0
+    assert report.first_share.value == pytest.approx(0.5 + report.always_first / 80)
+    assert report.first_share.low > 0.5
+    assert report.p == pytest.approx(2 * 0.5 ** report.always_first)
+    assert {one.score for one in found} == {0.0, 0.5}
+
+
+def test_a_choice_that_cannot_be_read_is_missing(tmp_path):
+    with scripted_chat(write=lambda body: "Both are fine.") as server:
+        [found] = prefer(pairs((0.9, 0.1)), writer(server, tmp_path))
+        assert server.count == 6
+    assert (found.score, found.problem.code) == (None, "unparsable")
+    assert games([found]) == []
+    assert position_bias([found]).unanswered == 1
+
+
+def test_the_exam_on_pairs_is_accuracy_or_consistency(tmp_path):
+    asked = pairs((0.9, 0.1), (0.2, 0.8), (0.3, 0.4), (0.7, 0.6), (0.1, 0.9))
+    with scripted_chat(write=chooser()) as server:
+        honest = examine_pairs("honest", writer(server, tmp_path), asked, gold=[1, 0, 1, 1, 0])
+    with scripted_chat(write=lambda body: "one") as server:
+        lazy = examine_pairs("lazy", writer(server, tmp_path / "lazy"), asked)
+        wrong = examine_pairs("lazy", writer(server, tmp_path / "lazy"), asked, gold=[1, 0, 1, 1, 0])
+    assert (honest.reference, honest.passed) == (0.8, True)
+    assert (lazy.consistency, lazy.passed) == (0.0, False)
+    assert (wrong.reference, wrong.passed) == (0.0, False)
+
+
+# -- the whole way
+
+
+def test_examiners_are_examined_and_the_qualified_ones_decide(tmp_path):
+    five, human = Examiner(template="five_level"), Examiner(template="human")
+    items = [Item(str(place), "S.", f"quality {place / 4}") for place in range(5)]
+    questions = [Question(item, 1.0 + place) for place, item in enumerate(items)]
+    with scripted_chat(write=examiner()) as good, scripted_chat(write=examiner(quality=lambda prompt: 1.0)) as flat:
+        seats = [Seat("good", five, by_writer(five, writer(good, tmp_path / "a"))),
+                 Seat("flat", five, by_writer(five, writer(flat, tmp_path / "b")))]
+        exams = [examine(seat, questions) for seat in seats]
+        decisions, grades = review(seats, exams, items, "log")
+        itself = examine(Seat("good", five, seats[0].grader, (human, by_writer(human, writer(good, tmp_path / "a")))),
+                         [Question(item) for item in items], "squared_error")
+    assert [(one.examiner, one.reference, one.passed) for one in exams] == [("good", 1.0, True), ("flat", 0.2, False)]
+    assert (itself.consistency, itself.reference) == (1.0, None)
+    assert list(grades) == ["good"]
+    assert [one.value for one in decisions] == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+def test_an_exam_without_labels_and_second_prompt_is_refused():
+    five = Examiner(template="five_level")
+    with pytest.raises(SettingsError, match="examiner a: the exam needs a label for every question, or a second prompt"):
+        examine(Seat("a", five, lambda items: []), [])
+
+
+def test_a_tournament_ranks_players_as_their_texts_are(tmp_path):
+    quality = {"ann": 0.9, "ben": 0.6, "cas": 0.3}
+
+    def text(player: str, turn: int) -> str:
+        # In the last of six turns all is upside down: who never loses has no strength.
+        return f"text {turn}, quality {quality[player] if turn < 5 else 1 - quality[player]:.2f}"
+
+    asked = [Pair(f"{turn}-{one}-{other}", "The paper.", one, other, text(one, turn), text(other, turn))
+             for turn in range(6) for one, other in full_round(list(quality), seed=turn)]
+    exams = [Exam("x", 0.9, None, 5, 0, True), Exam("y", 0.7, None, 5, 0, True), Exam("z", 0.1, None, 5, 0, False)]
+    with scripted_chat(write=chooser()) as server:
+        askers = {name: writer(server, tmp_path / name) for name in "xyz"}
+        played, said = tournament(askers, exams, asked, rule="exp")
+    assert set(said) == {"x", "y"}
+    assert len(played) == len(asked) == 18
+    strengths = bradley_terry(played)
+    assert [one.player for one in strengths] == ["ann", "ben", "cas"]
+    assert strengths[0].value - strengths[1].value == pytest.approx(strengths[1].value - strengths[2].value)
