@@ -64,6 +64,12 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 """Names of the conditions that need no file."""
 
 
+def guided(candidate: str) -> tuple[str, str | None]:
+    """The model and the shipped condition of a *candidate* ``MODEL@CONDITION``; any other name is a model's alone."""
+    model, _, name = candidate.rpartition("@")
+    return (model, name) if model and name in SHIPPED else (candidate, None)
+
+
 def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
     """The condition *name*: a shipped one, or one of *texts* (guidelines by name); ``+rubric`` asks for a rubric.
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from tasks.changes.catalog import WriterTask
 from tasks.changes.material import Material
 from tasks.errors import SettingsError
+from tasks.prompts.conditions import condition, guided
 from tasks.records import Paper, Written
 from tasks.writing.lm_scribe import LMScribe
 from tasks.writing.rule_scribe import EXTRACTIVE, NAMES, RuleScribe
@@ -36,10 +37,10 @@ def by_rule(name: str) -> bool:
 
 
 def writes_reviews(name: str, desk: Desk) -> bool:
-    """Whether *name* is a reviewer by rule or an LM of the models file."""
+    """Whether *name* is a reviewer by rule or an LM of the models file, under a guideline or not."""
     from tasks.models import load as load_models
 
-    return name in EXTRACTIVE or name in load_models(desk.models)
+    return name in EXTRACTIVE or guided(name)[0] in load_models(desk.models)
 
 
 class Scribe(Protocol):
@@ -61,7 +62,7 @@ class Scribe(Protocol):
 
 
 def scribe(name: str, desk: Desk) -> Scribe:
-    """The writer *name*; `SettingsError` names the known ones."""
+    """The writer *name*; `SettingsError` names the known ones. ``MODEL@CONDITION`` reviews under that guideline."""
     if by_rule(name):
         return RuleScribe(name)
     from tasks.models import load as load_models
@@ -69,6 +70,8 @@ def scribe(name: str, desk: Desk) -> Scribe:
     from tasks.writing.http_writer import HttpWriter
 
     models = load_models(desk.models)
-    if name not in models:
+    model, guideline = guided(name)
+    if model not in models:
         raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
-    return LMScribe(HttpWriter.open(models[name], ReplyArchive(desk.archive), desk.again), models[name].sampling)
+    writer = HttpWriter.open(models[model], ReplyArchive(desk.archive), desk.again)
+    return LMScribe(writer, models[model].sampling, condition(guideline) if guideline else None)

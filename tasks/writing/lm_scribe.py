@@ -12,6 +12,7 @@ from tasks.changes.deletion import blanked, completed
 from tasks.changes.elongation import elongated
 from tasks.changes.material import Material
 from tasks.errors import ReplyError
+from tasks.prompts.conditions import Condition
 from tasks.prompts.library import fill, load
 from tasks.records import Chat, Paper, Reply, Sampling, Written, digest
 from tasks.writing.changing import PROMPTS, answered, one_line, rephrased
@@ -23,14 +24,18 @@ RETRIES = 1
 
 
 class LMScribe:
-    """A scribe that asks *writer*, with its own *sampling*."""
+    """A scribe that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*."""
 
-    def __init__(self, writer: Writer, sampling: Sampling):
+    def __init__(self, writer: Writer, sampling: Sampling, condition: Condition | None = None):
         self.writer = writer
         self.sampling = sampling
+        self.condition = condition
 
     def identity(self, task: str) -> str:
-        prompt = "+".join(load(name).sha256[:8] for name in PROMPTS.get(task, (task,)))
+        if task == "review" and self.condition:
+            prompt = f"{self.condition.name} {self.condition.sha256[:8]}"
+        else:
+            prompt = "+".join(load(name).sha256[:8] for name in PROMPTS.get(task, (task,)))
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}"
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
@@ -65,7 +70,8 @@ class LMScribe:
     def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[Written]:
         able = [paper for paper in papers if paper.text]
         ids = [paper.paper_id for paper in able]
-        chats = [fill(task, paper=whole(paper)) for paper in able]
+        asked = self.condition.chat if task == "review" and self.condition else partial(_chat, task)
+        chats = [asked(whole(paper)) for paper in able]
         done = dict(zip(ids, self._written(ids, chats, [read] * len(ids)), strict=True))
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
 
@@ -84,6 +90,10 @@ class LMScribe:
                 answer = _read(items[place], reply, reads[place])
                 found[place] = answer if answer.text or answer.outcome == "unparsable" else found[place]
         return found
+
+
+def _chat(task: str, paper: str) -> Chat:
+    return fill(task, paper=paper)
 
 
 def whole(paper: Paper) -> str:
