@@ -79,10 +79,14 @@ def _held(source: Path, pdfs: Path | None) -> dict[str, Any]:
     from tasks.corpus.source_files import read_notes_file
 
     if source.is_dir():
+        if pdfs is not None:
+            raise SettingsError(f"{source} is a snapshot and has PDFs of its own; leave out --pdfs")
         snapshot = Snapshot.open(source)
         return {"notes": snapshot.notes(), "versions": dict(snapshot.histories()), "pdf": snapshot.pdf}
     if pdfs is None:
         return {"notes": read_notes_file(source)}
+    if not pdfs.is_dir():
+        raise SettingsError(f"--pdfs {pdfs} is no folder; name the one that has the papers' PDFs, <paper id>.pdf")
     files = {path.stem: path for path in pdfs.glob("*.pdf")}
     return {
         "notes": read_notes_file(source),

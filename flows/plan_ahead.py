@@ -20,6 +20,7 @@ from tasks.corpus.venues import Venue, venue_of
 from tasks.errors import SettingsError
 from tasks.models import Model
 from tasks.models import load as load_models
+from tasks.prompts.conditions import guided
 from tasks.settings import Settings
 from tasks.store import Store
 from tasks.writing.catalog import by_rule
@@ -54,12 +55,13 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again
     asked = bool(settings.fetch.host or venue.host)
     journal = _journal(take(settings, state)) if asked else None
     have = _already(state, venue, store, journal)
-    papers = have["sampled"] or edition.papers
+    papers, drawn = _papers(settings, venue, have["sampled"], journal)
     fetching = _fetching(settings, state, venue, None if again else journal, assumed) if asked else None
     writing = [_cost(one, load_models(settings.writing.models)) for one in _writing(settings, store, papers, assumed)]
     return {
         "edition": store.key,
         "papers": papers,
+        "drawn": drawn,
         "already_there": have,
         "fetch": fetching,
         "writing": writing,
@@ -67,6 +69,15 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again
         "scoring": _scoring(settings, papers, rates, assumed),
         "assumed": assumed,
     }
+
+
+def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
+    """How many papers the sample has, and whether it is drawn; else how many it has at most."""
+    if sampled:
+        return sampled, True
+    if journal is not None and is_listed(journal, venue):
+        return len(sample_of(journal, venue, settings.edition).papers), True
+    return settings.edition.papers, False
 
 
 def _journal(folder: Path) -> Journal | None:
@@ -164,7 +175,7 @@ def _paper_tokens(store: Store) -> int | None:
 
 
 def _cost(one: Writing, models: dict[str, Model]) -> dict[str, Any]:
-    model = models.get(one.name)
+    model = models.get(guided(one.name)[0])
     if model is None:
         raise SettingsError(f"no model {one.name!r} in the models file; known: {', '.join(models)}")
     reads, writes = one.texts * one.reads, one.texts * one.writes

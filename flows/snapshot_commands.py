@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,14 +103,12 @@ def fetch(
     if as_json:
         screen.print_json(summary)
     else:
-        _show_fetched(summary, chosen)
+        _show_fetched(summary, chosen, settings, override or [], state)
     raise typer.Exit(DONE if summary["outcome"] == "done" else INCOMPLETE)
 
 
 @app.command("verify", epilog=options.EXIT_CODES)
-def verify(
-    snapshot: Folder, against: Against = None, public: Public = None, as_json: options.Json = False
-) -> None:
+def verify(snapshot: Folder, against: Against = None, public: Public = None, as_json: options.Json = False) -> None:
     """Read every file of a snapshot again and say whether each is as it was written; or what changed since another."""
     from tasks.corpus.publication import write_public
     from tasks.corpus.snapshot import Snapshot
@@ -180,7 +179,9 @@ def _followed(status: Path, quiet: bool) -> Iterator[None]:
             thread.join()
 
 
-def _show_fetched(summary: dict[str, Any], chosen: configuration.Settings) -> None:
+def _show_fetched(
+    summary: dict[str, Any], chosen: configuration.Settings, file: Path | None, override: list[str], state: Path
+) -> None:
     sent = ", ".join(f"{count} {kind}" for kind, count in sorted(summary["requests"].items())) or "none"
     if summary["outcome"] != "done":
         screen.say(f"{summary['venue']}: {summary['outcome']}; {summary['message']}")
@@ -192,11 +193,23 @@ def _show_fetched(summary: dict[str, Any], chosen: configuration.Settings) -> No
         screen.say(f"note: {remark}")
     if summary["changes"]:
         _show_changes(summary["changes"])
+    screen.say(f"next: {_next(chosen, summary['snapshot'], file, override, state)}")
+
+
+def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, override: list[str], state: Path) -> str:
+    """The command that scores what was fetched: the same sample, with the settings *file* and overrides of the fetch.
+
+    Who writes the judgments is named where nobody is, as without any there is nothing to score.
+    """
     edition = chosen.edition
-    screen.say(
-        f"next: gre-bench refresh --edition {edition.edition.key} --set sources.snapshot={summary['snapshot']} "
-        f"--set edition.papers={edition.papers} --set edition.seed={edition.seed}"
-    )
+    names = [f"sources.snapshot={snapshot}", f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
+    names += ["sources.unverified_venue=true"] if chosen.sources.unverified_venue else []
+    names += [] if chosen.writing.judgments else ["writing.judgments=rule"]
+    names += [one for one in override if not one.startswith("fetch.")]
+    words = ["gre-bench", "refresh", "--edition", edition.edition.key]
+    words += [word for name in names for word in ("--set", name)]
+    words += ["--settings", str(file)] if file else []
+    return shlex.join([*words, *(["--state", str(state)] if state != Path("state") else [])])
 
 
 def _show_counts(counts: dict[str, int]) -> None:
@@ -216,14 +229,17 @@ def _show_changes(found: dict[str, Any]) -> None:
 def _show_plan(found: dict[str, Any]) -> None:
     have = {name: value for name, value in found["already_there"].items() if value}
     there = ", ".join(f"{len(value) if isinstance(value, list) else value} {name}" for name, value in have.items())
-    screen.say(f"{found['edition']}, {found['papers']} papers. Already there: {there or 'nothing'}")
+    papers = f"{found['papers']} papers" if found["drawn"] else f"at most {found['papers']} papers"
+    screen.say(f"{found['edition']}, {papers}. Already there: {there or 'nothing'}")
     if found["fetch"] is None:
-        screen.say("fetch: it is nowhere to be asked for")
+        screen.say("fetch: it is nowhere to be asked for; name a host with --host")
     elif not found["fetch"]["requests"]:
-        screen.say("fetch: nothing is left to ask for")
+        screen.say(f"fetch: nothing is left to ask {found['fetch']['host']} for")
     else:
+        screen.say(f"fetch: from {found['fetch']['host']}")
         for kind, count in found["fetch"]["requests"].items():
-            screen.say(f"fetch: {count} requests for {kind}; allowed: {found['fetch']['limits'][kind]}")
+            what = "request" if count == 1 else "requests"
+            screen.say(f"fetch: {count} {what} for {kind}; allowed: {found['fetch']['limits'][kind]}")
         wait = screen.duration(found["fetch"]["seconds"])
         screen.say(f"fetch: {found['fetch']['pdfs']} PDFs, {wait} at these limits")
     for row in found["writing"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 
 import pytest
@@ -13,8 +14,10 @@ from tasks.corpus import fetch_steps
 from tasks.corpus.fetch_steps import budget_file
 from tasks.corpus.loopback_limits import Limit
 from tasks.corpus.request_budget import RequestBudget
+from tasks.corpus.snapshot import Snapshot
 from tasks.errors import SettingsError
-from tests.flows.fetching import ACCOUNT, fetched, served, settings
+from tasks.store import Store
+from tests.flows.fetching import ACCOUNT, SAMPLE, fetched, served, settings
 
 DONE, BAD_INPUT, INCOMPLETE = 0, 2, 3
 
@@ -56,18 +59,45 @@ def loopback():
 def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
     asked = ("SAMPLE", "2026", "--papers", "8", "--host", loopback.v2)
     code, out, _ = call("plan", *asked)
-    assert code == DONE and "Already there: nothing" in out and not loopback.requests, "a plan sends nothing"
+    assert code == DONE and "SAMPLE-2026, at most 8 papers. Already there: nothing" in out
+    assert f"fetch: from {loopback.v2.removeprefix('http://')}\nfetch: 1 request for login; " in out
+    assert not loopback.requests, "a plan sends nothing"
     code, out, _ = call("fetch", *asked, "--no-prefect")
     assert code == DONE and "16 papers" in out and "8 sampled" in out
     assert f"next: gre-bench refresh --edition SAMPLE-2026 --set sources.snapshot={tmp_path}/state/snapshots/SAMPLE-2026-" in out
     code, out, _ = call("plan", *asked)
-    assert code == DONE and "nothing is left to ask for" in out
+    assert code == DONE and "SAMPLE-2026, 8 papers." in out and "nothing is left to ask" in out
     (snapshot,) = (tmp_path / "state" / "snapshots").iterdir()
     code, out, _ = call("verify", str(snapshot), "--public", "public.jsonl")
     assert code == DONE and "files are as they were written" in out and "0 texts, 84 withheld by licence" in out
     (snapshot / "reviews.jsonl").write_bytes(b"{}" + (snapshot / "reviews.jsonl").read_bytes()[2:])
     code, out, err = call("verify", str(snapshot))
     assert (code, out) == (BAD_INPUT, "") and "reviews.jsonl is not as it was written" in err
+
+
+@pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tmp_path, file):
+    more = ("--set", "edition.min_reviews=4")
+    if file:
+        (tmp_path / "my settings.toml").write_text('[scoring]\nmetrics = ["gem"]\n')
+        more = ("--settings", "my settings.toml", *more)
+    code, out, _ = call("fetch", "SAMPLE", "2026", "--papers", "4", "--seed", "3", "--host", loopback.v2, "--no-prefect", *more)
+    (line,) = [line for line in out.splitlines() if line.startswith("next: gre-bench refresh ")]
+    sampled = {row["paper_id"] for row in _papers(tmp_path) if row["sampled"]}
+    assert code == DONE and len(sampled) == 4
+    code, out, err = call(*shlex.split(line)[2:], "--no-prefect", "--json")
+    found = json.loads(out)
+    assert (code, err, found["outcome"]) == (DONE, "", "done")
+    assert all(one["scored"] and one["scored"] + one["excluded"] == one["planned"] for one in found["metrics"])
+    assert found["papers"] == 4
+    store = Store(tmp_path / "state", "SAMPLE-2026")
+    assert {row["paper_id"] for row in store.read("sample")} == sampled
+    assert {row["paper_id"] for row in store.read("texts") if row["text"]} == sampled
+
+
+def _papers(tmp_path):
+    (folder,) = (tmp_path / "state" / "snapshots").iterdir()
+    return Snapshot.open(folder).papers().values()
 
 
 def test_what_changed_is_shown_and_there_for_machines(call, loopback):
@@ -100,6 +130,7 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
         (("fetch", "ICLR", "2026"), "--unverified-venue"),
         (("verify", "none"), "no snapshot at none"),
         (("plan", "NOWHERE", "2026"), "NOWHERE 2026"),
+        (("serve-openreview", str(SAMPLE / "notes.jsonl"), "--pdfs", "nowhere"), "--pdfs nowhere is no folder"),
         (("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"), "no snapshot of SAMPLE 2026"),
     ],
 )
