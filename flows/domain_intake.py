@@ -23,6 +23,7 @@ def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, term
     report = keep(store, run_id, reviews, "yelp", taken)
     return report | {
         "businesses": {"file": str(businesses.resolve()), "sha256": file_sha256(businesses)},
+        "left_out": taken.left_out,
         "notes": [f"left out: {count} {what}" for what, count in taken.left_out.items() if count],
     }
 

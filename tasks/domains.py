@@ -13,6 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from tasks.changes.catalog import CHANGES
 from tasks.errors import PromptError, SettingsError
 from tasks.judgments import is_judgment
 from tasks.prompts import library
@@ -26,15 +27,6 @@ PEER_REVIEW = "peer-review"
 
 GIVEN = "given"
 """Writer of a synopsis that nobody wrote: the source states it."""
-
-CHANGES = (
-    "sentence_deletion", "completion", "abstract_only", "random_replacement", "generic", "copied_abstract",
-    "rephrase_1", "rephrase_2", "elongation", "keyword_stuffing", "concatenation", "injection",
-    "shuffled_lines", "line_deletion",
-)
-"""Every change; a domain applies each or says why not."""
-
-_NEEDS = {"abstract_only": "abstract", "copied_abstract": "abstract"}
 
 
 class Domain(BaseModel):
@@ -90,7 +82,7 @@ class Domain(BaseModel):
         for change in CHANGES:
             if [*self.changes, *self.left_out].count(change) != 1:
                 raise ValueError(f"change {change} has to stand once, in changes or with its reason in left_out")
-            if change in self.changes and _NEEDS.get(change, self.synopsis) != self.synopsis:
+            if change in self.changes and "abstract" in CHANGES[change].needs and self.synopsis != "abstract":
                 raise ValueError(f"change {change} needs an abstract, and the synopsis is {self.synopsis}")
         if self.synopsis not in self.synopsis_of:
             raise ValueError(f"synopsis_of lacks {self.synopsis}")

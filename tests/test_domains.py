@@ -7,7 +7,8 @@ import tomllib
 import pytest
 
 from tasks import controls
-from tasks.domains import CHANGES, PEER_REVIEW, domain_of, domains
+from tasks.changes.catalog import CHANGES
+from tasks.domains import PEER_REVIEW, domain_of, domains
 from tasks.errors import SettingsError
 from tasks.judgments import count
 from tasks.prompts.library import fill, load, render

@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "tasks.writing": FIRST,
     "tasks.replies": GROUND | {"tasks.judgments"},
     "tasks.models": GROUND | {"tasks.settings"},
-    "tasks.domains": GROUND | {"tasks.settings", "tasks.judgments", "tasks.prompts"},
+    "tasks.domains": GROUND | {"tasks.settings", "tasks.judgments", "tasks.prompts", "tasks.changes"},
     "tasks.review_text": GROUND,
     "tasks.changes": GROUND | {"tasks.judgments", "tasks.review_text", "tasks.replies", "tasks.controls"},
     "tasks.published": GROUND | {"tasks.settings"},
