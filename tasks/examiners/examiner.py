@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tasks.errors import SettingsError
+from tasks.examiners.generated import findings
 from tasks.examiners.templates import TEMPLATES, Template
 from tasks.records import digest
 
@@ -53,6 +54,7 @@ class Examiner(BaseModel):
         None, description="guidelines: criteria; ht for human, mt for model"
     )
     steps: Literal["base", "complex"] = Field("base", description="guidelines: evaluation steps")
+    instructions: str | None = Field(None, min_length=1, description="generated: what an LM has written as its prompt")
 
     @model_validator(mode="after")
     def _possible(self) -> Examiner:
@@ -86,6 +88,7 @@ class Examiner(BaseModel):
         if self.aggregation != "direct":
             parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
             parts += [f"n{self.samples}"] if self.samples else []
+        parts += [digest(self.instructions)[:8]] if self.instructions else []
         for field in ("description", "criteria", "steps"):
             value = getattr(self, field)
             parts += [f"{field}_{value}"] if value not in ("base", None) else []
@@ -130,6 +133,10 @@ class Examiner(BaseModel):
             )
         if not guideline and (self.description != "base" or self.steps != "base"):
             yield f"{template} has no task description and steps to vary; human and model have"
+        if (self.instructions is None) == (self.template == "generated"):
+            yield "instructions belong to template generated, which needs them"
+        if self.instructions is not None and (found := findings(self.instructions)):
+            yield f"the generated instructions are not sound: {found[0]}"
         if self.criteria is not None and not (guideline or self.template == "rationale"):
             yield f"{template} has no criteria to vary; human, model and rationale have"
         if self.template == "human" and self.steps == "complex" and self.description != "base":

@@ -95,6 +95,7 @@ TEMPLATES = {
         _stepwise("p13", scales.FIVE, (6, 8), repeats=True),
         _stepwise("p14", scales.HUNDRED, (3, 6, 7)),
         _stepwise("explanation", scales.FIVE, (), rationale=True),
+        _stepwise("generated", scales.FIVE, (3, 5)),
         Template("direct_assessment", KOTONYA, "dsba/{item}/base", scales.HUNDRED),
         Template("random", KOTONYA, "", scales.HUNDRED, "nothing", bare=False),
         Template("five_level", PRE, "pre/{item}/five_level", scales.LEVELS),

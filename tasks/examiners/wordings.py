@@ -65,6 +65,7 @@ def wording(examiner: Examiner, aspect: str | None) -> Wording:
     names = files(examiner, aspect)
     prompt = load(names["frame"])
     parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
+    parts["instructions"] = examiner.instructions or ""
     parts["description"] = load(names["description"]).user + "\n" if "description" in names else ""
     parts["criteria"] = "\n".join(text for part, text in parts.items() if part.startswith("criteria"))
     parts["demonstration"] = parts["demonstration"] + "\n" if "demonstration" in parts else ""

@@ -25,6 +25,9 @@ IMPOSSIBLE = [
     ({"template": "p1", "criteria": "ad"}, "template p1 has no criteria to vary"),
     ({"template": "human", "steps": "complex", "description": "short"}, "the complex steps of template human hold their own"),
     ({"template": "random", "filtering": True}, "template random asks no LM"),
+    ({"template": "generated"}, "instructions belong to template generated, which needs them"),
+    ({"instructions": "Grade it."}, "instructions belong to template generated"),
+    ({"template": "generated", "instructions": "2. Read\n3. Grade"}, "are not sound: the numbering begins with 2"),
     ({"binning": {"method": "equal_width", "bins": 1}}, "setting binning.bins: Input should be greater than or equal to 2"),
     ({"tempalte": "human"}, "unknown setting tempalte; known here: template"),
     ({"aggregation": "mean"}, "setting aggregation: Input should be 'direct', 'logprob' or 'approximation'"),
@@ -41,7 +44,8 @@ def test_what_no_paper_defines_is_refused_in_one_line(tree, line):
 
 
 def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own():
-    trees = [{"template": name, "granularity": each} for name, form in TEMPLATES.items() for each in form.granularities]
+    trees = [{"template": name, "granularity": each} for name, form in TEMPLATES.items() if name != "generated" for each in form.granularities]
+    trees += [{"template": "generated", "instructions": text} for text in ("1. Read\n2. Grade", "Grade it.")]
     fine = {"granularity": "fine"}
     for guideline in ("human", "model"):
         trees += [{"template": guideline, **fine, "demonstration": each} for each in ("base_worst", "base_best", "reason_worst", "reason_best")]

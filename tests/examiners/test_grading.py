@@ -39,7 +39,7 @@ def items(*qualities: float) -> list[Item]:
 
 GRID = [
     {"template": name, "granularity": each, "item": item}
-    for name, form in TEMPLATES.items() if form.answer != "nothing" for each in form.granularities
+    for name, form in TEMPLATES.items() if form.answer != "nothing" and name != "generated" for each in form.granularities
     for item in ("summary", "review")
 ]
 

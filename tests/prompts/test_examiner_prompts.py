@@ -176,7 +176,7 @@ def tomlnote(name: str) -> str:
 
 def test_each_template_has_a_prompt_for_summaries_and_for_reviews():
     for name, template in TEMPLATES.items():
-        if template.answer == "nothing":
+        if template.answer == "nothing" or name == "generated":
             continue
         for item in ("summary", "review"):
             for granularity in template.granularities:

@@ -1,0 +1,68 @@
+"""Prompts that an LM writes: asked for as printed, refused where the paper's authors took them out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.examiners.examiner import Examiner
+from tasks.examiners.generated import findings, improving_chat, writing_chat
+from tasks.examiners.grading import grade
+from tasks.examiners.templates import TEMPLATES
+from tasks.examiners.wordings import Item
+from tasks.prompts.library import load
+from tasks.records import Sampling
+from tests.examiners.test_grading import items, writer
+from tests.servers.scripted_chat import scripted_chat
+from tests.servers.scripted_examiner import examiner
+
+
+@pytest.mark.parametrize(("text", "wrong"), [
+    ("1. Read\n2. Compare\n3. Score", []),
+    ("Steps:\n1) Read\n2) Score\nExample:\n1) Read\n2) Score", []),
+    ("Score 1 to 5.", []),
+    ("2. Read\n3. Compare\n4. Judge\n4. Score", ["the numbering begins with 2", "number 4 follows 4"]),
+    ("1. Read\n3. Score", ["number 3 follows 1"]),
+    ("1. Read\nAnswer:\n2. Score\nAnswer: 3", ['2 stray "Answer:"']),
+    ("Article: {source_text}", ["a field {source_text} is left in the text"]),
+    (" \n", ["there is no text"]),
+])
+def test_the_checks_find_what_the_paper_found(text, wrong):
+    assert findings(text) == wrong
+
+
+@pytest.mark.parametrize("name", [f"p{number}" for number in range(1, 15)])
+def test_the_printed_prompts_pass_the_check_of_numbering(name):
+    text = load(TEMPLATES[name].prompt.format(item="summary")).user
+    assert not [each for each in findings(text) if "number" in each]
+
+
+def test_a_prompt_is_written_improved_and_used(tmp_path):
+    def author(body):
+        prompt = body["messages"][-1]["content"]
+        if prompt.startswith("Write a set of instructions"):
+            return "1. Read both.\n2. Score each aspect from 1 to 5, for each aspect apart."
+        if prompt.startswith("Improve the following instructions"):
+            return prompt.split('"')[1].replace("Read both", "Read both twice")
+        return examiner()(body)
+
+    with scripted_chat(write=author) as server:
+        lm = writer(server, tmp_path)
+        [written] = lm.write([writing_chat("review")], Sampling())
+        [improved] = lm.write([improving_chat(written.text)], Sampling())
+        one = Examiner(template="generated", instructions=improved.text)
+        found = grade(one, items(0.0, 1.0), lm)
+    assert "Read both twice" in one.instructions
+    assert [each.value for each in found] == [1.0, 5.0]
+
+
+def test_generated_instructions_are_part_of_the_identity():
+    one, other = (Examiner(template="generated", instructions=text) for text in ("Grade it.", "Grade it well."))
+    assert one.identity != other.identity
+    assert one.name != other.name
+
+
+def test_the_prompt_ends_with_the_input():
+    from tasks.examiners.wordings import chats
+
+    [chat] = chats(Examiner(template="generated", instructions="Grade it."), Item("1", "S {text}", "T"))
+    assert chat.user == "Grade it.\nPaper: S {text}\nReview: T"
