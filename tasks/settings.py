@@ -97,6 +97,7 @@ class FetchSettings(_Group):
     pdf_batch: int = Field(25, ge=1, le=50, description="PDFs asked for at once, under API v2")
     everything: bool = Field(False, description="versions and PDFs of all papers, not only of the sampled ones")
     histories: bool = Field(True, description="ask for earlier versions of what changed after the rebuttal opened")
+    short_listing: bool = Field(False, description="take a listing that ends before the service's count, and say so")
 
 
 class WritingSettings(_Group):

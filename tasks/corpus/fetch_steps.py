@@ -17,7 +17,7 @@ from tasks.corpus.fetching import Advance, fetch_forums, fetch_listings, is_list
 from tasks.corpus.openreview_client import OpenReview
 from tasks.corpus.openreview_session import Login, Patience
 from tasks.corpus.paper_fetching import fetch_histories, fetch_pdfs, is_due
-from tasks.corpus.received import lacking
+from tasks.corpus.received import lacking, listed_of
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.snapshot_journal import Journal, Origin
 from tasks.corpus.snapshot_sealing import needs_of, sample_of, seal
@@ -123,6 +123,9 @@ def freeze(asked: Asked) -> dict[str, Any]:
         host = asked.origin.host
         remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
         remarks += [venue.unverified] if venue.unverified else []
+        for name in venue.listings:
+            listed, count = listed_of(journal, name)
+            remarks += [f"listed {listed} of {count} that the service counts under {name}"] if listed < count else []
         refused = Counter(kind for kind, _ in journal.refused)
         due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
         remarks += [f"refused (403), and asked for again when it is fetched again: {due}"] if refused else []
@@ -141,7 +144,8 @@ def _notes(
     journal: Journal, client: OpenReview, asked: Asked, told: Callable[[str, str], Advance]
 ) -> Callable[[], None]:
     def work() -> None:
-        fetch_listings(journal, client, asked.venue, told("submissions", "notes"), asked.settings.fetch.page)
+        fetch = asked.settings.fetch
+        fetch_listings(journal, client, asked.venue, told("submissions", "notes"), fetch.page, fetch.short_listing)
         fetch_forums(journal, client, lacking(journal), told("forums", "notes"))
 
     return work

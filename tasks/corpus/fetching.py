@@ -27,21 +27,30 @@ def is_listed(journal: Journal, venue: Venue) -> bool:
     return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
 
 
-def fetch_listings(journal: Journal, client: OpenReview, venue: Venue, advance: Advance, page: int = PAGE) -> None:
-    """All submissions with their replies."""
+def fetch_listings(
+    journal: Journal, client: OpenReview, venue: Venue, advance: Advance, page: int = PAGE, short: bool = False
+) -> None:
+    """All submissions with their replies; *short*: also where the listing ends before the service's count."""
     for invitation in venue.listings:
         must = invitation.rpartition("/-/")[2] in venue.submissions
-        _fetch_listing(journal, client, venue, invitation, must, advance, min(page, PAGE))
+        _fetch_listing(journal, client, venue, invitation, must, advance, min(page, PAGE), short)
 
 
 def _fetch_listing(
-    journal: Journal, client: OpenReview, venue: Venue, invitation: str, must: bool, advance: Advance, size: int
+    journal: Journal,
+    client: OpenReview,
+    venue: Venue,
+    invitation: str,
+    must: bool,
+    advance: Advance,
+    size: int,
+    short: bool,
 ) -> None:
     pages = journal.listing(invitation)
     seen = {note.get("id") for page in pages for note in journal.page_notes(page)}
     while not (pages and pages[-1].end):
         count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
-        page = _page_after(client, invitation, after, size, len(seen), count)
+        page = _page_after(client, invitation, after, size, len(seen), count, short)
         fresh = {note.get("id") for note in page.notes} - seen
         if must and not pages and not page.notes:
             raise SourceError(
@@ -58,12 +67,12 @@ def _fetch_listing(
 
 
 def _page_after(
-    client: OpenReview, invitation: str, after: str | None, size: int, listed: int, count: int | None
+    client: OpenReview, invitation: str, after: str | None, size: int, listed: int, count: int | None, short: bool
 ) -> Page:
     """The page after *after*, with the count known now; an empty one only where the listing ends.
 
     An empty page is asked for again: in the middle of a listing it is a fault of the moment. `ServiceDown` if nothing
-    comes though the service counts more than the *listed* notes.
+    comes though the service counts more than the *listed* notes, unless the listing may be *short*.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
         page = client.page(invitation, after, size)
@@ -74,8 +83,12 @@ def _page_after(
         ended = attempt > 1 if count is None else listed >= count
         if page.notes or ended:
             return Page(page.notes, count)
+    if short:
+        return Page([], count)
     what = f"listed {listed} of {count} under {invitation}, then {EMPTY_PAGES} empty pages"
-    raise ServiceDown(f"{client.host}: {what}; run it again later")
+    raise ServiceDown(
+        f"{client.host}: {what}; run it again later, or take what is listed: --set fetch.short_listing=true"
+    )
 
 
 def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], advance: Advance) -> None:

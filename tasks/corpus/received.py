@@ -27,6 +27,13 @@ def copies(journal: Journal) -> int:
     return len(ids) - len(set(map(str, ids)))
 
 
+def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
+    """How many notes are here of a listing, and how many the service counted last; 0 if it counts none."""
+    pages = journal.listing(invitation)
+    ids = {note.get("id") for page in pages for note in journal.page_notes(page)}
+    return len(ids), (pages[-1].count or 0) if pages else 0
+
+
 def lacking(journal: Journal) -> tuple[str, ...]:
     """Submissions that came without all of their replies."""
     found = []

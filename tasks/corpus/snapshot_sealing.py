@@ -17,7 +17,7 @@ from typing import Any
 from tasks.corpus import pdf_versions, review_versions
 from tasks.corpus.notes import creating, kind_of, read_notes
 from tasks.corpus.paper_fetching import Needs
-from tasks.corpus.received import copies, lacking, not_shown, numbers_of, received
+from tasks.corpus.received import copies, lacking, listed_of, not_shown, numbers_of, received
 from tasks.corpus.sampling import draw
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_journal import Journal
@@ -172,8 +172,8 @@ def _counts(
         **{f"outcome_{name}": count for name, count in outcomes.items() if name != "notes"},
         **dict(sorted(rules.items())),
         **dict(sorted(statuses.items())),
-        "listed": len({note["id"] for note in notes if note["id"] == note.get("forum")}),
-        "listed_by_service": sum(journal.listing(name)[-1].count or 0 for name in venue.listings),
+        "listed": sum(listed_of(journal, name)[0] for name in venue.listings),
+        "listed_by_service": sum(listed_of(journal, name)[1] for name in venue.listings),
         "received_again": copies(journal),
         "replies_not_shown": not_shown(journal),
         "sampled": len(sampled.papers),

@@ -146,6 +146,15 @@ def test_a_listing_that_ends_before_its_count_is_incomplete_and_goes_on_later(tm
         assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (16, 16)
 
 
+def test_a_listing_that_stays_short_is_taken_only_if_asked_and_the_snapshot_says_so(tmp_path):
+    with served(mischief=[mischief("empty-page", first=3, every=1)]) as loopback:
+        assert "--set fetch.short_listing=true" in fetched(loopback.v2, tmp_path)["message"]
+        summary = fetched(loopback.v2, tmp_path, "fetch.short_listing=true")
+        assert (summary["outcome"], summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == ("done", 10, 16)
+        assert "listed 10 of 16 that the service counts under SAMPLE.cc/2026/Conference/-/Submission" in summary["remarks"]
+        assert opened(summary).manifest.remarks == summary["remarks"]
+
+
 def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path):
     with served(limits={"notes": Limit(3, 1.0)}) as loopback:
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["outcome"] == "paused"
