@@ -7,52 +7,21 @@ reason, and counted. There is no default score.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
 
-from tasks.errors import ReplyError, SettingsError
+from tasks.errors import SettingsError
 from tasks.examiners import answers
 from tasks.examiners.aggregation import approximation, aspect_mean
+from tasks.examiners.asking import FREE, Asked, Asker, Cost, ask
 from tasks.examiners.examiner import Examiner
 from tasks.examiners.wordings import Item, chats, filter_chat
-from tasks.records import Chat, Problem, Reply, Sampling
-from tasks.replies import without_thinking
+from tasks.records import Problem, Sampling
 
-RETRIES = 2
-"""How often a reply that cannot be read is asked for anew."""
 TOP_P = 0.1
 """For all that is generated (Kim et al. 2023, §5.1)."""
 SHORT, LONG = 64, 1000
 """Tokens of a reply that is a score alone, and of one with reasons or aspects."""
-
-T = TypeVar("T")
-
-
-class Asker(Protocol):
-    """What answers the chats: one reply for each, in the same order (`tasks.writing.protocol.Writer`)."""
-
-    @property
-    def identity(self) -> str: ...
-
-    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What was asked: *replies* that came, *unparsable* ones of these, tokens as the endpoint states them."""
-
-    replies: int = 0
-    unparsable: int = 0
-    prompt_tokens: int = 0
-    reply_tokens: int = 0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.replies + other.replies, self.unparsable + other.unparsable,
-                    self.prompt_tokens + other.prompt_tokens, self.reply_tokens + other.reply_tokens)
-
-
-FREE = Cost()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +44,6 @@ class Grade:
     def __post_init__(self) -> None:
         if (self.value is None) == (self.problem is None):
             raise ValueError(f"a grade has a value or a problem, not both or neither: {self}")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
-    """What one chat came to: what was *read*, or why nothing could be, and what it cost."""
-
-    read: T | Problem
-    cost: Cost
-    text: str = ""
 
 
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
@@ -119,7 +79,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Asker, base: Samplin
     said = [ask(asker, asking, sampling, lambda text: _read(examiner, text)) for sampling in samplings(examiner, base)]
     for turn, place in enumerate(due):
         mine = [[one[turn * each + part] for one in said] for part in range(each)]
-        before = verdicts[place].cost if verdicts[place] else Cost()
+        before = verdicts[place].cost if verdicts[place] else FREE
         found[place] = _graded(examiner, items[place], mine, before)
     return [found[place] for place in range(len(items))]
 
@@ -140,40 +100,6 @@ def filtered(examiner: Examiner, item: Item, asked: Asked[bool]) -> Grade:
     if isinstance(asked.read, Problem):
         return Grade(item.item_id, None, replace(asked.read, message=f"filter: {asked.read.message}"), cost=asked.cost)
     return Grade(item.item_id, examiner.form.scale.low, filtered=True, cost=asked.cost)
-
-
-def ask(asker: Asker, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[Asked[T]]:
-    """What each chat came to, read by *read*, which raises `ReplyError`; what cannot be read is asked for anew."""
-    found: list[Asked[T]] = [Asked(Problem("not_asked", "not asked"), Cost())] * len(asking)
-    due = list(range(len(asking)))
-    for attempt in range(RETRIES + 1):
-        if not due:
-            break
-        seed = (sampling.seed or 0) + 1000 * attempt
-        said = asker.write([asking[place] for place in due], replace(sampling, seed=seed) if attempt else sampling)
-        again = []
-        for place, reply in zip(due, said, strict=True):
-            one = _asked(reply, read)
-            found[place] = replace(one, cost=found[place].cost + one.cost)
-            if one.cost.unparsable:
-                again.append(place)
-        due = again
-    return found
-
-
-def _asked(reply: Reply, read: Callable[[str], T]) -> Asked[T]:
-    cost = Cost(reply.text is not None, 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
-    if reply.outcome not in ("ok", "cut") or not reply.text:
-        return Asked(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
-    text, _ = without_thinking(reply.text)
-    if reply.outcome == "cut":
-        # The last word may be a part of one: "10" of 100.
-        text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text
-    try:
-        return Asked(read(text), cost, text)
-    except ReplyError as error:
-        what = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
-        return Asked(Problem("unparsable", what), replace(cost, unparsable=1), text)
 
 
 def _read(examiner: Examiner, text: str) -> dict[str, float]:

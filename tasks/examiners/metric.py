@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tasks.errors import SettingsError
+from tasks.examiners.asking import Asker
 from tasks.examiners.binning import binned
 from tasks.examiners.examiner import Examiner
-from tasks.examiners.grading import Asker, Grade, grade
+from tasks.examiners.grading import Grade, grade
 from tasks.examiners.weighing import grade_by_endpoint, grade_by_lm
 from tasks.examiners.wordings import Item
 from tasks.lm.chats import ChatLM

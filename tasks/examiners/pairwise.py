@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks.examiners import answers
+from tasks.examiners.asking import FREE, Asked, Asker, Cost, ask
 from tasks.examiners.bradley_terry import Game
 from tasks.examiners.examiner import ItemKind
-from tasks.examiners.grading import FREE, TOP_P, Asked, Asker, Cost, ask
+from tasks.examiners.grading import TOP_P
 from tasks.prompts.library import fill
 from tasks.records import Problem, Sampling
 from tasks.stats import Interval, flat_interval

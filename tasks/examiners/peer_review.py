@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.errors import SettingsError
+from tasks.examiners.asking import Asker
 from tasks.examiners.bradley_terry import Game
 from tasks.examiners.chair import Decision, Rule, decide, verdict, weights
 from tasks.examiners.examiner import Examiner, ItemKind
-from tasks.examiners.grading import Asker, Grade
+from tasks.examiners.grading import Grade
 from tasks.examiners.metric import Grader
 from tasks.examiners.pairwise import Pair, Preference, prefer
 from tasks.examiners.qualification import THRESHOLD, Exam, Measure, exam, stretched

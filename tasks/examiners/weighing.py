@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from tasks.errors import SettingsError, SpanError
 from tasks.examiners import top_logprobs
 from tasks.examiners.aggregation import aspect_mean, logprob
+from tasks.examiners.asking import FREE, Asked, Asker, ask
 from tasks.examiners.examiner import Examiner
-from tasks.examiners.grading import Asked, Asker, Cost, Grade, ask, filtered, redundant, samplings
+from tasks.examiners.grading import Grade, filtered, redundant, samplings
 from tasks.examiners.scales import Scale
 from tasks.examiners.top_logprobs import Seen
 from tasks.examiners.wordings import Item, chats, filter_chat
@@ -44,7 +45,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
     grades = []
     for place, item in enumerate(items):
         said = found[len(asking) + place] if filters else None
-        verdict = Asked(said if isinstance(said, Problem) else said[0] > said[1], Cost()) if said else None
+        verdict = Asked(said if isinstance(said, Problem) else said[0] > said[1], FREE) if said else None
         if verdict is not None and verdict.read is not False:
             grades.append(filtered(examiner, item, verdict))
         else:
@@ -78,7 +79,7 @@ def grade_by_endpoint(
     showings = []
     for turn, place in enumerate(due):
         mine = dict(zip(_names(examiner), said[turn * each : (turn + 1) * each], strict=True))
-        cost = sum((one.cost for one in mine.values()), verdicts[place].cost if verdicts[place] else Cost())
+        cost = sum((one.cost for one in mine.values()), verdicts[place].cost if verdicts[place] else FREE)
         problem = next((one.read for one in mine.values() if isinstance(one.read, Problem)), None)
         if problem is not None:
             grades[place] = Grade(items[place].item_id, None, problem, cost=cost)
