@@ -91,10 +91,10 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
 
 def _ratings(row: dict[str, Any]) -> Iterator[float]:
     for name, cell in row.items():
+        if name is None:
+            raise RefusedError("it has more cells than the header")
         if name in ("paper_id", "decision") or not (cell or "").strip():
             continue
-        if name is None or cell is None:
-            raise RefusedError("it has more cells than the header")
         try:
             rating = float(cell)
         except ValueError:
