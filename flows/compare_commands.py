@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from flows import compare_screen, options, screen
-from flows.compare_sides import Side, from_run, from_table, read_benchmarks
+from flows.compare_benchmarks import read_benchmarks
+from flows.compare_sides import Side, from_run, from_table
 from tasks import comparison, published
 from tasks.errors import SettingsError
 
@@ -70,7 +71,8 @@ def compare(
         found = {"beside": [asdict(row) for row in comparison.beside(*(side.figures for side in sides))]}
     else:
         raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
-    found = {"compared": [side.name for side in sides], **found}
+    left_out = {side.name: side.left_out for side in sides if side.left_out}
+    found = {"compared": [side.name for side in sides], **found, "left_out": left_out}
     if as_json:
         return screen.print_json(found)
     compare_screen.show(found)
@@ -84,7 +86,6 @@ def _rank(one: Side, other: Side) -> dict[str, Any]:
         raise SettingsError(f"{one.name} and {other.name} have no metric in common")
     printed = published.printed_consistency(one.name, other.name)
     found: dict[str, Any] = {"consistency": [{**asdict(row), "printed": printed.get(row.metric)} for row in rows]}
-    found["unranked"] = {side.name: side.unranked for side in (one, other) if side.unranked}
     if one.signatures is not None and other.signatures is not None:
         found["differ_in"] = _differences(one.signatures.get(metrics[0], {}), other.signatures.get(metrics[0], {}))
     if (one.signatures is None) != (other.signatures is None):

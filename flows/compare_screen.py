@@ -23,8 +23,6 @@ def show(found: dict[str, Any]) -> None:
         for name, key in ((one, "only_first"), (other, "only_second")):
             if rows[0][key]:
                 screen.say(f"only in {name}: {', '.join(rows[0][key])}")
-    for name, candidates in found.get("unranked", {}).items():
-        screen.say(f"without a rank in {name}, left out: {', '.join(candidates)}")
     for field, (a, b) in found.get("differ_in", {}).items():
         screen.say(f"signatures differ in {field}: {a} | {b}")
     if rows := found.get("beside"):
@@ -40,6 +38,13 @@ def show(found: dict[str, Any]) -> None:
             screen.say(f"not on the board, left out: {', '.join(found['models_not_on_the_board'])}")
         if found["blank_entries"]:
             screen.say(f"blank entries: {found['blank_entries']}")
+    _left_out(found)
+
+
+def _left_out(found: dict[str, Any]) -> None:
+    for name, lacks in found["left_out"].items():
+        for what, why in lacks.items():
+            screen.say(f"left out of {Path(name).name}: {what}: {why}")
 
 
 def _beside(one: str, other: str, rows: Sequence[dict[str, Any]]) -> None:

@@ -1,12 +1,11 @@
-"""What ``gre-bench compare`` is given, as figures: published tables, editions, files of JSON, benchmarks of others."""
+"""What ``gre-bench compare`` is given, as figures: published tables, editions, files of JSON."""
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,22 +15,21 @@ from tasks.published import Figure
 from tasks.store import Store, find_editions
 
 Kind = Literal["board", "effects"]
-EFFECT_QUERY = "effects"
-BENCHMARK_COLUMNS = ("model", "benchmark", "value")
 _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two things compared: its name, its figures, and the candidates of a board that have no rank.
+    """One of the two things compared: its name and its figures.
 
+    *left_out*: why what the run has is not among them, by name: a candidate without rank, a change without effect.
     *signatures*: what a run's scores rest on, by metric; a published table has none.
     """
 
     name: str
     kind: Kind
     figures: tuple[Figure, ...]
-    unranked: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     signatures: Mapping[str, Mapping[str, Any]] | None = None
 
 
@@ -56,50 +54,28 @@ def from_run(name: str, kind: Kind, state: Path) -> Side:
         raise SourceError(f"{name}: not what `{wanted}` writes ({type(error).__name__}: {error})") from None
 
 
-def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
-    """Values by benchmark and model from a CSV of model, benchmark, value, and how many entries are blank.
-
-    `SourceError` names the line that is unusable or there twice.
-    """
-    values: dict[str, dict[str, float]] = {}
-    blank = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines)
-            if missing := [name for name in BENCHMARK_COLUMNS if name not in (rows.fieldnames or ())]:
-                raise SourceError(f"{path}: no column {', '.join(missing)}; it needs model,benchmark,value")
-            for row in rows:
-                where = f"{path}, line {rows.line_num}"
-                model, benchmark, text = ((row[name] or "").strip() for name in BENCHMARK_COLUMNS)
-                if not model or not benchmark:
-                    raise SourceError(f"{where}: model and benchmark must be given")
-                of_models = values.setdefault(benchmark, {})
-                if not text:
-                    blank += 1
-                elif of_models.setdefault(model, _number(text, where)) != _number(text, where):
-                    raise SourceError(f"{where}: {model} has two values of {benchmark}; keep one")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"cannot read {path}: {error}") from None
-    return values, blank
-
-
 def _edition(key: str, kind: Kind, state: Path) -> Any:
     store = Store(state, key)
     if not store.exists:
         known = ", ".join(find_editions(state)) or "none yet"
         raise SettingsError(f"no edition {key} in {state}, and no file of that name; known: {known}")
-    if kind == "effects":
-        return {"effects": store.read(EFFECT_QUERY)}
     signatures = store.read("current_signatures")
     if not signatures:
         raise SettingsError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
     ids = [row["signature_id"] for row in signatures]
+    if kind == "effects":
+        # Those of the last plan; of an earlier one where the last has validated nothing.
+        effects = store.read("effects", signature_ids=ids) or store.read("effects", signature_ids=None)
+        if not effects:
+            raise SettingsError(f"edition {key} has no effects yet; run: gre-bench validate --edition {key}")
+        return {"signatures": signatures, "effects": effects}
     return {"signatures": signatures, "rows": store.read("leaderboard", signature_ids=ids)}
 
 
 def _side(name: str, kind: Kind, found: Any) -> Side:
     rows = found if isinstance(found, list) else found["rows" if kind == "board" else "effects"]
-    shown = [row for row in rows if kind == "effects" or row.get("rank", 1) is not None]
+    lacks = [_lack(row, kind) for row in rows]
+    shown = [row for row, lack in zip(rows, lacks, strict=True) if lack is None]
     figures = tuple(map(_figure, shown))
     if not figures:
         raise SettingsError(f"{name}: there is nothing to compare, no {'ranked row' if kind == 'board' else 'effect'}")
@@ -108,11 +84,17 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
         if (figure.metric, figure.item) in seen:
             raise SettingsError(f"{name}: {figure.metric} has two numbers for {figure.item}; compare one signature")
         seen.add((figure.metric, figure.item))
-    unranked = dict.fromkeys(row["candidate"] for row in rows if row not in shown)
     signatures = None
     if isinstance(found, dict) and "signatures" in found:
         signatures = {row["metric"]: row for row in found["signatures"]}
-    return Side(name, kind, figures, tuple(unranked), signatures)
+    return Side(name, kind, figures, dict(filter(None, lacks)), signatures)
+
+
+def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
+    """Name of what has no number to compare, and why; None for a row that has one."""
+    if kind == "board":
+        return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
+    return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
 
 
 def _figure(row: Mapping[str, Any]) -> Figure:
@@ -135,13 +117,3 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {path}: {error}") from None
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise SourceError(f"{where}: {text!r} is no number; leave a missing value blank")
-    return value

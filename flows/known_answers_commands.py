@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from flows import screen
+from flows.known_answers_screen import TITLES, show
 from tasks.errors import SettingsError
 
 EXIT_CODES = (
     "Exit codes: 0 every answer is right · 1 one is not (an order or an exact value is wrong, or an interval by paper "
     "or of paired differences misses its level by more than 2 points) · 2 bad input · 130 stopped by hand."
 )
-TITLES = {"gem": "GEM, I(X; Y)", "gem_s_abstract": "GEM-S, I(X; Y | S)"}
 FILE, PICTURE = "known-answers.json", "bias.svg"
 
 Worlds = Annotated[int, typer.Option("--worlds", min=1, max=1_000_000, help="Worlds to draw.")]
@@ -62,7 +61,7 @@ def known_answers(
     if as_json:
         screen.print_json(found)
     else:
-        _show(found)
+        show(found)
         if out is not None:
             screen.say(f"written to {out}: {FILE}" + (f", {PICTURE}" if found["bias"] else ""))
     raise typer.Exit(0 if _is_right(found) else 1)
@@ -95,56 +94,3 @@ def _bar(quiet: bool) -> Iterator[Any]:
     with Progress(*columns, TimeRemainingColumn(), console=screen.err, transient=True) as progress:
         bar = progress.add_task("", total=None)
         yield lambda done, due: progress.update(bar, completed=done, total=due)
-
-
-def _show(found: dict[str, Any]) -> None:
-    screen.say(
-        f"{found['worlds']} worlds, {found['papers']} papers with two references each; nats; seed {found['seed']}"
-    )
-    _table("Exact evaluation LM: the expected score is the information", ("metric", "information", "largest error"), [
-        (TITLES[row["metric"]], f"{row['mean_information']:.4f}", f"{row['largest_error']:.0e}")
-        for row in found["exactness"]
-    ])  # fmt: skip
-    heads = "metric", "what", "interval", "nominal", "holds the truth", "± 2 points", "mean width"
-    _table("Coverage: how often an interval holds the truth", heads, [
-        (TITLES[row["metric"]], row["quantity"], row["interval"], f"{row['nominal']:.0%}", _share(row), row["verdict"],
-         f"{row['mean_width']:.3f}")
-        for row in found["coverage"]
-    ])  # fmt: skip
-    screen.say("flat: the published interval; it takes the two pairs of a paper for independent, which they are not")
-    heads = "metric", "LM", "garbled higher", "at most by", "mean ε", "beyond ε", "beyond printed ε"
-    _table("Order: worlds in which a garbled candidate is expected to score higher", heads, [
-        (TITLES[row["metric"]], row["lm"], row["garbled_higher"], f"{max(row['largest_excess'], 0):.3f}",
-         f"{row['mean_epsilon']:.3f}", row["beyond_allowed"], row["beyond_printed"])
-        for row in found["ordering"]
-    ])  # fmt: skip
-    screen.say("ε: largest KL(truth ‖ LM), which the proof of Prop. 3.1 needs; the proposition prints KL(LM ‖ truth)")
-    if found["bias"]:
-        heads = "metric", "LM", "papers", "worlds", "bias", "from", "to", "marginal error", "conditional error"
-        _table("Learnt LMs: expected score − information = marginal error − conditional error", heads, [
-            (TITLES[row["metric"]], row["lm"], row["papers"], row["worlds"], *(
-                "" if row[part] is None else f"{row[part]:+.3f}"
-                for part in ("mean", "least", "largest", "marginal_error", "conditional_error")
-            ))
-            for row in found["bias"]
-        ])  # fmt: skip
-        for row in found["bias"]:
-            if row["failed"]:
-                screen.say(
-                    f"{row['metric']}, {row['lm']}, {row['papers']} papers: {row['failed']} failed, {row['reason']}"
-                )
-
-
-def _share(row: dict[str, Any]) -> str:
-    return f"{row['covered']:.1%} ± {row['standard_error']:.1%}"
-
-
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-    for head in heads:
-        left = head in ("metric", "what", "interval", "LM", "± 2 points")
-        table.add_column(head, justify="left" if left else "right")
-    for row in rows:
-        table.add_row(*map(screen.escape, row))
-    screen.out.print()
-    screen.out.print(table)

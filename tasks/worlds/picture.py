@@ -24,18 +24,17 @@ def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.Face
         raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
     values = [{**row, "panel": titles[row["metric"]]} for row in rows]
     shown = [name for name in COLOURS if any(row["lm"] == name for row in rows)]
-    sizes = sorted({row["papers"] for row in rows})
     x = altair.X(
         "papers:Q",
         title="papers to learn from",
         scale=altair.Scale(type="log"),
-        axis=altair.Axis(grid=False, values=sizes, format="d"),
+        axis=altair.Axis(grid=False, values=[10**power for power in range(1, 6)], format="d"),
     )
     colour = altair.Color(
         "lm:N",
         title=None,
         scale=altair.Scale(domain=shown, range=[COLOURS[name] for name in shown]),
-        legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, labelLimit=300),
+        legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, symbolOpacity=1, labelLimit=300),
     )
     base = altair.Chart()
     band = base.mark_area(opacity=0.18).encode(

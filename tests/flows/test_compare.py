@@ -53,7 +53,16 @@ def board_file(folder, name, scores, writer="w"):
         for model, mean in scores.items()
     ]
     rows.append(
-        {"metric": "gem", "candidate": "generic", "kind": "control", "mean": 0.0, "low": 0, "high": 0, "rank": None}
+        {
+            "metric": "gem",
+            "candidate": "generic",
+            "kind": "control",
+            "mean": 0.0,
+            "low": 0,
+            "high": 0,
+            "rank": None,
+            "unranked": "control",
+        }
     )
     path = folder / f"{name}.json"
     path.write_text(json.dumps({"edition": name, "signatures": [{"metric": "gem", "writer": writer}], "rows": rows}))
@@ -68,7 +77,7 @@ def test_two_boards_of_ones_own_are_compared_by_rank_controls_left_out(tmp_path)
     found = json.loads(shown)
     (row,) = found["consistency"]
     assert (row["n"], round(row["spearman"], 6)) == (4, 0.8)
-    assert found["unranked"] == {str(a): ["generic"], str(b): ["generic"]}
+    assert found["left_out"] == {str(path): {"generic": "control"} for path in (a, b)}
     assert found["differ_in"] == {"writer": ["w", "other"]}
     assert "signatures differ in writer: w | other" in compare("--board", a, "--board", b)[1]
 
@@ -84,12 +93,16 @@ def test_a_board_beside_a_published_one_shows_no_differences_of_nats(tmp_path):
 
 def test_effects_of_a_run_stand_beside_a_published_table(tmp_path):
     run = tmp_path / "run.json"
-    rows = [{"metric": "gem", "change": "sentence_deletion", "d": -0.2, "low": -0.3, "high": -0.1}]
+    rows = [
+        {"metric": "gem", "change": "sentence_deletion", "d": -0.2, "low": -0.3, "high": -0.1, "problem": None},
+        {"metric": "gem", "change": "completion", "d": None, "low": None, "high": None, "problem": "no writer"},
+    ]
     run.write_text(json.dumps({"effects": rows}))
     code, shown = compare("--published", "table2", run)
     assert code == 0
     line = next(row for row in shown.splitlines() if row.startswith("gem ") and "sentence_deletion" in row)
     assert line.split() == ["gem", "sentence_deletion", "-0.401", "-0.200", "-0.300", "to", "-0.100", "0.201"]
+    assert "left out of run.json: gem, completion: no writer" in shown
     assert "(1) the figure of Sentence Deletion, likely a misprint" in shown
 
 
