@@ -42,7 +42,9 @@ def chart(outcomes: Sequence[Outcome], human: Mapping[str, float], title: str) -
         y=altair.Y("share:Q", title="share of papers", axis=altair.Axis(format="%", grid=True)),
     )
     bars = base.transform_filter(f"datum.who != '{HUMAN}'").mark_bar(color="#31639c", opacity=0.8)
-    line = base.transform_filter(f"datum.who == '{HUMAN}'").mark_line(color="#c2571a", strokeWidth=2, point={"color": "#c2571a"})
+    line = base.transform_filter(f"datum.who == '{HUMAN}'").mark_line(
+        color="#c2571a", strokeWidth=2, point={"color": "#c2571a"}
+    )
     layered = altair.layer(bars, line).properties(width=220, height=120)
     facet = altair.Facet("panel:N", title=None, sort=panels, header=altair.Header(labelLimit=260, labelFontSize=10))
     whole = layered.facet(facet, columns=_COLUMNS, data=altair.Data(values=rows))
