@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tasks.corpus.fetch_progress import tell, telling
 from tasks.corpus.fetching import Advance, fetch_forums, fetch_listings, is_listed
 from tasks.corpus.openreview_client import OpenReview
 from tasks.corpus.openreview_session import Login, Patience
@@ -27,8 +25,6 @@ from tasks.errors import Paused, ServiceDown, SettingsError
 from tasks.settings import Settings
 
 SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
-STATUS = "status.json"
-TOLD_EVERY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,7 @@ def freeze(asked: Asked) -> dict[str, Any]:
             f"openreview: {journal.origin}", remarks, last,
         )  # fmt: skip
         journal.add_seal(made.digest)
-    _tell(asked.folder, {"stage": "sealed", "done": 0, "total": 0, "remaining_s": None})
+    tell(asked.folder, "sealed")
     counts = made.manifest.counts
     return {"snapshot": str(made.folder), "digest": made.digest, "counts": counts, "remarks": made.manifest.remarks}
 
@@ -157,7 +153,7 @@ def _reached(asked: Asked, secret: Callable[[str], str], parts: Callable[..., li
     before = Counter(client.sent)
     pauses: list[Paused] = []
     message = ""
-    for work in parts(client, _telling(asked, client)):
+    for work in parts(client, telling(asked.folder, client, asked.settings.fetch)):
         try:
             work()
         except Paused as pause:
@@ -168,7 +164,7 @@ def _reached(asked: Asked, secret: Callable[[str], str], parts: Callable[..., li
     sent = dict(client.sent - before)
     if pauses and not message:
         first = min(pauses, key=lambda pause: pause.until)
-        _tell(asked.folder, {"stage": str(first), "done": 0, "total": 0, "remaining_s": first.until - time.time()})
+        tell(asked.folder, str(first), remaining_s=first.until - time.time())
         return Reached(sent, first.until, str(first))
     return Reached(sent, None, message)
 
@@ -187,28 +183,3 @@ def _session(asked: Asked, secret: Callable[[str], str]) -> OpenReview:
 def _opened(origin: Origin, budget: str, login: Login, patience: Patience) -> OpenReview:
     """Kept open for this process, so that it logs in once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, patience)  # type: ignore[arg-type]
-
-
-def _telling(asked: Asked, client: OpenReview) -> Callable[[str, str], Advance]:
-    """Progress into a file beside the journal, with the seconds that the limits known now leave to wait."""
-    name, last = client.host.partition("//")[2], [0.0]
-
-    def told(stage: str, kind: str) -> Advance:
-        def advance(done: int, total: int) -> None:
-            if done < total and time.monotonic() - last[0] < TOLD_EVERY_S:
-                return
-            last[0] = time.monotonic()
-            size = {"notes": asked.settings.fetch.page, "attachment": asked.settings.fetch.pdf_batch}.get(kind, 1)
-            left = client.budget.seconds_for(f"{name} {kind}", -(-(total - done) // size))
-            _tell(asked.folder, {"stage": stage, "done": done, "total": total, "remaining_s": left})
-
-        return advance
-
-    return told
-
-
-def _tell(folder: Path, status: Mapping[str, Any]) -> None:
-    beside = folder / f".{STATUS}.{os.getpid()}"
-    with suppress(OSError):  # what is only shown stops no fetch
-        beside.write_text(json.dumps({"pid": os.getpid(), **status}))
-        beside.replace(folder / STATUS)

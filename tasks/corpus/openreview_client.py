@@ -7,10 +7,6 @@ for more.
 
 from __future__ import annotations
 
-import io
-import re
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from tasks.corpus.openreview_session import Login, Patience, Session, line_of
+from tasks.corpus.pdf_archive import Archive, unpacked
 from tasks.corpus.request_budget import RequestBudget
 from tasks.errors import SourceError
 
@@ -27,9 +24,6 @@ PAGE = 1000
 BATCH = 50
 """Most notes of a listing's page, and most PDFs of one archive, that the service gives."""
 
-UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
-_NUMBER = re.compile(r"(\d+)_")
-
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -37,20 +31,6 @@ class Page:
 
     notes: list[Note]
     count: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """PDFs of some papers by paper id. *damaged*: not all of it could be read; *strangers*: files that are nobody's."""
-
-    files: dict[str, bytes]
-    damaged: bool = False
-    strangers: int = 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether a paper that is not in it has no PDF at the service."""
-        return not self.damaged and not self.strangers
 
 
 class Forbidden(SourceError):
@@ -79,12 +59,16 @@ class OpenReview:
         """How many requests went out, by kind."""
         return self._session.transport.sent
 
-    def page(self, invitation: str, after: str | None = None, limit: int = PAGE) -> Page:
-        """The submissions of *invitation* in the order of their ids, those that come *after* an id."""
+    def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
+        """The submissions of *invitation* in the order of their ids, those that come *after* an id.
+
+        *optional*: a venue need not have that invitation, and one that the service does not know lists nothing.
+        """
         more = {"with_count": after is None} if self.api == 2 else {}
         more |= {"after": after} if after is not None else {}
         tree = self._ask(
-            lambda client: client.get_notes(invitation=invitation, details="replies", sort="id", limit=limit, **more)
+            lambda client: client.get_notes(invitation=invitation, details="replies", sort="id", limit=limit, **more),
+            **({"missing": {"notes": [], "count": 0}} if optional else {}),
         )
         count = tree.get("count")
         return Page(_listed(tree, "notes", invitation), count if isinstance(count, int) else None)
@@ -132,7 +116,7 @@ class OpenReview:
         data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
         if data is None:
             return None
-        return Archive({ids[0]: data}) if len(ids) == 1 else _unpacked(data, numbers)
+        return Archive({ids[0]: data}) if len(ids) == 1 else unpacked(data, numbers)
 
     def _file(self, ask: Callable[[Any], bytes]) -> bytes | None:
         return self._guarded(ask, missing=None)
@@ -180,39 +164,11 @@ def _ask_forum(client: Any, **query: Any) -> Any:
     return client.get_notes(**query)
 
 
-def _unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
-    files, damaged, strangers = dict[str, bytes](), False, 0
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for name in archive.namelist():
-                paper_id = _owner(name, numbers)
-                if paper_id is None:
-                    strangers += 1
-                    continue
-                try:
-                    files[paper_id] = archive.read(name)
-                except UNREADABLE:
-                    damaged = True
-    except UNREADABLE:
-        damaged = True
-    return Archive(files, damaged, strangers)
-
-
 def _listed(tree: Mapping[str, Any], name: str, what: str) -> list[Note]:
     found = tree.get(name)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise SourceError(f"{what}: an answer without a list of {name}")
     return found
-
-
-def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
-    """Whose PDF a file of an archive is: named by the paper's id, or by its number."""
-    stem = name.rpartition("/")[2].removesuffix(".pdf")
-    if stem in numbers:
-        return stem
-    found = _NUMBER.match(stem)
-    owners = [paper_id for paper_id, number in numbers.items() if found and str(number) == found[1]]
-    return owners[0] if len(owners) == 1 else None
 
 
 def _status(error: Exception) -> int | None:

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.corpus.loopback import Account, Loopback
 from tasks.corpus.loopback_mischief import mischief
-from tasks.corpus.openreview_client import Archive, Forbidden, OpenReview
+from tasks.corpus.openreview_client import Archive, Forbidden, OpenReview, Page
 from tasks.corpus.openreview_session import Login, Patience
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.source_files import read_notes_file
@@ -162,6 +162,15 @@ def test_of_a_damaged_archive_the_files_that_are_sound_are_taken(budget):
         file.writestr("2_pdf.pdf", b"%PDF two")
     with answering(body=whole.getvalue().replace(b"%PDF two", b"%PDF tow"), kind="application/zip") as (host, _):
         assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive({"a": b"%PDF one"}, damaged=True)
+
+
+@pytest.mark.parametrize("api", [1, 2])
+def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venue_need_not_have_it(budget, api):
+    said = json.dumps({"name": "NotFoundError", "message": "The Invitation v/-/Desk_Rejected_Submission was not found", "status": 404}).encode()
+    with answering(404, said) as (host, _):
+        assert OpenReview(api, host, budget).page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
+        with pytest.raises(SourceError, match="NotFoundError: The Invitation"):
+            OpenReview(api, host, budget).page("v/-/Submission")
 
 
 @pytest.mark.parametrize(("status", "name"), [(403, "ForbiddenError"), (404, "NotFoundError")])

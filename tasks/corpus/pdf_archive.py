@@ -1,0 +1,56 @@
+"""An archive of several papers' PDFs, as API v2 gives it: whose each file is, and what of it can be read."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_NUMBER = re.compile(r"(\d+)_")
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """PDFs of some papers by paper id. *damaged*: not all of it could be read; *strangers*: files that are nobody's."""
+
+    files: dict[str, bytes]
+    damaged: bool = False
+    strangers: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether a paper that is not in it has no PDF at the service."""
+        return not self.damaged and not self.strangers
+
+
+def unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
+    """What the bytes *data* hold of the papers *numbers* (id → number); a file that is damaged spoils no other."""
+    files, damaged, strangers = dict[str, bytes](), False, 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for name in archive.namelist():
+                paper_id = _owner(name, numbers)
+                if paper_id is None:
+                    strangers += 1
+                    continue
+                try:
+                    files[paper_id] = archive.read(name)
+                except UNREADABLE:
+                    damaged = True
+    except UNREADABLE:
+        damaged = True
+    return Archive(files, damaged, strangers)
+
+
+def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
+    """Whose PDF a file of an archive is: named by the paper's id, or by its number."""
+    stem = name.rpartition("/")[2].removesuffix(".pdf")
+    if stem in numbers:
+        return stem
+    found = _NUMBER.match(stem)
+    owners = [paper_id for paper_id, number in numbers.items() if found and str(number) == found[1]]
+    return owners[0] if len(owners) == 1 else None
