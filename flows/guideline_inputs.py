@@ -30,7 +30,7 @@ class Material:
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> Material:
     """Papers of the file *papers* (the format of ``import papers``) with the human ratings of the file *ratings*.
 
-    The papers are those that have human ratings and stand in the file, in its order.
+    The papers are those that have human ratings and stand in the file, in its order. References and appendices are cut.
     """
     human = read_human_ratings(ratings)
     taken = papers_from(papers, {})
@@ -41,7 +41,8 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> Materia
     if not chosen:
         raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")
     source = {"papers": file_sha256(papers), "ratings": file_sha256(ratings)}
-    return Material(_contents(chosen), {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
+    contents = {paper.paper_id: _without_references(paper) for paper in chosen}
+    return Material(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> Material:
@@ -66,9 +67,8 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> Materia
     chosen = [paper for paper in known if human.get(paper.paper_id)][:limit]
     if not chosen:
         raise SourceError(f"edition {store.key} has no human review with a rating")
-    return Material(
-        _contents(chosen), {paper.paper_id: human[paper.paper_id] for paper in chosen}, {"edition": store.key}
-    )
+    contents = {paper.paper_id: paper.whole if paper.text else "" for paper in chosen}
+    return Material(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, {"edition": store.key})
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
@@ -115,11 +115,8 @@ def _check_checklist(chosen: Condition) -> None:
         raise SourceError(f"condition {chosen.name}: a rubric needs 10 good and 10 bad questions, this has {counts}")
 
 
-def _contents(papers: Sequence[Paper]) -> dict[str, str]:
-    """Each paper as it is put to an LM: title, abstract, body without references; empty without body."""
-    contents = {}
-    for paper in papers:
-        body = body_of(paper.text or "")
-        whole = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
-        contents[paper.paper_id] = whole.whole if body.text else ""
-    return contents
+def _without_references(paper: Paper) -> str:
+    """A paper as it is put to an LM, of whose text nobody has cut anything yet; empty without text."""
+    body = body_of(paper.text or "")
+    whole = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
+    return whole.whole if body.text else ""

@@ -334,6 +334,12 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
             "evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
             "writing.candidates=['scripted', 'scripted@none', 'scripted@iclr', 'scripted@good+rubric']", "scoring.metrics=['gem']"))
         summary = refresh(Job(chosen, tmp_path, limit=3), steps.undecorated())
+        # The same texts under the same prompt: what was written to be ranked is what the study rates, and is not bought again.
+        asked = server.count
+        study = run(GuidelineJob("SAMPLE-2026", ("scripted",), ("iclr",), edition="SAMPLE-2026", models_file=models, state=tmp_path))
+        assert server.count == asked
+    (rated,) = outcomes_of(study)
+    assert (rated.planned, rated.scored, rated.reasons) == (16, 3, {"no_text": 13})
     assert summary["outcome"] == "done"
     board = query(tmp_path, "select candidate, scored from leaderboard where candidate like 'scripted%' order by candidate")
     assert board == [(name, 6) for name in ("scripted", "scripted@good+rubric", "scripted@iclr", "scripted@none")]
