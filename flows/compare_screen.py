@@ -17,7 +17,7 @@ def show(found: dict[str, Any]) -> None:
     if rows := found.get("consistency"):
         screen.say(f"Spearman between {one} and {other}, over the models that both rank")
         _table(("metric", "models", "Spearman", "p", "the text prints"), [
-            (row["metric"], row["n"], _number(row["spearman"]), _p(row["p"]), _number(row["printed"], 2))
+            (row["metric"], row["n"], _coefficient(row["spearman"]), _p(row["p"]), _number(row["printed"], 2))
             for row in rows
         ])  # fmt: skip
         for name, key in ((one, "only_first"), (other, "only_second")):
@@ -26,13 +26,14 @@ def show(found: dict[str, Any]) -> None:
     for field, (a, b) in found.get("differ_in", {}).items():
         screen.say(f"signatures differ in {field}: {a} | {b}")
     if rows := found.get("beside"):
-        _beside(one, other, rows)
+        # Of two boards, what one has alone is named above; of effects, each is shown.
+        _beside(one, other, [row for row in rows if "consistency" not in found or (row["printed"] and row["found"])])
     if rows := found.get("benchmarks"):
         screen.say(f"correlation of {one} with other benchmarks")
         heads = ("metric", "benchmark", "models", "left out", "Spearman", "Pearson", "table 5 prints")
         _table(heads, [
-            (row["metric"], row["benchmark"], row["n"], row["left_out"], _number(row["spearman"]),
-             _number(row["pearson"]), _number(row["printed"], 2)) for row in rows
+            (row["metric"], row["benchmark"], row["n"], row["left_out"], _coefficient(row["spearman"]),
+             _coefficient(row["pearson"]), _number(row["printed"], 2)) for row in rows
         ])  # fmt: skip
         if found["models_not_on_the_board"]:
             screen.say(f"not on the board, left out: {', '.join(found['models_not_on_the_board'])}")
@@ -75,6 +76,11 @@ def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
         return "", ""
     ends = "" if figure["low"] is None else f"{figure['low']:.3f} to {figure['high']:.3f}"
     return _number(figure["value"]), ends
+
+
+def _coefficient(value: float | None) -> str:
+    """A correlation, or that there is none: of fewer than three models, or of equal scores."""
+    return "not defined" if value is None else _number(value)
 
 
 def _number(value: float | None, digits: int = 3) -> str:

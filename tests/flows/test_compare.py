@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from flows import cli
 from flows.compare_sides import from_run
 from tasks.errors import GreBenchError, SettingsError, SourceError
+from tests.flows.refreshing import EDITION, run, use
+from tests.scripted_lms import OverlapLM
 
 
 def compare(*arguments: object) -> tuple[int, str]:
@@ -153,6 +155,20 @@ def test_a_line_of_benchmarks_that_is_none_is_named(tmp_path, text, message):
 def test_what_cannot_be_compared_is_one_line(tmp_path, arguments, message):
     code, shown = compare(*arguments, "--state", tmp_path)
     assert code == 2 and message in shown and "\n" not in shown
+
+
+def test_an_edition_is_a_board_by_its_key_and_has_no_effects_before_it_is_validated(tmp_path):
+    use(OverlapLM())
+    run(tmp_path)
+    side = from_run(EDITION, "board", tmp_path)
+    assert {figure.item for figure in side.figures} == {"human"} and "generic" in side.left_out
+    code, shown = compare("--board", EDITION, "--published", "table6", "--state", tmp_path, "--json")
+    found = json.loads(shown)
+    assert code == 0 and {row["n"] for row in found["consistency"]} == {0}
+    assert all(row["only_second"] == ["human"] for row in found["consistency"])
+    assert "not defined" in compare("--board", EDITION, "--published", "table6", "--state", tmp_path)[1]
+    with pytest.raises(SettingsError, match=f"no effects yet; run: gre-bench validate --edition {EDITION}"):
+        from_run(EDITION, "effects", tmp_path)
 
 
 @pytest.mark.parametrize("text", ["not json", "[1]", "{}", '{"rows": [{"metric": "gem"}]}', '{"rows": 3}', "3"])
