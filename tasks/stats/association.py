@@ -58,14 +58,16 @@ def _pearson(x: Array, y: Array, groups: Places, size: int) -> Estimate:
 
 
 def _spearman(x: Array, y: Array, groups: Places, size: int) -> Estimate:
+    ranks_of_x, ranks_of_y = _midranks(x, groups, size), _midranks(y, groups, size)
+
     def estimate(counts: Array) -> Array:
         rows = max(1, CELLS // len(x))
         return np.concatenate([part(counts[first : first + rows]) for first in range(0, len(counts), rows)])
 
     def part(counts: Array) -> Array:
         drawn = counts[:, groups]
-        n = drawn.sum(axis=1, keepdims=True)
-        a, b = _midranks(x, drawn) - (n + 1) / 2, _midranks(y, drawn) - (n + 1) / 2
+        middle = (drawn.sum(axis=1, keepdims=True) + 1) / 2
+        a, b = ranks_of_x(counts) - middle, ranks_of_y(counts) - middle
         return _ratio(*(np.einsum("ri,ri,ri->r", drawn, *pair) for pair in ((a, b), (a, a), (b, b))))
 
     return estimate
@@ -82,15 +84,21 @@ def _ratio(cross: Array, one: Array, other: Array) -> Array:
     return np.clip(found, -1.0, 1.0)
 
 
-def _midranks(values: Array, drawn: Array) -> Array:
-    """Midranks (resamples, n) of *values* in samples that hold each item *drawn* times; unused where it is 0."""
-    order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(values[order]) > 0])
-    tied = np.add.reduceat(drawn[:, order], starts, axis=1)
-    ranks = np.cumsum(tied, axis=1) - (tied - 1) / 2
-    place = np.empty(len(values), dtype=np.intp)
-    place[order] = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(values)]))
-    return np.asarray(ranks[:, place])
+def _midranks(values: Array, groups: Places, size: int) -> Callable[[Array], Array]:
+    """Counts (resamples, groups) → midranks (resamples, n) of *values*; those of items not drawn mean nothing."""
+    distinct, place = np.unique(values, return_inverse=True)
+    untied = len(distinct) == len(values)
+    owner = groups[np.argsort(values)]
+    held = np.zeros((0, 0))
+    if not untied:
+        cells = np.bincount(groups * len(distinct) + place, minlength=size * len(distinct))
+        held = cells.reshape(size, -1).astype(np.float64)
+
+    def ranks(counts: Array) -> Array:
+        drawn = counts[:, owner] if untied else counts @ held
+        return np.asarray((np.cumsum(drawn, axis=1) - (drawn - 1) / 2)[:, place])
+
+    return ranks
 
 
 def _pairs(x: Array, y: Array, groups: Places, size: int) -> Array:
@@ -108,13 +116,15 @@ def _pairs(x: Array, y: Array, groups: Places, size: int) -> Array:
 
 
 def _ranks_within(values: Array, groups: Places) -> Array:
-    from scipy.stats import rankdata
-
+    """Midranks of *values* (n,) among those of their group, over the group's size + 1."""
+    order = np.lexsort((values, groups))
+    ordered = groups[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(values[order]) > 0) | (np.diff(ordered) > 0)])
+    ends = np.r_[starts[1:], len(values)]
+    first = np.searchsorted(ordered, ordered[starts])
     ranks = np.empty_like(values)
-    for group in np.unique(groups):
-        mine = groups == group
-        ranks[mine] = rankdata(values[mine]) / (mine.sum() + 1)
-    return ranks
+    ranks[order] = np.repeat((starts + ends + 1) / 2 - first, ends - starts)
+    return np.asarray(ranks / (np.bincount(groups)[groups] + 1))
 
 
 def _centred(values: Array, groups: Places, size: int) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tasks.stats.association import Estimate, Kind, association, within
 from tasks.stats.resampling import weights
-from tasks.stats.samples import Array, finite, places
+from tasks.stats.samples import Array, Places, finite, places
 
 NEARLY_ONE = 1 - 1e-6
 """Where Fisher's z is cut, which is infinite at 1."""
@@ -74,7 +74,7 @@ def within_groups(
     """
     x, y = same_length(scores, grades)
     names, size = places(groups, len(x))
-    telling = np.array([len(set(x[names == g])) > 1 and len(set(y[names == g])) > 1 for g in range(size)])
+    telling = _varies(x, names, size) & _varies(y, names, size)
     if telling.sum() < 2:
         raise ValueError("a correlation within groups needs two groups whose scores and grades differ")
     kept = telling[names]
@@ -132,6 +132,14 @@ def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple
     if 2 * len(drawn) < resamples:
         raise ValueError("too few groups whose scores and grades vary for an interval")
     return value, drawn
+
+
+def _varies(values: Array, names: Places, size: int) -> Array:
+    """For each group whether its *values* differ."""
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, names, values)
+    np.maximum.at(high, names, values)
+    return np.asarray(high > low)
 
 
 def _by_group(

@@ -1,0 +1,191 @@
+"""Worlds with known truth in which every interval of `tasks.stats` is tried: scores of two references a paper.
+
+A candidate's standardised score is √alike·common + √(1 − alike)·own, and both parts are √share·paper + √(1 − share)·
+pair: *common* is what papers and references do to all candidates, *own* what they do to one. So the two pairs of a
+paper correlate by *share*, two candidates by *alike*, and differences between candidates by *share* too. With heavy
+tails a score is lognormal (σ = 0.5: skewness 1.75, excess kurtosis 5.9), standardised, all correlations before that.
+A trial draws one world and says of each interval whether it holds the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from scipy import stats as scipy_stats
+
+from tasks.stats import clustered_interval, flat_interval, paired_test, separation
+from tasks.stats.comparison import compare
+from tasks.stats.correlation import correlate, partial, within_groups
+from tasks.stats.effects import effect
+from tasks.stats.length import length_controlled
+from tasks.stats.ranks import rank_intervals
+
+SIGMA = {"normal": 0.0, "lognormal": 0.5}
+BEFORE_AFTER = 0.83
+"""Correlation of the scores before and after a change which the published half-widths imply."""
+
+MEANS = np.array([0.0, 0.02, 0.04, 0.15, 0.2, 0.3, 0.32, 0.5, 0.6, 1.0])
+"""True means of ten candidates, some of them nearly equal."""
+
+Trial = Callable[[np.random.Generator, int, float, str], dict[str, float]]
+"""(random, papers, share, tails) → for each interval whether, or for what share of its values, it held the truth."""
+
+
+def standardised(z: np.ndarray, tails: str) -> np.ndarray:
+    """Standard normal *z* with the *tails* asked for: mean 0, variance 1."""
+    sigma = SIGMA[tails]
+    if not sigma:
+        return z
+    scale = math.exp(sigma**2 / 2) * math.sqrt(math.expm1(sigma**2))
+    return (np.exp(sigma * z) - math.exp(sigma**2 / 2)) / scale
+
+
+def drawn(
+    random: np.random.Generator, candidates: int, papers: int, share: float, tails: str, alike: float, pairs: int = 2
+) -> np.ndarray:
+    """Standardised scores (candidates, papers · pairs)."""
+
+    def part(rows: int) -> np.ndarray:
+        paper, pair = random.normal(size=(rows, papers, 1)), random.normal(size=(rows, papers, pairs))
+        return (math.sqrt(share) * paper + math.sqrt(1 - share) * pair).reshape(rows, papers * pairs)
+
+    return standardised(math.sqrt(alike) * part(1) + math.sqrt(1 - alike) * part(candidates), tails)
+
+
+def holds(found, truth: float) -> float:
+    return float(found.low <= truth <= found.high)
+
+
+def means(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
+    one, other = drawn(random, 2, papers, share, tails, 0.5)
+    names = np.repeat(np.arange(papers), 2)
+    differences = (one - other).reshape(papers, 2).mean(axis=1)
+    return {
+        "mean, flat, 90%": holds(flat_interval(one), 0.0),
+        "mean, by paper, 90%": holds(clustered_interval(one, names), 0.0),
+        "paired difference, 90%": holds(paired_test(differences), 0.0),
+    }
+
+
+@cache
+def true_auc(tails: str) -> float:
+    grid = standardised(scipy_stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000), tails)
+    return float(np.searchsorted(grid, grid + 1.0).mean() / len(grid))
+
+
+def auc(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
+    same, other = drawn(random, 2, papers, share, tails, 0.3)
+    names = np.repeat(np.arange(papers), 2)
+    return {"AUC, by paper, 95%": holds(separation(same + 1.0, names, other, names), true_auc(tails))}
+
+
+def effects(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
+    before, after = drawn(random, 2, papers, share, tails, BEFORE_AFTER)
+    shift, spread = -0.4, 1.1
+    found = effect(before, shift + spread * after, np.repeat(np.arange(papers), 2), resamples=1000)
+    truth = shift / math.sqrt((1 + spread**2) / 2)
+    return {
+        "d, by paper, 95%": holds(found, truth),
+        "d, flat, 95%": float(found.flat_low <= truth <= found.flat_high),
+    }
+
+
+def graded(
+    random: np.random.Generator, groups: int, share: float, tails: str, siblings: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two scores that follow a latent quality by 0.6 and 0.4, and its grade A, B or C."""
+    quality, first, second = drawn(random, 3, groups, share, "normal", 0.0, siblings)
+    scores = [
+        standardised(rho * quality + math.sqrt(1 - rho**2) * e, tails) for rho, e in ((0.6, first), (0.4, second))
+    ]
+    return scores[0], scores[1], np.digitize(quality, [-0.6, 0.7]).astype(float)
+
+
+@cache
+def true_correlations(tails: str) -> dict[str, float]:
+    """Of 400,000 items each in a group of its own, by SciPy: siblings do not change what two draws are."""
+    first, second, grades = graded(np.random.default_rng(77), 400_000, 0.0, tails, 1)
+    a, b, c = (scipy_stats.spearmanr(*pair)[0] for pair in ((first, grades), (first, second), (grades, second)))
+    return {
+        "spearman": a,
+        "kendall": scipy_stats.kendalltau(first, grades)[0],
+        "pearson": scipy_stats.pearsonr(first, grades)[0],
+        "partial": (a - b * c) / math.sqrt((1 - b**2) * (1 - c**2)),
+        "difference": a - c,
+    }
+
+
+@cache
+def true_within(share: float, tails: str, siblings: int) -> float:
+    first, _, grades = graded(np.random.default_rng(78), 100_000, share, tails, siblings)
+    return within_groups("spearman", first, grades, np.repeat(np.arange(100_000), siblings), resamples=2).value
+
+
+def correlations(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
+    """Groups of five siblings where there are few, of three or two where there are more.
+
+    The tails are those of the score, which ranks do not see: with other than normal ones Pearson alone is tried.
+    """
+    siblings = 5 if papers < 100 else 3 if papers < 300 else 2
+    first, second, grades = graded(random, papers, share, tails, siblings)
+    names, truth, often = np.repeat(np.arange(papers), siblings), true_correlations(tails), {"resamples": 250}
+    found = {
+        f"{kind.capitalize()}, by group, 95%": holds(correlate(kind, first, grades, names, **often), truth[kind])
+        for kind in (("spearman", "kendall", "pearson") if tails == "normal" else ("pearson",))
+    }
+    if tails != "normal":
+        return found
+    inside = within_groups("spearman", first, grades, names, **often)
+    found["Spearman within groups, 95%"] = holds(inside, true_within(share, tails, siblings))
+    found["partial Spearman, 95%"] = holds(partial("spearman", first, grades, second, names, **often), truth["partial"])
+    difference = compare("spearman", first, second, grades, names, **often)
+    found["difference of Spearmans, 95%"] = holds(difference, truth["difference"])
+    return found
+
+
+def ranks(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
+    count = len(MEANS)
+    values = drawn(random, count, papers, share, tails, 0.5) + MEANS[:, None]
+    names = [f"c{k}" for k in range(count)]
+    found = rank_intervals(
+        values.ravel(),
+        np.tile(np.repeat(np.arange(papers), 2), count),
+        np.repeat(names, 2 * papers).tolist(),
+        resamples=250,
+    )
+    truth = {name: count - k for k, name in enumerate(names)}
+    return {
+        "rank, bootstrap, 90%": float(np.mean([one.low <= truth[one.candidate] <= one.high for one in found])),
+        "all ranks, by Holm, 90%": float(
+            all(one.surely_low <= truth[one.candidate] <= one.surely_high for one in found)
+        ),
+    }
+
+
+def lengths(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
+    """Four candidates; a score grows by 0.5 with log tokens, which papers and candidates shift."""
+    logs = (
+        6
+        + np.array([-0.5, 0, 0, 0.8])[:, None]
+        + 0.4 * random.normal(size=(4, papers))
+        + 0.2 * random.normal(size=papers)
+    )
+    logs = np.repeat(logs, 2, axis=1)
+    values = drawn(random, 4, papers, share, tails, 0.5) + 0.5 * (logs - 6) + np.array([0.3, 0, 0.1, -0.2])[:, None]
+    names = np.repeat(list("abcd"), 2 * papers).tolist()
+    places: Sequence[int] = np.tile(np.repeat(np.arange(papers), 2), 4)
+    found = length_controlled(values.ravel(), np.exp(logs).ravel(), places, math.exp(6), names)
+    return {
+        "score at human length, 90%": holds(found.scores["d"], -0.2),
+        "slope of length, 90%": holds(found.slope, 0.5),
+    }
+
+
+def coverage(trial: Trial, papers: int, share: float, tails: str, worlds: int, seed: int = 0) -> dict[str, float]:
+    """Share of *worlds* in which each interval of *trial* held the truth."""
+    random = np.random.default_rng([seed, papers, int(100 * share), len(tails)])
+    found = [trial(random, papers, share, tails) for _ in range(worlds)]
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
