@@ -13,7 +13,7 @@ from tasks.examiners.grading import Grade, grade
 from tasks.examiners.weighing import grade_by_endpoint, grade_by_lm
 from tasks.examiners.wordings import Item
 from tasks.lm.chats import ChatLM
-from tasks.records import Case, Problem, Sampling, Score
+from tasks.records import Case, LMIdentity, Problem, Sampling, Score, digest
 
 Grader = Callable[[Sequence[Item]], list[Grade]]
 
@@ -31,6 +31,14 @@ def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
 def by_endpoint(examiner: Examiner, asker: Asker, writer: Asker, base: Sampling | None = None) -> Grader:
     """Grades by what an endpoint shows of its likeliest tokens."""
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
+
+
+def asked(examiner: Examiner, writer: str | None = None, lm: LMIdentity | None = None) -> LMIdentity:
+    """What of an examiner and of the *writer* (its identity) or evaluation *lm* it asks belongs in a signature."""
+    of = f"examiner {examiner.identity}"
+    if lm is not None:
+        return replace(lm, engine_version=f"{lm.engine_version}, {of}")
+    return LMIdentity(writer or "none", digest(writer or "none"), of, dtype="none")
 
 
 class ExaminerMetric:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from collections import Counter
 from pathlib import Path
@@ -12,16 +13,17 @@ from scipy.stats import kendalltau
 from tasks.errors import SettingsError
 from tasks.examiners.examiner import Examiner
 from tasks.examiners.grading import grade
-from tasks.examiners.metric import ExaminerMetric, by_endpoint, by_writer
+from tasks.examiners.metric import ExaminerMetric, asked, by_endpoint, by_writer
 from tasks.examiners.templates import TEMPLATES
 from tasks.examiners.weighing import grade_by_endpoint
 from tasks.examiners.wordings import Item
 from tasks.models import Model
-from tasks.records import Case, Sampling
+from tasks.records import Case, LMIdentity, Sampling
 from tasks.writing.archive import ReplyArchive
 from tasks.writing.batch import Patience
 from tasks.writing.http_writer import HttpWriter
 from tasks.writing.logprob_writer import LogprobWriter
+from tests.conftest import SHARED
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply
 
@@ -69,6 +71,38 @@ def test_known_scores_come_back_as_known_taus(human, given, tau, tmp_path):
     with scripted_chat(write=examiner()) as server:
         grades = grade(Examiner(template="human", granularity="fine"), items(*given), writer(server, tmp_path))
     assert kendalltau(human, [found.value for found in grades]).statistic == pytest.approx(tau)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("template", ["p1", "p5", "p7", "explanation", "direct_assessment"])
+def test_human_scores_of_real_summaries_come_back_with_the_tau_of_their_rounding(template, tmp_path):
+    """320 summaries: an LM that knows the human score and rounds it to the scale agrees as much as rounding allows."""
+    path = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
+    if not path.is_file():
+        pytest.skip("the real summaries are not on this machine")
+    with path.open(newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    human = [float(row["Score"]) for row in rows]
+    known = dict(zip((row["HYP"] for row in rows), human, strict=True))
+    one = Examiner(template=template, item="summary")
+
+    def quality(prompt: str) -> float:
+        text = prompt.partition("\nSummary: ")[2].partition("\n")[0]
+        return (known[text] - 1) / 4
+
+    def rounded(value: float) -> float:
+        scale = one.form.scale
+        if scale.only_declared:
+            return scale.values[min(len(scale.values) - 1, int((value - 1) / 4 * len(scale.values)))]
+        return round(scale.low + (value - 1) / 4 * (scale.high - scale.low))
+
+    texts = [Item(str(place), row["SRC"], row["HYP"]) for place, row in enumerate(rows)]
+    with scripted_chat(write=examiner(quality=quality)) as server:
+        grades = grade(one, texts, writer(server, tmp_path))
+    assert [found.problem for found in grades if found.problem] == []
+    tau = kendalltau(human, [found.value for found in grades]).statistic
+    assert tau == pytest.approx(kendalltau(human, [rounded(value) for value in human]).statistic)
+    assert tau > 0.75
 
 
 @pytest.mark.parametrize("manner", ["exact", "labelled", "stray", "chatter", "reasons"])
@@ -277,6 +311,15 @@ def test_a_metric_may_weigh_an_endpoints_probabilities_and_bin_them(tmp_path):
         door = by_endpoint(one, writer(server, tmp_path, LogprobWriter), writer(server, tmp_path))
         [score] = ExaminerMetric(one, door, "s").score([case(1, 0.5)])
     assert score.value == 4.5
+
+
+def test_a_signature_names_the_examiner_and_whom_it_asks():
+    one, other = Examiner(template="human"), Examiner(template="human", criteria="ad")
+    lm = LMIdentity("llama", "d" * 64, "trie 2", dtype="bfloat16")
+    found = [asked(one, "gpt@1"), asked(other, "gpt@1"), asked(one, "gpt@2"), asked(one, lm=lm), asked(other, lm=lm)]
+    assert len({each.lm_id for each in found}) == 5
+    assert (found[3].name, found[3].dtype) == ("llama", "bfloat16")
+    assert found[3].engine_version == f"trie 2, examiner {one.identity}"
 
 
 def test_an_examiner_that_cannot_be_a_metric_is_refused():

@@ -43,7 +43,7 @@ def reply(prompt: str, value: float, manner: Callable[[str], str] = MANNERS["exa
     if listed := re.search(r"Possible scores are ([^.\n]+(?:\.5[^.\n]*)*)\.", prompt):
         scores = re.split(r", | and ", listed[1])
         return manner(scores[min(len(scores) - 1, math.floor(value * len(scores)))])
-    high = 100 if re.search(r"to 100|and 100", prompt) else 5
+    high = 100 if re.search(r"\(worst\) to 100|from 0 to 100|between 0 and 100", prompt) else 5
     low = 0 if high == 100 else 1
     score = round(low + value * (high - low))
     if any(mark in prompt for mark in ("Format the response", "each of the following aspects", "for each aspect", "to each aspect")):
