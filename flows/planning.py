@@ -17,6 +17,7 @@ from tasks.corpus.sampling import draw
 from tasks.errors import SettingsError, SourceError
 from tasks.metrics.cases import Entry, Lack, Response, plan, the_writer
 from tasks.metrics.catalog import METRICS
+from tasks.prompts.conditions import guided
 from tasks.records import HUMAN, Candidate, Paper, Planned, Signature, SynopsisKind
 from tasks.settings import EditionSettings
 from tasks.store import Row, Store, now
@@ -223,4 +224,5 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
 def _written_by(name: str) -> Candidate:
     if name in EXTRACTIVE:
         return Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
-    return Candidate(name, "model", name)
+    model, guideline = guided(name)
+    return Candidate(name, "model", model, guideline=guideline)
