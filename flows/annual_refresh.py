@@ -16,6 +16,7 @@ from prefect import flow
 
 from flows.certificates import certify
 from flows.changes import write_changes
+from flows.domains import in_domain
 from flows.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from flows.progress import Progress
 from flows.reading import import_sources, read_papers
@@ -59,7 +60,7 @@ def annual_refresh(
 
 def refresh(job: Job, run: Any) -> dict[str, Any]:
     """`annual_refresh` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
-    usable(job)
+    job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
@@ -67,8 +68,8 @@ def refresh(job: Job, run: Any) -> dict[str, Any]:
         return publish(store, job, run, work, progress)
 
 
-def usable(job: Job) -> None:
-    """`SettingsError` for what cannot be asked, before anything is made."""
+def usable(job: Job) -> Job:
+    """*job*; `SettingsError` for what cannot be asked, before anything is made."""
     store = Store(job.state, job.settings.edition.edition)
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
@@ -83,6 +84,7 @@ def usable(job: Job) -> None:
             f"no edition {store.key} in {job.state}, and no sources to make it from; known: {known}; "
             "import papers and reviews first, or name files in the settings (sources)"
         )
+    return job
 
 
 def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
@@ -119,7 +121,7 @@ def write_and_plan(store: Store, job: Job, run: Any, progress: Progress) -> Work
     judgments_by = write_judgments(store, job, run, sample(store, names), progress)
     assw_by = write_assw(store, job, run, papers, progress)
     progress.stage("planning")
-    entries = sample(store, names, judgments_by, assw_by)
+    entries = sample(store, names, judgments_by, assw_by, job.settings.scoring.synopsis_of)
     return plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
 
 

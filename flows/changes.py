@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from flows.domains import headings_of
 from flows.instruments import desk
 from flows.progress import Progress
 from flows.runs import Job
@@ -14,7 +15,7 @@ from tasks.changes.addition import CONCATENATED
 from tasks.changes.catalog import CHANGES, apply, named
 from tasks.changes.material import Material
 from tasks.changes.naming import candidate_of
-from tasks.changes.pieces import ICLR_2023
+from tasks.domains import domain_of
 from tasks.errors import ChangeError, SettingsError
 from tasks.metrics.cases import Entry, Lack, Response
 from tasks.records import Candidate, Review, Written
@@ -23,15 +24,31 @@ from tasks.store import Store
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Candidate by change, of the changes that the settings ask for, in the order in which tables print them."""
-    level = settings.validation.level
-    asked = settings.validation.changes
+    """Candidate by change, of the changes that the settings ask for, in the order in which tables print them.
+
+    Not asked for any: those of the domain that can be made at the level. `SettingsError` for one that cannot be.
+    """
+    level, asked = settings.validation.level, settings.validation.changes
+    domain = domain_of(settings.edition.domain)
     if asked is None:
-        return {change.name: candidate_of(change.name, level) for change in CHANGES.values() if change.at(level)}
+        asked = tuple(name for name in domain.changes if CHANGES[name].at(level))
     for name in asked:
-        if not named(name).at(level):
-            raise SettingsError(f"validation.changes: {name} cannot be made at the level of {level}; leave it out")
+        why_not = domain.why_not(name)
+        if why_not is None and not named(name).at(level):
+            why_not = f"it cannot be made at the level of {level}"
+        if why_not is not None:
+            raise SettingsError(f"validation.changes: leave out {name}: {why_not}")
     return {name: candidate_of(name, level) for name in CHANGES if name in asked}
+
+
+def untried(settings: Settings) -> list[str]:
+    """The paper's changes that apply in the domain and are not asked for: without them no metric passes."""
+    chosen = chosen_changes(settings)
+    return [
+        name
+        for name in domain_of(settings.edition.domain).changes
+        if CHANGES[name].source != "ours" and name not in ("random_replacement", *chosen)
+    ]
 
 
 def changed(job: Job) -> list[Candidate]:
@@ -121,5 +138,5 @@ def material(settings: Settings, entries: Sequence[Entry], place: int, writer: s
     others = tuple(text for other in order if (text := text_of(entries[other])))
     return Material(
         entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, asked.seed,
-        asked.splitter, asked.headings if asked.headings is not None else ICLR_2023,
+        asked.splitter, headings_of(settings),
     )  # fmt: skip

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.annual_refresh import prepare, usable
+from flows.domains import in_domain
 from flows.instruments import instruments
 from flows.runs import Job, recorded
 from flows.scoring import due_cases, works_of
@@ -32,7 +33,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 
     *scratch* is an empty folder for the copy.
     """
-    usable(job)
+    job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
     if original.read_file.is_file():
         copy.folder.mkdir(parents=True)

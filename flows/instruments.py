@@ -10,7 +10,8 @@ from tasks.writing.catalog import Desk
 
 def desk(store: Store, job: Job) -> Desk:
     """Where writers find the models file and the reply archive, which all editions of a state share."""
-    return Desk(store.folder.parent.parent / "replies", job.settings.writing.models, job.retry_failed)
+    replies = store.folder.parent.parent / "replies"
+    return Desk(replies, job.settings.writing.models, job.retry_failed, job.settings.edition.domain)
 
 
 def instruments(store: Store, job: Job) -> Instruments:

@@ -14,6 +14,7 @@ from flows.runs import Job
 from tasks.changes.naming import is_changed
 from tasks.controls import CONTROLS
 from tasks.corpus.sampling import draw
+from tasks.domains import GIVEN, Part, domain_of
 from tasks.errors import SettingsError, SourceError
 from tasks.metrics.cases import Entry, Lack, Response, plan, the_writer
 from tasks.metrics.catalog import METRICS
@@ -88,48 +89,64 @@ def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
 
 
 def sample(
-    store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None
+    store: Store,
+    reviewers: Mapping[str, str],
+    judgments_by: str | None = None,
+    assw_by: str | None = None,
+    parts: Sequence[Part] = ("abstract",),
 ) -> list[Entry]:
-    """The sampled papers with all their responses and synopses, and for what is missing the reason, if one is known."""
+    """The sampled papers with all their responses and synopses, and for what is missing the reason, if one is known.
+
+    *parts*: of an item, that make its synopsis.
+    """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows("judgments"):
         judged[row["review_id"]][row["writer"]] = row["text"]
-    lacking = _lacks(store, "judgments", judgments_by)
+    lacking = lacks(store, "judgments", judgments_by)
     responses, by_candidate = {}, defaultdict(dict)
     for review in known_reviews(store):
-        lacks = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
-        response = Response(review.review_id, review.text, judged.get(review.review_id, {}), lacks)
+        own = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
+        response = Response(review.review_id, review.text, judged.get(review.review_id, {}), own)
         responses[review.review_id] = response
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
     for name, writer in reviewers.items():
-        for item, lack in _lacks(store, "review", writer).items():
+        for item, lack in lacks(store, "review", writer).items():
             paper_id = item.rpartition(":")[0]
             by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
-    synopses = _lacks(store, "assw", assw_by) | {
+    stated = lacks(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows("synopses", kind="assw", writer=assw_by)
     }
+    given = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
     roles: dict[str, list[Response]] = {}
     for row in store.rows("sample"):
         roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
     return [
-        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], _synopses(paper, synopses))
+        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, stated, given, parts))
         for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
     ]
 
 
-def _lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
+def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
     """Why texts that were asked for are missing, by item."""
     rows = store.rows("unwritten", task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
 
-def _synopses(paper: Paper, found: dict[str, str | Lack]) -> dict[SynopsisKind, str | Lack]:
-    """Abstract, blank line, strengths, blank line, weaknesses (Xu et al. 2025, C.4)."""
-    assw = found.get(paper.paper_id)
-    if isinstance(assw, str):
-        assw = f"{paper.abstract}\n\n{assw}" if paper.abstract else Lack("no_abstract")
-    return {"assw": assw} if assw is not None else {}
+def synopses(
+    paper: Paper, assw: Mapping[str, str | Lack], categories: Mapping[str, str], parts: Sequence[Part]
+) -> dict[SynopsisKind, str | Lack]:
+    """What is known of *paper*: with author-stated strengths and weaknesses as in Xu et al. 2025, C.4."""
+    found: dict[SynopsisKind, str | Lack] = {}
+    if given := categories.get(paper.paper_id):
+        found["categories"] = given
+    values = {"title": paper.title, "abstract": paper.abstract, "categories": given}
+    wanting = [part for part in parts if not (values[part] or "").strip()]
+    found["abstract"] = Lack(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
+    stated = assw.get(paper.paper_id)
+    if isinstance(stated, str):
+        stated = f"{paper.abstract}\n\n{stated}" if paper.abstract else Lack("no_abstract")
+    return found | ({"assw": stated} if stated is not None else {})
 
 
 def plan_pairs(
@@ -141,14 +158,31 @@ def plan_pairs(
     identity, signatures = run.sign_metrics(instruments(store, job), scoring, writer, assw_by)
     ids = [signature.signature_id for signature in signatures.values()]
     candidates = _candidates(store, job, entries, ids)
-    entries = changed_judgments(job, entries, writer)
+    entries, asked = changed_judgments(job, entries, writer), job.settings.edition
     planned = [
         (signatures[metric].signature_id, pair)
         for metric in scoring.metrics
-        for pair in plan(entries, candidates, METRICS[metric], writer, scoring.form, job.limit)
+        for pair in plan(
+            entries, candidates, METRICS[metric], writer, scoring.form, job.limit, domain_of(asked.domain).generic
+        )
     ]
     _scorable(store.key, planned, signatures)
-    chosen = [candidate.candidate_id for candidate in candidates] if job.candidates or job.changes else None
+    add_plan(store, job, run_id, planned, signatures, candidates)
+    return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
+
+
+def add_plan(
+    store: Store,
+    job: Job,
+    run_id: str,
+    planned: Sequence[tuple[str, Planned]],
+    signatures: Mapping[str, Signature],
+    candidates: Sequence[Candidate],
+) -> None:
+    """Stores the plan of a run, in the place of what earlier runs planned of the same."""
+    ids = [signature.signature_id for signature in signatures.values()]
+    whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
+    chosen = None if whole else [candidate.candidate_id for candidate in candidates]
     clear = (
         []
         if job.limit is not None
@@ -179,7 +213,6 @@ def plan_pairs(
         *clear,
         *([("forget_failed", {"run_id": run_id})] if job.retry_failed else []),
     )
-    return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
 
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:

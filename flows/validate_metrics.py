@@ -17,7 +17,8 @@ from prefect import flow
 
 from flows.annual_refresh import outcome_of, prepare, usable
 from flows.certificates import certify, grant
-from flows.changes import chosen_changes, maker
+from flows.changes import chosen_changes, maker, untried
+from flows.domains import in_domain
 from flows.planning import Work
 from flows.progress import Progress
 from flows.runs import Job, recorded
@@ -53,7 +54,7 @@ def validate_metrics(
 
 def validate(job: Job, run: Any) -> dict[str, Any]:
     """`validate_metrics` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
-    usable(job)
+    job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("validate", job.wait_s), recorded(store, "validate", job.settings) as progress, workers:
@@ -61,7 +62,7 @@ def validate(job: Job, run: Any) -> dict[str, Any]:
         score(store, job, workers, work, progress)
         progress.stage("judging")
         effects = judge(store, job, work, progress.status["run_id"])
-        return conclude(store, run, work, progress, effects)
+        return conclude(store, job, work, progress, effects)
 
 
 def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
@@ -76,6 +77,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
         )
         if found and job.limit is None:
             verdicts = {row["change"]: row["verdict"] for row in found}
+            verdicts |= dict.fromkeys(untried(job.settings), "undecided")
             grant(job.state, store.key, signature, overall(verdicts.values()), verdicts)
         rows += [row | {"metric": metric} for row in found]
     certify(store, job.state, work.signature_ids)
@@ -112,7 +114,7 @@ def as_row(found: Found) -> Row:
     return asdict(found)
 
 
-def conclude(store: Store, run: Any, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
+def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
     """The summary of the run: what is scored and missing, every effect, the verdict of each metric."""
     store.copy_for_readers()
     metrics = store.rows("progress", signature_ids=work.signature_ids)
@@ -129,7 +131,8 @@ def conclude(store: Store, run: Any, work: Work, progress: Progress, effects: li
         "metrics": metrics,
         "reasons": reasons,
         "effects": effects,
-        "verdicts": verdicts_of(effects),
+        "untried": untried(job.settings),
+        "verdicts": verdicts_of(effects, untried(job.settings)),
         "separations": store.rows("separation", signature_ids=work.signature_ids),
         "notes": work.notes,
     }
@@ -137,8 +140,8 @@ def conclude(store: Store, run: Any, work: Work, progress: Progress, effects: li
     return summary
 
 
-def verdicts_of(effects: list[Row]) -> list[Row]:
-    """One row a metric: its verdict over all changes."""
+def verdicts_of(effects: list[Row], untried: list[str]) -> list[Row]:
+    """One row a metric: its verdict over all changes; it cannot pass while one of the paper's is untried."""
     by_metric: dict[str, list[Row]] = {}
     for row in effects:
         by_metric.setdefault(row["metric"], []).append(row)
@@ -147,7 +150,7 @@ def verdicts_of(effects: list[Row]) -> list[Row]:
             "metric": metric,
             "title": METRICS[metric].title,
             "signature_id": rows[0]["signature_id"],
-            "verdict": overall(row["verdict"] for row in rows),
+            "verdict": overall([*(row["verdict"] for row in rows), *["undecided" for _ in untried]]),
             "paper_verdict": overall(row["paper_verdict"] or "undecided" for row in rows),
         }
         for metric, rows in by_metric.items()

@@ -22,6 +22,8 @@ def show(summary: dict[str, Any]) -> None:
         if rows:
             screen.out.print(_table(family, rows))
     screen.out.print(_verdicts(summary))
+    if summary["untried"]:
+        screen.say(f"no metric can pass before these are tried too: {', '.join(summary['untried'])}")
     for note in summary["notes"]:
         screen.say(note)
     if summary["message"]:
@@ -53,7 +55,8 @@ def _cell(row: Row | None) -> str:
     colour = _COLOUR[row["verdict"]]
     held = f"\n[dim]{row['length_d']:+.3f} at length[/dim]" if row["length_d"] is not None else ""
     few = f"\n[dim]{row['pairs']} of {row['planned']} pairs[/dim]" if row["pairs"] < row["planned"] else ""
-    return f"[{colour}]{row['d']:+.3f} {_MARK[row['verdict']]}[/{colour}]\n({row['low']:+.3f}, {row['high']:+.3f}){held}{few}"
+    plain = f"[{colour}]{row['d']:+.3f} {_MARK[row['verdict']]}[/{colour}]"
+    return f"{plain}\n({row['low']:+.3f}, {row['high']:+.3f}){held}{few}"
 
 
 def _short(problem: str) -> str:

@@ -70,6 +70,13 @@ def write_reviews(
 
 def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> str | None:
     """Judgments of every review that a score of this run reads, by the writer of the settings; its identity."""
+    return judge_responses(store, job, run, _scored(entries, job), progress)
+
+
+def judge_responses(
+    store: Store, job: Job, run: Any, responses: Sequence[Response], progress: Progress
+) -> str | None:
+    """Judgments of *responses* by the writer of the settings, where a metric reads any; its identity."""
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(METRICS[metric].source == "judgments" for metric in scoring.metrics):
         return None
@@ -79,7 +86,7 @@ def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], 
     lost = lost_for_good(store, "judgments", writer)
     due = [
         (response.review_id, response.text)
-        for response in _scored(entries, job)
+        for response in responses
         if response.text and writer not in response.judgments and response.review_id not in lost
     ]
     progress.stage("writing judgments")

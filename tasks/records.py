@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-CandidateKind = Literal["human", "model", "control", "change"]
+CandidateKind = Literal["human", "model", "control", "change", "graded"]
 SynopsisKind = Literal["none", "abstract", "assw", "categories", "paper"]
 Source = Literal["judgments", "review"]
 

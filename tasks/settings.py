@@ -42,6 +42,7 @@ class EditionSettings(_Group):
     venue: str = Field("SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
     year: int = Field(2026, ge=1990, le=2100, description="year of the venue")
     sample: str = Field("main", pattern=_NAME, description="name of the sample of papers")
+    domain: str = Field("peer-review", pattern=r"^[a-z][a-z0-9-]*$", description="what is reviewed; see domains.toml")
     papers: int = Field(300, ge=2, le=1_000_000, description="papers to draw; all eligible ones if there are fewer")
     seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the draw and of who is candidate and who reference")
     min_reviews: int = Field(3, ge=3, description="human reviews a paper needs to be eligible")
@@ -154,7 +155,10 @@ class ScoringSettings(_Group):
     form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
     ascii_fold: bool = Field(False, description="fold all texts to ASCII, as the authors of GEM do")
     authors_compat: bool = Field(False, description="gem_raw: leave the marginal's text uncut, as the authors do")
-    prompt: str = Field("predict_judgments", pattern=r"^[a-z0-9_]+$", description="prompt of the predictions")
+    prompt: str = Field("predict_judgments", pattern=r"^[a-z0-9_]+$", description="of the predictions; the domain's")
+    synopsis_of: tuple[Literal["title", "abstract", "categories"], ...] = Field(
+        ("abstract",), min_length=1, description="parts of an item that make its synopsis; the domain's"
+    )
     examiner: str | None = Field(None, description="lm_examiner: the model of the models file that grades")
 
 

@@ -148,8 +148,8 @@ def write_reviews(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Writte
 
 def change_identity(change: str, name: str, desk: Desk, like: Material) -> str:
     """What of *change*, made by a rule or by the writer *name*, goes into the record of its texts."""
-    found = CHANGES[change]
-    return changes.identity(change, like) if found.task is None else scribe(name, desk).identity(found.task)
+    made, task = changes.identity(change, like), CHANGES[change].task
+    return made if task is None else f"{scribe(name, desk).identity(task)} · {made}"
 
 
 @task(name="write changes", task_run_name="{change} by {name}", **WRITING)

@@ -55,6 +55,7 @@ TABLES = (
     "separation",
     "effects",
     "validations",
+    "agreements",
     "student_t",
 )
 VIEWS = ("student_p", "pairs", "progress", "leaderboard")

@@ -69,7 +69,7 @@ judged as (
     from means m
     join candidates c using (candidate_id)
     left join expected e using (signature_id)
-    where c.kind <> 'change'
+    where c.kind not in ('change', 'graded')
 )
 select
     s.metric,

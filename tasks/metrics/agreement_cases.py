@@ -47,7 +47,7 @@ class ReviewScore:
 
 def candidate_of(review_id: str) -> Candidate:
     """The candidate that a graded review is: one of its own, for an item has several."""
-    return Candidate(f"review:{review_id}", "human")
+    return Candidate(f"review:{review_id}", "graded")
 
 
 def plan_agreement(

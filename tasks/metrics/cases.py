@@ -44,7 +44,6 @@ class Entry:
     synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
 
 
-GENERIC = Response(controls.GENERIC, None, {FIXED_WRITER: controls.GENERIC_JUDGMENTS})
 UNREFERENCED = Response(NO_REFERENCE, "", {})
 """In the place of a reference, for a metric that needs none."""
 
@@ -56,6 +55,7 @@ def plan(
     writer: str,
     form: Form = "as_written",
     limit: int | None = None,
+    generic: str = controls.GENERIC_JUDGMENTS,
 ) -> list[Planned]:
     """All pairs of the first *limit* papers, paper by paper; one a response where the metric needs no reference.
 
@@ -65,7 +65,7 @@ def plan(
     """
     candidates = list(candidates)
     return [
-        _pair(entry, reference, candidate, _response(entries, place, candidate), recipe, writer, form)
+        _pair(entry, reference, candidate, _response(entries, place, candidate, generic), recipe, writer, form)
         for place, entry in enumerate(entries[:limit])
         for candidate in candidates
         for reference in (entry.references if recipe.needs_reference else (UNREFERENCED,))
@@ -73,15 +73,20 @@ def plan(
 
 
 def the_writer(entries: Iterable[Entry], asked: str | None, at_work: str | None = None) -> str:
+    """`the_writer_of` the human responses of *entries*."""
+    return the_writer_of(
+        [response for entry in entries for response in (entry.human, *entry.references)], asked, at_work
+    )
+
+
+def the_writer_of(responses: Iterable[Response], asked: str | None, at_work: str | None = None) -> str:
     """The writer whose judgments are scored: *asked*, the one *at_work* in this run, or the only one there is.
 
     `SettingsError` if that is unclear, or if there are no judgments by the one asked for.
     """
     if at_work is not None and asked in (None, at_work):
         return at_work
-    writers = sorted(
-        {writer for entry in entries for response in (entry.human, *entry.references) for writer in response.judgments}
-    )
+    writers = sorted({writer for response in responses for writer in response.judgments})
     if asked is not None and asked not in writers:
         raise SettingsError(f"no judgments by writer {asked}; the writers are: {', '.join(writers) or 'none'}")
     if asked is None and len(writers) > 1:
@@ -90,13 +95,13 @@ def the_writer(entries: Iterable[Entry], asked: str | None, at_work: str | None 
     return asked or (writers[0] if writers else "none")
 
 
-def _response(entries: Sequence[Entry], place: int, candidate: Candidate) -> Response | None:
+def _response(entries: Sequence[Entry], place: int, candidate: Candidate, generic: str) -> Response | None:
     if candidate.candidate_id == HUMAN:
         return entries[place].human
     if candidate.candidate_id == controls.OTHER_PAPER:
         return controls.other(entries, place).human
     if candidate.candidate_id == controls.GENERIC:
-        return GENERIC
+        return Response(controls.GENERIC, None, {FIXED_WRITER: generic})
     return entries[place].responses.get(candidate.candidate_id)
 
 
@@ -130,7 +135,7 @@ def _pair(
 def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
     if kind == "none":
         return None
-    if kind == "abstract":
+    if kind == "abstract" and kind not in entry.synopses:
         return entry.paper.abstract or Lack("no_abstract")
     if kind == "paper":
         return entry.paper.whole if entry.paper.text else Lack("no_text")
@@ -148,7 +153,7 @@ def _scored(response: Response, source: Source, writer: str, form: Form) -> str 
     """The text of *response* that the metric reads, or why it is missing or judges nothing."""
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
-    text = response.judgments.get(FIXED_WRITER if response is GENERIC else writer)
+    text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)
     if text is None:
         return response.lacks.get("review") or response.lacks.get(source, Lack("no_judgments"))
     return text if yields(text, form) else Lack("no_judgments")

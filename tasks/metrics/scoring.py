@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from tasks.judgments import prepared
 from tasks.lm.protocol import EvaluationLM, take_remarks
 from tasks.metrics.catalog import METRICS, Recipe
 from tasks.metrics.logprobs import LogprobMetric, ask, needed
@@ -57,8 +58,16 @@ def score(
     for work in works:
         recipe = METRICS[work.metric]
         if not recipe.formula:
-            scored.scores.extend(other(recipe, work.signature_id).score(work.cases))
+            read = [_as_read(case, settings) for case in work.cases]
+            scored.scores.extend(other(recipe, work.signature_id).score(read))
     return scored
+
+
+def _as_read(case: Case, settings: ScoringSettings) -> Case:
+    """*case* with its texts as the settings say that they are read: folded, in their form."""
+    form = settings.form if case.source == "judgments" else "as_written"
+    texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
+    return replace(case, **texts)
 
 
 def _by_logprobs(

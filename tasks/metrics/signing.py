@@ -13,7 +13,6 @@ NOTHING = LMIdentity("none", "none", "none", dtype="none")
 
 _SYNOPSIS_WRITERS = {
     "none": "none",
-    "abstract": "the paper's own abstract",
     "categories": "the item's own categories",
     "paper": "the paper's own text",
 }
@@ -40,12 +39,18 @@ def signature(
         attention=asked.attention,
         template_digest=asked.template_digest,
         writer=writer if reads_judgments else "none (original reviews)",
-        synopsis_writer=_SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none",
+        synopsis_writer=_synopsis(recipe, settings, assw_writer),
         form=settings.form if reads_judgments else "original",
         text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
         engine_version=asked.engine_version,
     )
+
+
+def _synopsis(recipe: Recipe, settings: ScoringSettings, assw_writer: str | None) -> str:
+    if recipe.synopsis == "abstract":
+        return f"the paper's own {' and '.join(settings.synopsis_of)}"
+    return _SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none"
 
 
 def _cut(settings: ScoringSettings) -> str:

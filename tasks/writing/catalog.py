@@ -12,6 +12,7 @@ from typing import Protocol
 
 from tasks.changes.catalog import WriterTask
 from tasks.changes.material import Material
+from tasks.domains import PEER_REVIEW, domain_of
 from tasks.errors import SettingsError
 from tasks.prompts.conditions import condition, guided
 from tasks.records import Paper, Written
@@ -23,12 +24,13 @@ from tasks.writing.rule_scribe import EXTRACTIVE, NAMES, RuleScribe
 class Desk:
     """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
 
-    *again*: refusals and empty replies of earlier runs are asked for anew.
+    *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed.
     """
 
     archive: Path
     models: Path | None = None
     again: bool = False
+    domain: str = PEER_REVIEW
 
 
 def by_rule(name: str) -> bool:
@@ -74,4 +76,5 @@ def scribe(name: str, desk: Desk) -> Scribe:
     if model not in models:
         raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
     writer = HttpWriter.open(models[model], ReplyArchive(desk.archive), desk.again)
-    return LMScribe(writer, models[model].sampling, condition(guideline) if guideline else None)
+    asked = domain_of(desk.domain).judgments
+    return LMScribe(writer, models[model].sampling, condition(guideline) if guideline else None, asked)

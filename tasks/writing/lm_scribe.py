@@ -24,22 +24,28 @@ RETRIES = 1
 
 
 class LMScribe:
-    """A scribe that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*."""
+    """A scribe that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*.
 
-    def __init__(self, writer: Writer, sampling: Sampling, condition: Condition | None = None):
+    *judging*: the prompt for judgments, which is the domain's.
+    """
+
+    def __init__(
+        self, writer: Writer, sampling: Sampling, condition: Condition | None = None, judging: str = "judgments"
+    ):
         self.writer = writer
         self.sampling = sampling
         self.condition = condition
+        self.prompts = {"judgments": (judging,), **PROMPTS}
 
     def identity(self, task: str) -> str:
         if task == "review" and self.condition:
             prompt = f"{self.condition.name} {self.condition.sha256[:8]}"
         else:
-            prompt = "+".join(load(name).sha256[:8] for name in PROMPTS.get(task, (task,)))
+            prompt = "+".join(load(name).sha256[:8] for name in self.prompts.get(task, (task,)))
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}"
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-        chats = [fill("judgments", review=text) for _, text in reviews]
+        chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
         return self._written([item for item, _ in reviews], chats, [replies.judgments] * len(reviews))
 
     def assw(self, papers: Sequence[Paper]) -> list[Written]:
@@ -71,7 +77,7 @@ class LMScribe:
         able = [paper for paper in papers if paper.text]
         ids = [paper.paper_id for paper in able]
         asked = self.condition.chat if task == "review" and self.condition else partial(_chat, task)
-        chats = [asked(whole(paper)) for paper in able]
+        chats = [asked(paper.whole) for paper in able]
         done = dict(zip(ids, self._written(ids, chats, [read] * len(ids)), strict=True))
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
 
@@ -94,12 +100,6 @@ class LMScribe:
 
 def _chat(task: str, paper: str) -> Chat:
     return fill(task, paper=paper)
-
-
-def whole(paper: Paper) -> str:
-    """The paper as every LM is given it: title, abstract, body."""
-    abstract = f"Abstract\n\n{paper.abstract}" if paper.abstract else None
-    return "\n\n".join(part for part in (paper.title, abstract, paper.text) if part)
 
 
 def _elongated(item: Material, strengths: Written, weaknesses: Written) -> Written:

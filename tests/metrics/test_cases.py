@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.controls import CONTROLS, other
+from tasks.controls import CONTROLS, GENERIC_JUDGMENTS, other
 from tasks.errors import SettingsError
-from tasks.metrics.cases import GENERIC, Entry, Response, plan, the_writer
+from tasks.metrics.cases import Entry, Response, plan, the_writer
 from tasks.metrics.catalog import METRICS
 from tasks.records import HUMAN, Candidate, Paper
 
@@ -49,7 +49,7 @@ def test_other_paper_is_the_human_half_the_edition_further_on():
 
 def test_generic_is_the_fixed_text_under_judgments_and_excluded_under_original_reviews():
     planned = plan(entries(), [CONTROLS["generic"]], METRICS["gem"], "w")
-    assert {pair.case.candidate for pair in planned} == {GENERIC.judgments["fixed"]}
+    assert {pair.case.candidate for pair in planned} == {GENERIC_JUDGMENTS}
     raw = plan(entries(), [CONTROLS["generic"]], METRICS["gem_raw"], "w")
     assert {(pair.state, pair.reason) for pair in raw} == {("excluded", "no_original_review")}
 

@@ -1,0 +1,167 @@
+"""Do metrics agree with how good humans found the reviews? (Xu et al. 2025, §4.1; examiners of the other papers too.)
+
+    import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
+
+Nothing is drawn: every item with a graded review counts. A review is scored against each other review of its item, and
+its score is their mean; a metric that needs no reference scores it once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from flows.annual_refresh import outcome_of, usable
+from flows.domains import in_domain
+from flows.instruments import instruments
+from flows.intake import known_papers, known_reviews
+from flows.planning import Work, add_plan, lacks, synopses
+from flows.progress import Progress
+from flows.reading import import_sources
+from flows.runs import Job, recorded
+from flows.scoring import score
+from flows.workers import Workers
+from flows.writing import judge_responses
+from tasks import steps
+from tasks.domains import GIVEN, Part
+from tasks.errors import SourceError
+from tasks.metrics.agreement import agreements
+from tasks.metrics.agreement_cases import GradedItem, candidate_of, plan_agreement, review_scores
+from tasks.metrics.cases import Response, the_writer_of
+from tasks.metrics.catalog import METRICS
+from tasks.records import Problem, Score
+from tasks.settings import Settings
+from tasks.store import Row, Store
+
+
+@flow(
+    name="agree-with-humans",
+    flow_run_name="{settings.edition.venue}-{settings.edition.year}",
+    timeout_seconds=None,
+    validate_parameters=True,
+    persist_result=False,
+)
+def agree_with_humans(
+    settings: Settings = Settings(), state: Path = Path("state"), retry_failed: bool = False, wait_s: float = 0.0
+) -> dict[str, Any]:
+    """Scores an edition's graded reviews by every metric; the summary has each metric's agreement with the grades."""
+    return agree(Job(settings, state, None, None, retry_failed, wait_s), steps)
+
+
+def agree(job: Job, run: Any) -> dict[str, Any]:
+    """`agree_with_humans` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    job = in_domain(usable(job))
+    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
+    with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:
+        if job.retry_failed:
+            store.write(("forget_unwritten", {}))
+        progress.stage("importing")
+        import_sources(store, progress.status["run_id"], job.settings)
+        items, work = plan_graded(store, job, workers.steps, progress)
+        score(store, job, workers, work, progress)
+        progress.stage("correlating")
+        rows = correlate_all(store, job, work, items, progress.status["run_id"])
+        return _summary(store, job, work, progress, rows)
+
+
+def plan_graded(store: Store, job: Job, run: Any, progress: Progress) -> tuple[list[GradedItem], Work]:
+    """The items with graded reviews, everything written, and the plan of their pairs."""
+    parts = job.settings.scoring.synopsis_of
+    items = graded_items(store, parts)
+    if not items:
+        raise SourceError(
+            f"edition {store.key} has no graded reviews; import some: "
+            f"gre-bench import graded FILE --edition {store.key}"
+        )
+    judged_by = judge_responses(store, job, run, [review for item in items for review in item.responses], progress)
+    items = graded_items(store, parts, judged_by)
+    progress.stage("planning")
+    scoring = job.settings.scoring
+    writer = the_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
+    identity, signatures = run.sign_metrics(instruments(store, job), scoring, writer)
+    planned = [
+        (signatures[metric].signature_id, pair)
+        for metric in scoring.metrics
+        for pair in plan_agreement(items, METRICS[metric], writer, scoring.form)
+    ]
+    candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
+    add_plan(store, job, progress.status["run_id"], planned, signatures, candidates)
+    return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items))
+
+
+def graded_items(store: Store, parts: Sequence[Part], judged_by: str | None = None) -> list[GradedItem]:
+    """Every item that has a graded review, with all its reviews and what was written of them."""
+    judged: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in store.rows("judgments"):
+        judged[row["review_id"]][row["writer"]] = row["text"]
+    lacking = lacks(store, "judgments", judged_by)
+    by_paper: dict[str, list[Response]] = defaultdict(list)
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    for review in known_reviews(store):
+        missing = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
+        by_paper[review.paper_id].append(
+            Response(review.review_id, review.text, judged.get(review.review_id, {}), missing)
+        )
+        if review.grade is not None:
+            grades[review.paper_id][review.review_id] = review.grade
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    given = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
+    return [
+        GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, given, parts))
+        for name in sorted(grades)
+    ]
+
+
+def correlate_all(
+    store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str
+) -> list[Row]:
+    """Every metric's agreement with the grades, into the store."""
+    words = {
+        review.review_id: len(text.split())
+        for item in items
+        for review in item.responses
+        if (text := review.text or review.judgments.get(work.writer))
+    }
+    rows: list[Row] = []
+    for metric, signature in work.signatures.items():
+        planned = [pair for signed, pair in work.planned if signed == signature.signature_id]
+        finished = store.rows("finished_pairs", signature_id=signature.signature_id)
+        scores = [
+            Score(signature.signature_id, row["paper_id"], row["candidate_id"], row["reference_id"], row["value"],
+                  None if row["value"] is not None else Problem(row["reason"], ""))
+            for row in finished
+        ]  # fmt: skip
+        found = agreements(
+            review_scores(items, planned, scores), words, not metric.endswith("length"),
+            job.settings.validation.resamples, job.settings.validation.seed,
+        )  # fmt: skip
+        rows += [asdict(item) | {"signature_id": signature.signature_id, "metric": metric} for item in found]
+    store.write(
+        ("put_agreements", [{name: row[name] for name in row if name != "metric"} | {"run_id": run_id} for row in rows])
+    )
+    return rows
+
+
+def _summary(store: Store, job: Job, work: Work, progress: Progress, rows: list[Row]) -> dict[str, Any]:
+    store.copy_for_readers()
+    metrics = store.rows("progress", signature_ids=work.signature_ids)
+    reasons = store.rows("reasons", signature_ids=work.signature_ids)
+    outcome, message = outcome_of(metrics, reasons)
+    progress.end(outcome, message, metrics)
+    return {
+        "edition": store.key,
+        "run_id": progress.status["run_id"],
+        "outcome": outcome,
+        "message": message,
+        "items": work.papers,
+        "writer": work.writer,
+        "metrics": metrics,
+        "reasons": reasons,
+        "agreements": rows,
+        "notes": work.notes,
+    }

@@ -1,0 +1,36 @@
+"""A run in its domain: which prompts, synopsis, sections and changes its edition's reviews call for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flows.runs import Job
+from tasks.corpus.venues import venue_of
+from tasks.domains import Domain, domain_of
+from tasks.errors import SettingsError, SourceError
+from tasks.records import Paper
+from tasks.settings import Settings
+
+
+def in_domain(job: Job) -> Job:
+    """*job* with what its edition's domain decides, where the settings do not; `SettingsError` for an unknown one."""
+    domain, scoring = domain_of(job.settings.edition.domain), job.settings.scoring
+    given = {"synopsis_of": domain.synopsis_of}
+    if "prompt" not in scoring.model_fields_set:
+        given["prompt"] = domain.predict
+    return replace(job, settings=job.settings.model_copy(update={"scoring": scoring.model_copy(update=given)}))
+
+
+def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
+    """The synopsis of *paper* in *domain*; None where a part of it is missing."""
+    return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
+
+
+def headings_of(settings: Settings) -> tuple[str, ...]:
+    """The headings of the reviews' form: those asked for, those of the venue-year, else those of the domain."""
+    if settings.validation.headings is not None:
+        return settings.validation.headings
+    try:
+        return venue_of(settings.edition.venue, settings.edition.year).headings
+    except (SettingsError, SourceError):
+        return domain_of(settings.edition.domain).headings
