@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from tasks.errors import SettingsError
 from tasks.examiners.asking import Asker
 from tasks.examiners.binning import binned
 from tasks.examiners.examiner import Examiner
-from tasks.examiners.grading import Grade, grade
+from tasks.examiners.grading import Grade, grade, samplings
 from tasks.examiners.weighing import grade_by_endpoint, grade_by_lm
 from tasks.examiners.wordings import Item
 from tasks.lm.chats import ChatLM
@@ -33,11 +33,14 @@ def by_endpoint(examiner: Examiner, asker: Asker, writer: Asker, base: Sampling 
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 
 
-def asked(examiner: Examiner, writer: str | None = None, lm: LMIdentity | None = None) -> LMIdentity:
-    """What of an examiner and of the *writer* (its identity) or evaluation *lm* it asks belongs in a signature."""
+def asked(
+    examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
+) -> LMIdentity:
+    """What of an examiner and of whom it asks belongs in a signature: a *writer* with its *base* sampling, or an *lm*."""
     of = f"examiner {examiner.identity}"
     if lm is not None:
         return replace(lm, engine_version=f"{lm.engine_version}, {of}")
+    of += f", sampling {digest([asdict(one) for one in samplings(examiner, base)])[:8]}"
     return LMIdentity(writer or "none", digest(writer or "none"), of, dtype="none")
 
 

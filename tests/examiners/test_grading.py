@@ -316,7 +316,7 @@ def test_a_metric_may_weigh_an_endpoints_probabilities_and_bin_them(tmp_path):
 def test_a_signature_names_the_examiner_and_whom_it_asks():
     one, other = Examiner(template="human"), Examiner(template="human", criteria="ad")
     lm = LMIdentity("llama", "d" * 64, "trie 2", dtype="bfloat16")
-    found = [asked(one, "gpt@1"), asked(other, "gpt@1"), asked(one, "gpt@2"), asked(one, lm=lm), asked(other, lm=lm)]
+    found = [asked(one, "gpt@1"), asked(other, "gpt@1"), asked(one, "gpt@1", Sampling(0.0, 4000)), asked(one, lm=lm), asked(other, lm=lm)]
     assert len({each.lm_id for each in found}) == 5
     assert (found[3].name, found[3].dtype) == ("llama", "bfloat16")
     assert found[3].engine_version == f"trie 2, examiner {one.identity}"
