@@ -46,6 +46,13 @@ def fetched(host: str | None, state: Path, *overrides: str, again: bool = False,
     return bring(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
 
 
+def undisturbed(state: Path) -> tuple[str, Counter]:
+    """The digest of a fetch that nothing disturbs, and the requests that it takes."""
+    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    with served() as loopback:
+        return fetched(loopback.v2, state)["digest"], loopback.counts
+
+
 def opened(summary: dict) -> Snapshot:
     snapshot = Snapshot.open(Path(summary["snapshot"]))
     snapshot.verify()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import multiprocessing
-import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -15,7 +13,7 @@ import pytest
 
 from flows.fetch import FetchJob, fetch, take_of
 from tasks.corpus.loopback import Loopback
-from tasks.corpus.loopback_limits import Limit, Windows
+from tasks.corpus.loopback_limits import Limit
 from tasks.corpus.loopback_mischief import MISCHIEFS, mischief
 from tasks.corpus.notes import read_notes
 from tasks.corpus.snapshot_journal import read
@@ -43,11 +41,9 @@ def logged_in(monkeypatch):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """The digest of a fetch that nothing disturbed."""
-    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
-    with served() as loopback:
-        summary = fetched(loopback.v2, tmp_path_factory.mktemp("undisturbed"))
-        assert loopback.counts == IDEAL
-        return summary["digest"]
+    digest, counts = fetching.undisturbed(tmp_path_factory.mktemp("undisturbed"))
+    assert counts == IDEAL
+    return digest
 
 
 def content_of(notes):
@@ -130,55 +126,6 @@ def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path
         loopback.mischiefs.several = ()
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["notes"] == 4 + 4
-
-
-def test_a_listing_that_ends_before_its_count_is_incomplete_and_goes_on_later(tmp_path, undisturbed):
-    with served(mischief=[mischief("empty-page", first=3, every=1)]) as loopback:
-        for asked in (2 + 3 + 1, 3 + 1):
-            summary = fetched(loopback.v2, tmp_path)
-            assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
-            assert "listed 10 of 16 under SAMPLE.cc/2026/Conference/-/Submission, then 3 empty pages" in summary["message"]
-            # What is new, three empty pages, and what is counted now.
-            assert summary["requests"]["notes"] == asked
-        loopback.mischiefs.several = ()
-        summary = fetched(loopback.v2, tmp_path)
-        assert summary["digest"] == undisturbed
-        assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (16, 16)
-
-
-def test_a_listing_that_stays_short_is_taken_only_if_asked_and_the_snapshot_says_so(tmp_path):
-    with served(mischief=[mischief("empty-page", first=3, every=1)]) as loopback:
-        assert "--set fetch.short_listing=true" in fetched(loopback.v2, tmp_path)["message"]
-        summary = fetched(loopback.v2, tmp_path, "fetch.short_listing=true")
-        assert (summary["outcome"], summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == ("done", 10, 16)
-        assert "listed 10 of 16 that the service counts under SAMPLE.cc/2026/Conference/-/Submission" in summary["remarks"]
-        assert opened(summary).manifest.remarks == summary["remarks"]
-
-
-def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path):
-    with served(limits={"notes": Limit(3, 1.0)}) as loopback:
-        assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["outcome"] == "paused"
-        loopback.windows = Windows({})
-        loopback.shelves[2].delete("s16")
-        time.sleep(1.7)
-        summary = fetched(loopback.v2, tmp_path)
-        assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (15, 15)
-
-
-@pytest.mark.parametrize("every", [0, 1])
-def test_a_service_that_counts_nothing_is_listed_until_it_is_empty_twice(tmp_path, undisturbed, monkeypatch, every):
-    with served(mischief=[mischief("empty-page", first=6, every=every)]) as loopback:
-        counted = loopback.shelves[2]._counted
-        monkeypatch.setattr(loopback.shelves[2], "_counted", lambda *args: _without_count(counted(*args)))
-        assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
-        # After the last page an empty one, and another to be sure.
-        assert loopback.counts["notes"] == 6
-
-
-def _without_count(answer):
-    tree = json.loads(answer.body)
-    tree.pop("count", None)
-    return replace(answer, body=json.dumps(tree).encode())
 
 
 @pytest.fixture(scope="module")
@@ -274,41 +221,6 @@ def test_a_pdf_that_comes_without_its_end_is_asked_for_once_more(tmp_path):
 
     with served(pdf=cut_once) as loopback:
         assert opened(fetched(loopback.v2, tmp_path)).pdf("s01") == pdf_of("s01")
-        assert loopback.counts["pdf"] == IDEAL["pdf"] + 1
-
-
-def pooled(state, summary, paper):
-    return state / "openreview" / "pdfs" / f"{opened(summary).papers()[paper]['pdf']}.pdf"
-
-
-def test_a_pdf_damaged_where_fetches_share_it_is_asked_for_again(tmp_path):
-    with served() as loopback:
-        first = fetched(loopback.v2, tmp_path)
-        file = pooled(tmp_path, first, "s01")
-        assert file.stat().st_mode & 0o777 == 0o444
-        for content in (b"%PDF-1.7 other bytes", None):
-            file.unlink()
-            if content is not None:
-                file.write_bytes(content)
-            before = loopback.counts["pdf"]
-            again = fetched(loopback.v2, tmp_path, again=content is None)
-            assert again["digest"] == first["digest"] and again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
-            assert file.read_bytes() == pdf_of("s01")
-
-
-def test_a_snapshot_that_shares_a_damaged_pdf_is_named_and_made_anew(tmp_path):
-    with served() as loopback:
-        first = fetched(loopback.v2, tmp_path)
-        file, folder = pooled(tmp_path, first, "s01"), Path(first["snapshot"])
-        file.chmod(0o644)
-        with file.open("r+b") as shared:
-            shared.write(b"%PDX")
-        with pytest.raises(SourceError, match=r"is not as it was written; .*: move that folder away") as error:
-            fetched(loopback.v2, tmp_path)
-        assert "\n" not in str(error.value)
-        folder.rename(tmp_path / "away")
-        again = fetched(loopback.v2, tmp_path)
-        assert again["snapshot"] == first["snapshot"] and opened(again).pdf("s01") == pdf_of("s01")
         assert loopback.counts["pdf"] == IDEAL["pdf"] + 1
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +11,8 @@ from tasks.corpus.loopback_limits import Limit
 from tasks.corpus.loopback_mischief import mischief
 from tasks.corpus.refusals import IN_A_ROW
 from tasks.corpus.venues import venue_of
+from tasks.errors import SourceError
+from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, fetched, opened, pdf_of, served
 
 SINGLY = ("fetch.pdf_batch=1",)
@@ -26,9 +28,7 @@ def logged_in(monkeypatch):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     """The digest of a fetch that nothing disturbed."""
-    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
-    with served() as loopback:
-        return fetched(loopback.v2, tmp_path_factory.mktemp("undisturbed"))["digest"]
+    return fetching.undisturbed(tmp_path_factory.mktemp("undisturbed"))[0]
 
 
 def asked(loopback, kind):
@@ -137,3 +137,38 @@ def test_archives_that_stay_damaged_are_tried_twice_and_cost_only_what_is_damage
         assert loopback.counts["attachment"] == 2 * 3
         # The one of an archive whose bytes were changed, and the sixteenth, which is alone.
         assert set(asked(loopback, "pdf").values()) == {1} and loopback.counts["pdf"] == 3 + 1
+
+
+def pooled(state, summary, paper):
+    return state / "openreview" / "pdfs" / f"{opened(summary).papers()[paper]['pdf']}.pdf"
+
+
+def test_a_pdf_damaged_where_fetches_share_it_is_asked_for_again(tmp_path):
+    with served() as loopback:
+        first = fetched(loopback.v2, tmp_path)
+        file = pooled(tmp_path, first, "s01")
+        assert file.stat().st_mode & 0o777 == 0o444
+        for content in (b"%PDF-1.7 other bytes", None):
+            file.unlink()
+            if content is not None:
+                file.write_bytes(content)
+            before = loopback.counts["pdf"]
+            again = fetched(loopback.v2, tmp_path, again=content is None)
+            assert again["digest"] == first["digest"] and again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
+            assert file.read_bytes() == pdf_of("s01")
+
+
+def test_a_snapshot_that_shares_a_damaged_pdf_is_named_and_made_anew(tmp_path):
+    with served() as loopback:
+        first = fetched(loopback.v2, tmp_path)
+        file, folder = pooled(tmp_path, first, "s01"), Path(first["snapshot"])
+        file.chmod(0o644)
+        with file.open("r+b") as shared:
+            shared.write(b"%PDX")
+        with pytest.raises(SourceError, match=r"is not as it was written; .*: move that folder away") as error:
+            fetched(loopback.v2, tmp_path)
+        assert "\n" not in str(error.value)
+        folder.rename(tmp_path / "away")
+        again = fetched(loopback.v2, tmp_path)
+        assert again["snapshot"] == first["snapshot"] and opened(again).pdf("s01") == pdf_of("s01")
+        assert loopback.counts["pdf"] == 2
