@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.examiners.examiner import Binning
+from tasks.examiners.examiner import Binning, Examiner
+from tasks.examiners.grading import Grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,16 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
     else:
         out = _quantile(values, binning.bins)
     return Binned(out, len(set(values)), len(set(out)))
+
+
+def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
+    """*grades* with their values in the bins of *examiner* (as they are if it has none), and what that came to."""
+    values = [grade.value for grade in grades if grade.value is not None]
+    if examiner.binning is None:
+        return list(grades), Binned(values, len(set(values)), len(set(values)))
+    found = binned(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
+    new = iter(found.values)
+    return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], found
 
 
 def _equal_width(values: Sequence[float], bins: int, low: float, high: float) -> list[float]:

@@ -36,7 +36,7 @@ def by_endpoint(examiner: Examiner, asker: Asker, writer: Asker, base: Sampling 
 def asked(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
-    """What of an examiner and of whom it asks belongs in a signature: a *writer* with its *base* sampling, or an *lm*."""
+    """What of an examiner and of whom it asks belongs in a signature: a *writer*, its *base* sampling, or an *lm*."""
     of = f"examiner {examiner.identity}"
     if lm is not None:
         return replace(lm, engine_version=f"{lm.engine_version}, {of}")

@@ -46,6 +46,11 @@ def examine(
     given = _answers(seat.grader(items), seat.examiner, measure)
     labels = [question.gold for question in questions if question.gold is not None]
     gold = labels if len(labels) == len(questions) and labels else None
+    if seat.second and measure == "exact" and seat.second[0].form.scale != seat.examiner.form.scale:
+        raise SettingsError(
+            f"examiner {seat.name}: its two prompts have different scales, whose scores are never equal: "
+            "measure by squared_error"
+        )
     again = _answers(seat.second[1](items), seat.second[0], measure) if seat.second else None
     if gold is None and again is None:
         raise SettingsError(f"examiner {seat.name}: the exam needs a label for every question, or a second prompt")

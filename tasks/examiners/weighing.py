@@ -19,6 +19,8 @@ from tasks.lm.protocol import checked
 from tasks.records import Chat, Problem, Sampling, SpanLogprob
 
 YES_NO = ("Yes", "No")
+TOGETHER = 2048
+"""Replies handed to an evaluation LM at once: those of a chat share their prompt, and memory stays bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,20 @@ def _scale(examiner: Examiner) -> Scale:
 
 
 def _spans(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[list[float] | Problem]:
-    """Log-probabilities of the replies of each chat, in nats, or the first problem among them: asked in one call."""
+    """Log-probabilities of the replies of each chat, in nats, or the first problem among them."""
+    found: list[list[float] | Problem] = []
+    due: list[tuple[Chat, Sequence[str]]] = []
+    for place, one in enumerate(asking, 1):
+        due.append(one)
+        if place == len(asking) or sum(len(replies) for _, replies in due) >= TOGETHER:
+            found += _asked(due, lm)
+            due = []
+    return found
+
+
+def _asked(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[list[float] | Problem]:
     scored = [replace(chat, reply=reply) for chat, replies in asking for reply in replies]
-    spans = iter([checked(span) for span in lm.logprob(scored)] if scored else [])
+    spans = map(checked, lm.logprob(scored))
     found: list[list[float] | Problem] = []
     for chat, replies in asking:
         mine = [next(spans) for _ in replies]

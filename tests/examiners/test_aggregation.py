@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from tasks.errors import LMError, ReplyError, SettingsError
 from tasks.examiners import scales
 from tasks.examiners.aggregation import approximation, aspect_mean, logprob
-from tasks.examiners.binning import binned
+from tasks.examiners.binning import bin_grades, binned
 from tasks.examiners.examiner import Binning, Examiner
+from tasks.examiners.grading import Grade
 from tasks.examiners.top_logprobs import Token, probabilities, weighted
 from tasks.examiners.weighing import grade_by_lm
 from tasks.examiners.wordings import Item
 from tasks.lm.chats import chat_lm
-from tasks.records import LMIdentity, SpanLogprob
+from tasks.records import LMIdentity, Problem, SpanLogprob
 
 ITEM = Item("1", "A short source about ferries.", "A summary.")
 
@@ -94,6 +95,14 @@ def test_binning_keeps_the_order_and_makes_no_more_scores_than_bins(values, bins
     assert all(one[1] <= other[1] + 1e-9 for one, other in itertools.pairwise(pairs))
 
 
+def test_grades_are_binned_over_those_that_there_are():
+    grades = [Grade("a", 1.2), Grade("b", None, Problem("unparsable", "")), Grade("c", 1.3), Grade("d", 4.8)]
+    found, report = bin_grades(Examiner.model_validate({"binning": {"bins": 4}}), grades)
+    assert [grade.value for grade in found] == [1.5, None, 1.5, 4.5]
+    assert (report.before, report.after) == (3, 2)
+    assert bin_grades(Examiner(), grades)[0] == grades
+
+
 def test_a_value_off_the_scale_is_not_binned():
     with pytest.raises(ValueError, match="outside 1 to 5"):
         binned([6.0], Binning(), 1, 5)
@@ -139,6 +148,13 @@ def test_a_blank_before_the_score_is_passed_over():
     tokens = [Token(" ", ((" ", 0.9), ("5", 0.1))), Token("4", (("4", 1.0),))]
     assert probabilities(tokens, scales.FIVE.spellings)["4"] == pytest.approx(0.9)
     assert probabilities([Token(" 4", ((" 4", 0.7), ("4", 0.2)))], scales.FIVE.spellings)["4"] == pytest.approx(0.9)
+
+
+def test_a_label_of_two_words_is_followed_along_the_reply():
+    tokens = [at("Very", tVery=0.5, tGood=0.3, tPoor=0.2), Token(" Good", ((" Good", 0.8), (" Poor", 0.2)))]
+    found = probabilities(tokens, scales.GRADES.spellings)
+    assert found == {"Very Poor": pytest.approx(0.1), "Poor": 0.2, "Average": None, "Good": 0.3, "Very Good": pytest.approx(0.4)}
+    assert weighted(tokens, scales.GRADES).score == pytest.approx(0.1 * 1 + 0.2 * 2 + 0.3 * 4 + 0.4 * 5)
 
 
 def test_a_reply_without_any_declared_score_in_sight_has_none():
@@ -190,6 +206,21 @@ def test_what_the_filter_calls_redundant_gets_the_lowest_score_of_its_scale():
         lm = Known({spelling: 0.01 for spelling in scales.FIFTIES.spellings} | shares)
         [grade] = grade_by_lm(Examiner(template=template, filtering=True), [ITEM], lm)
         assert (grade.value, grade.filtered) == (low, True)
+
+
+def test_many_replies_are_asked_in_parts_and_keep_their_places(monkeypatch):
+    monkeypatch.setattr("tasks.examiners.weighing.TOGETHER", 7)
+    asked = []
+
+    class Counting(Known):
+        def logprob(self, chats):
+            asked.append(len(chats))
+            return super().logprob(chats)
+
+    lm = Counting({"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "Yes": 0.1, "No": 0.8})
+    grades = grade_by_lm(Examiner(template="human", granularity="fine", filtering=True), [ITEM, ITEM, ITEM], lm)
+    assert [grade.value for grade in grades] == [3.0] * 3
+    assert asked == [10] * 6 + [6]
 
 
 @pytest.fixture(scope="module", params=["llama3", "chatml", "mistral"])

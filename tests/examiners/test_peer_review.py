@@ -176,6 +176,13 @@ def test_an_exam_without_labels_and_second_prompt_is_refused():
         examine(Seat("a", five, lambda items: []), [])
 
 
+def test_two_prompts_of_different_scales_are_not_compared_exactly():
+    five, hundred = Examiner(template="five_level"), Examiner(template="hundred_level")
+    seat = Seat("a", five, lambda items: [], (hundred, lambda items: []))
+    with pytest.raises(SettingsError, match="different scales"):
+        examine(seat, [Question(Item("1", "S", "T"))])
+
+
 def test_a_tournament_ranks_players_as_their_texts_are(tmp_path):
     quality = {"ann": 0.9, "ben": 0.6, "cas": 0.3}
 
