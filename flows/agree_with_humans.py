@@ -34,7 +34,7 @@ from tasks.metrics.agreement import agreements
 from tasks.metrics.agreement_cases import GradedItem, candidate_of, plan_agreement, review_scores
 from tasks.metrics.cases import Response, the_writer_of
 from tasks.metrics.catalog import METRICS
-from tasks.records import Problem, Score
+from tasks.records import HUMAN, Problem, Score
 from tasks.settings import Settings
 from tasks.store import Row, Store
 
@@ -66,20 +66,24 @@ def agree(job: Job, run: Any) -> dict[str, Any]:
         score(store, job, workers, work, progress)
         progress.stage("correlating")
         rows = correlate_all(store, job, work, items, progress.status["run_id"])
-        return _summary(store, job, work, progress, rows)
+        return _summary(store, work, progress, rows)
 
 
-def plan_graded(store: Store, job: Job, run: Any, progress: Progress) -> tuple[list[GradedItem], Work]:
-    """The items with graded reviews, everything written, and the plan of their pairs."""
+def plan_graded(
+    store: Store, job: Job, run: Any, progress: Progress, ungraded: bool = False
+) -> tuple[list[GradedItem], Work]:
+    """The items with graded reviews, everything written, and the plan of their pairs; *ungraded*: all human reviews."""
     parts = job.settings.scoring.synopsis_of
-    items = graded_items(store, parts)
+    items = graded_items(store, parts, None, ungraded)[: job.limit]
+    if not items and ungraded:
+        raise SourceError(f"edition {store.key} has no paper with two human reviews; import some first")
     if not items:
         raise SourceError(
             f"edition {store.key} has no graded reviews; import some: "
             f"gre-bench import graded FILE --edition {store.key}"
         )
     judged_by = judge_responses(store, job, run, [review for item in items for review in item.responses], progress)
-    items = graded_items(store, parts, judged_by)
+    items = graded_items(store, parts, judged_by, ungraded)[: job.limit]
     progress.stage("planning")
     scoring = job.settings.scoring
     writer = the_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
@@ -87,15 +91,20 @@ def plan_graded(store: Store, job: Job, run: Any, progress: Progress) -> tuple[l
     planned = [
         (signatures[metric].signature_id, pair)
         for metric in scoring.metrics
-        for pair in plan_agreement(items, METRICS[metric], writer, scoring.form)
+        for pair in plan_agreement(items, METRICS[metric], writer, scoring.form, ungraded)
     ]
     candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
     add_plan(store, job, progress.status["run_id"], planned, signatures, candidates)
     return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items))
 
 
-def graded_items(store: Store, parts: Sequence[Part], judged_by: str | None = None) -> list[GradedItem]:
-    """Every item that has a graded review, with all its reviews and what was written of them."""
+def graded_items(
+    store: Store, parts: Sequence[Part], judged_by: str | None = None, ungraded: bool = False
+) -> list[GradedItem]:
+    """Every item that has a graded review, with all its reviews and what was written of them.
+
+    *ungraded*: every item with two human reviews, with these.
+    """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows("judgments"):
         judged[row["review_id"]][row["writer"]] = row["text"]
@@ -103,6 +112,8 @@ def graded_items(store: Store, parts: Sequence[Part], judged_by: str | None = No
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     for review in known_reviews(store):
+        if ungraded and review.candidate != HUMAN:
+            continue
         missing = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
         by_paper[review.paper_id].append(
             Response(review.review_id, review.text, judged.get(review.review_id, {}), missing)
@@ -113,7 +124,8 @@ def graded_items(store: Store, parts: Sequence[Part], judged_by: str | None = No
     given = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
     return [
         GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, given, parts))
-        for name in sorted(grades)
+        for name in sorted(by_paper if ungraded else grades)
+        if not ungraded or len(by_paper[name]) > 1
     ]
 
 
@@ -147,7 +159,7 @@ def correlate_all(
     return rows
 
 
-def _summary(store: Store, job: Job, work: Work, progress: Progress, rows: list[Row]) -> dict[str, Any]:
+def _summary(store: Store, work: Work, progress: Progress, rows: list[Row]) -> dict[str, Any]:
     store.copy_for_readers()
     metrics = store.rows("progress", signature_ids=work.signature_ids)
     reasons = store.rows("reasons", signature_ids=work.signature_ids)

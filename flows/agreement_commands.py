@@ -1,4 +1,4 @@
-"""``gre-bench agree``: do metrics agree with how good humans found the reviews?"""
+"""``gre-bench agree`` and ``symmetry``: metrics against human grades, an evaluation LM against itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = {"spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "pearson": "
 
 
 def register(app: typer.Typer, settings_of: Any, drawn: Any, exit_codes: dict[str, int]) -> None:
-    """Adds the command to *app*."""
+    """Adds the commands to *app*."""
 
     @app.command(epilog=EXIT_CODES)
     def agree(
@@ -41,6 +41,32 @@ def register(app: typer.Typer, settings_of: Any, drawn: Any, exit_codes: dict[st
         chosen = settings_of(settings, edition, override, state)
         summary = _run(chosen, state, retry_failed, wait, engine, as_json, drawn)
         screen.print_json(summary) if as_json else show(summary)
+        raise typer.Exit(exit_codes[summary["outcome"]])
+
+    @app.command(epilog=EXIT_CODES)
+    def symmetry(
+        settings: options.SettingsFile = None,
+        edition: options.Edition = None,
+        override: options.Set = None,
+        limit: options.Limit = None,
+        wait: options.Wait = 0.0,
+        state: options.State = Path("state"),
+        as_json: options.Json = False,
+    ) -> None:
+        """Check whether the evaluation LM gives two human reviews the same joint probability both ways round.
+
+        Scores all ordered pairs of an edition's human reviews by GEM; Spearman by paper (Xu et al. 2025, A.5).
+        """
+        chosen = settings_of(settings, edition, override, state)
+        settle(state)
+        with drawn(Store(state, chosen.edition.edition), as_json):
+            from flows.check_symmetry import check_symmetry
+            from flows.runs import Job
+            from tasks import steps
+
+            job = Job(chosen, state.resolve(), None, limit, False, wait)
+            summary = check_symmetry(job, steps.undecorated())
+        screen.print_json(summary) if as_json else show_symmetry(summary)
         raise typer.Exit(exit_codes[summary["outcome"]])
 
 
@@ -74,6 +100,29 @@ def show(summary: dict[str, Any]) -> None:
         screen.say(note)
     if summary["message"]:
         screen.say(summary["message"])
+
+
+def show_symmetry(summary: dict[str, Any]) -> None:
+    """Both correlations, and what they rest on."""
+    table = Table(
+        title=f"Symmetry of {screen.escape(summary['evaluation_lm'])} on {screen.escape(summary['edition'])}",
+        caption="Spearman over pairs of human reviews, each once; 95% intervals, papers resampled",
+    )
+    for head in ("Quantities", "ρ", "95%", "pairs", "papers"):
+        table.add_column(head)
+    named = {
+        "joint": "log P(x) + log P(y|x) against log P(y) + log P(x|y)",
+        "printed": "as printed: log P(x) + log P(x|y) against log P(y) + log P(y|x)",
+    }
+    for name, title in named.items():
+        row = summary["symmetry"][name]
+        table.add_row(
+            title, f"{row['value']:.3f}", f"({row['low']:.3f}, {row['high']:.3f})", str(row["items"]), str(row["groups"])
+        )
+    screen.out.print(table)
+    for line in (*summary["notes"], summary["message"]):
+        if line:
+            screen.say(line)
 
 
 def _table(name: str, rows: list[Row], summary: dict[str, Any]) -> Table:

@@ -13,6 +13,7 @@ from rich import box, markup
 from rich.console import Console
 from rich.table import Table
 
+from tasks.metrics.catalog import METRICS
 from tasks.store import Row, Store
 
 PIPED_WIDTH = 110
@@ -55,7 +56,7 @@ def show_leaderboard(edition: str, rows: Sequence[Row], signatures: Sequence[Row
     for signature_id, group in groupby(rows, key=lambda row: row["signature_id"]):
         _metric_table(edition, list(group), by_id[signature_id], auc.get(signature_id))
     out.print(
-        "nats: mean over pairs; ±: half of the 90% interval, clustered by paper or flat; − human: difference to the "
+        "nats (or the metric's unit): mean over pairs; ±: half of the 90% interval, clustered by paper or flat; − human: difference to the "
         "human baseline, paired by paper, with the p of its t test",
         style="dim",
     )
@@ -76,7 +77,8 @@ def _metric_table(edition: str, rows: list[Row], signature: Row, auc: Row | None
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    for name in ("rank", "candidate", "nats", "±paper", "±flat", "− human", "p", "pairs"):
+    unit = METRICS[signature["metric"]].unit
+    for name in ("rank", "candidate", unit, "±paper", "±flat", "− human", "p", "pairs"):
         table.add_column(name, justify="left" if name == "candidate" else "right", no_wrap=True)
     notes = [_note(row) for row in rows]
     if any(notes):
@@ -105,10 +107,13 @@ def _metric_table(edition: str, rows: list[Row], signature: Row, auc: Row | None
     out.print(
         f"[dim]signature {signature['signature_id']}: {escape(signature['evaluation_lm'])} "
         f"{signature['lm_digest'][:8]} {signature['dtype']}, judgments by {escape(signature['writer'])}, "
-        f"{signature['form']}[/dim]\n",
+        f"{signature['form']}[/dim]",
         soft_wrap=True,
         highlight=False,
     )
+    validation = rows[0]["validation"]
+    colour = "yellow" if validation.startswith("unvalidated") else "green"
+    out.print(f"[{colour}]{escape(validation)}[/{colour}]\n", soft_wrap=True, highlight=False)
 
 
 def _rank(row: Row) -> str:

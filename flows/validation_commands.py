@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,10 @@ from flows.options import EXIT_CODES
 from flows.validation_screen import show
 from tasks.settings import Settings
 from tasks.store import Store
+
+Picture = Annotated[
+    Path | None, typer.Option("--picture", help="Draw the effects into this .svg or .png file.", dir_okay=False)
+]
 
 
 def register(app: typer.Typer, settings_of: Any, drawn: Any, exit_codes: dict[str, int]) -> None:
@@ -28,6 +32,7 @@ def register(app: typer.Typer, settings_of: Any, drawn: Any, exit_codes: dict[st
         engine: options.Engine = True,
         wait: options.Wait = 0.0,
         state: options.State = Path("state"),
+        picture: Picture = None,
         as_json: options.Json = False,
     ) -> None:
         """Validate metrics: degrade and manipulate an edition's human reviews, and see what the scores do.
@@ -37,6 +42,10 @@ def register(app: typer.Typer, settings_of: Any, drawn: Any, exit_codes: dict[st
         """
         chosen = settings_of(settings, edition, override, state)
         summary = _run(chosen, state, limit, retry_failed, wait, engine, as_json, drawn)
+        if picture is not None:
+            from tasks.metrics.picture import draw
+
+            draw(summary["effects"], picture, f"{summary['edition']}: effects of changes")
         screen.print_json(summary) if as_json else show(summary)
         raise typer.Exit(exit_codes[summary["outcome"]])
 

@@ -63,7 +63,7 @@ ONLY_IN = {
     "nltk": {"tasks.metrics"},
     "rouge_score": {"tasks.metrics"},
     "bitsandbytes": {"tasks.lm", "tasks.tuning"},
-    "altair": {"tasks.guidelines", "tasks.tuning", "tasks.worlds"},
+    "altair": {"tasks.guidelines", "tasks.metrics", "tasks.tuning", "tasks.worlds"},
     "pandas": {"tasks.corpus"},
     "pymupdf": {"tasks.corpus"},
     "yaml": {"tasks.guidelines"},

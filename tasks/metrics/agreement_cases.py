@@ -51,18 +51,18 @@ def candidate_of(review_id: str) -> Candidate:
 
 
 def plan_agreement(
-    items: Iterable[GradedItem], recipe: Recipe, writer: str, form: Form = "as_written"
+    items: Iterable[GradedItem], recipe: Recipe, writer: str, form: Form = "as_written", ungraded: bool = False
 ) -> list[Planned]:
     """All ordered pairs of different reviews of an item, item by item; one a review where no reference is needed.
 
-    Every review appears: what cannot be scored is excluded with `NOT_REFERENCED` or `NOT_GRADED`, or failed as in
-    `tasks.metrics.cases.plan`.
+    *ungraded*: reviews without a grade are scored as well. Every review appears: what cannot be scored is excluded
+    with `NOT_REFERENCED` or `NOT_GRADED`, or failed as in `tasks.metrics.cases.plan`.
     """
     return [
         planned
         for item in items
         for response in item.responses
-        for planned in _of_review(item, response, recipe, writer, form)
+        for planned in _of_review(item, response, recipe, writer, form, ungraded)
     ]
 
 
@@ -86,11 +86,11 @@ def review_scores(
 
 
 def _of_review(
-    item: GradedItem, response: Response, recipe: Recipe, writer: str, form: Form
+    item: GradedItem, response: Response, recipe: Recipe, writer: str, form: Form, ungraded: bool
 ) -> Sequence[Planned]:
     candidate = candidate_of(response.review_id)
     others = tuple(other for other in item.responses if other.review_id != response.review_id)
-    why = NOT_GRADED if response.review_id not in item.grades else None
+    why = None if ungraded or response.review_id in item.grades else NOT_GRADED
     if why is None and recipe.needs_reference and not others:
         why = NOT_REFERENCED
     if why:
