@@ -10,7 +10,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any
 
 from flows.learning_curves import learning_curve, lessons, taught
@@ -80,11 +80,17 @@ def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int,
     if processes == 1:
         yield from ((place, job[0](*job[1:])) for place, job in enumerate(jobs))
         return
+    others = set(active_children())
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _leave_stopping_to_the_parent)
     try:
         places = {pool.submit(*job): place for place, job in enumerate(jobs)}
         for future in as_completed(places):
             yield places[future], future.result()
+    except BaseException:
+        # A lesson lasts many seconds: whoever stops the run does not wait for it.
+        for child in set(active_children()) - others:
+            child.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -95,6 +95,7 @@ def test_a_wrong_lm_a_wrong_order_and_a_narrow_interval_are_found_out():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_over_2000_worlds_intervals_cover_at_nominal_within_two_points():
     found = known_answers(worlds=2000, papers=300, seed=0, learn=False)
     for row in found["coverage"]:
