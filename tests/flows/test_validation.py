@@ -1,0 +1,179 @@
+"""Validation: changed reviews are written, judged, planned and scored as candidates; effects, verdicts, certificates."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from flows.annual_refresh import refresh
+from flows.certificates import certificate
+from flows.runs import Job
+from flows.validate_metrics import validate
+from tasks import settings, steps
+from tasks.changes.catalog import CHANGES
+from tasks.errors import SettingsError, StoreError
+from tasks.stats.effects import effect
+from tasks.store import Store
+from tests.conftest import ROOT
+from tests.flows.refreshing import EDITION, demo, query, use
+from tests.scripted_lms import OverlapLM
+
+NOTES = settings.checkout() / "deployments" / "demo.toml"
+BY_RULE = ("sentence_deletion", "copied_abstract", "concatenation", "shuffled_lines")
+
+
+@pytest.fixture(autouse=True)
+def scripted():
+    return use(OverlapLM())
+
+
+def asked(*overrides):
+    few = json.dumps([*BY_RULE, "random_replacement", "generic"])
+    return settings.load(
+        NOTES,
+        (
+            "evaluation_lm.backend=scripted", 'scoring.metrics=["gem", "gem_s_abstract", "rouge_l", "length"]',
+            f"validation.changes={few}", "validation.resamples=400", "edition.papers=6", *overrides,
+        ),
+    )  # fmt: skip
+
+
+def run(state, *overrides, **more):
+    return validate(Job(asked(*overrides), state, **more), steps.undecorated())
+
+
+def cells(summary):
+    return {(row["metric"], row["change"]): row for row in summary["effects"]}
+
+
+def test_every_pair_of_every_change_ends_scored_or_excluded_and_the_effects_are_those_of_the_stored_scores(tmp_path):
+    summary = run(tmp_path)
+    assert summary["outcome"] == "done"
+    assert all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
+    found = cells(summary)
+    assert {change for _, change in found} == {*BY_RULE, "random_replacement", "generic"}
+    rows = query(
+        tmp_path,
+        """select h.value, c.value, h.paper_id from pairs h join pairs c using (signature_id, paper_id, reference_id)
+        join signatures s using (signature_id)
+        where s.metric = 'gem' and h.candidate_id = 'human' and c.candidate_id = 'human~sentence_deletion'
+        order by h.paper_id, h.reference_id""",
+    )
+    before, after, papers = zip(*rows, strict=True)
+    expected = effect(before, after, papers, resamples=400, seed=0)
+    row = found["gem", "sentence_deletion"]
+    assert (row["d"], row["low"], row["high"]) == pytest.approx((expected.value, expected.low, expected.high))
+    assert (row["pairs"], row["papers"]) == (12, 6)
+    assert row["d"] < 0
+
+
+def test_a_metric_without_reference_is_scored_once_a_response(tmp_path):
+    found = cells(run(tmp_path))
+    assert found["length", "concatenation"]["pairs"] == 6
+    assert found["length", "concatenation"]["d"] > 1
+    assert found["length", "shuffled_lines"]["d"] == pytest.approx(0.0, abs=0.05)
+    assert found["length", "concatenation"]["length_d"] is None
+
+
+def test_a_change_that_no_pair_allows_is_left_out_if_it_is_ours_and_open_if_it_is_the_papers(tmp_path):
+    found = cells(run(tmp_path, 'validation.changes=["generic", "elongation"]', "validation.headings=[]"))
+    assert ("rouge_l", "generic") not in found
+    assert found["rouge_l", "elongation"]["d"] is None
+    assert found["rouge_l", "elongation"]["verdict"] == "undecided"
+    assert "no_sections" in found["rouge_l", "elongation"]["problem"]
+
+
+def test_no_metric_passes_while_one_of_the_papers_changes_is_untried(tmp_path):
+    summary = run(tmp_path)
+    assert "rephrase_1" in summary["untried"]
+    assert {row["verdict"] for row in summary["verdicts"]} <= {"fail", "undecided"}
+
+
+def test_the_whole_set_of_the_paper_is_made_by_rule_where_no_lm_is_at_hand(tmp_path):
+    summary = run(tmp_path, f"validation.changes={json.dumps(list(CHANGES)[:3] + ['rephrase_1', 'rephrase_2', 'elongation'])}")
+    made = {row["change"]: row["made_by"] for row in summary["effects"]}
+    assert made["rephrase_1"] == "rule" and made["rephrase_2"] == "rule-2"
+    writers = dict(query(tmp_path, "select distinct candidate_id, prompt from candidates where kind = 'change'"))
+    assert set(writers) >= {"human~completion", "human~abstract_only", "human~elongation"}
+    assert all(row["pairs"] == 12 for row in summary["effects"] if row["metric"] == "gem")
+
+
+def test_judgments_are_changed_themselves_where_the_settings_say_so(tmp_path):
+    overrides = ("evaluation_lm.backend=scripted", "validation.level=judgments", 'scoring.metrics=["gem"]')
+    summary = validate(Job(demo(*overrides, "validation.resamples=400"), tmp_path), steps.undecorated())
+    found = cells(summary)
+    assert found["gem", "line_deletion"]["d"] < 0
+    assert ("gem", "sentence_deletion") not in found
+    assert query(tmp_path, "select count(*) from reviews where candidate like '%~%'") == [(0,)]
+    half = query(
+        tmp_path, "select count(*) from plan where candidate_id = 'human~line_deletion~judgments' and state = 'due'"
+    )
+    assert half[0][0] > 0
+
+
+def test_a_validation_goes_on_where_it_stopped_and_changes_nothing_when_done(tmp_path, scripted):
+    first = run(tmp_path)
+    texts = query(tmp_path, "select review_id, text from reviews order by 1")
+    before = len(scripted.asked)
+    second = run(tmp_path)
+    assert len(scripted.asked) == before
+    assert query(tmp_path, "select review_id, text from reviews order by 1") == texts
+    assert [{**row} for row in second["effects"]] == [{**row} for row in first["effects"]]
+
+
+def test_texts_made_in_two_ways_are_never_mixed(tmp_path):
+    run(tmp_path)
+    with pytest.raises(SettingsError, match=r"change sentence_deletion .* never mixed"):
+        run(tmp_path, "validation.splitter=linguistic")
+
+
+def test_a_change_that_the_domain_or_the_level_does_not_allow_is_one_line(tmp_path):
+    with pytest.raises(SettingsError, match="leave out line_deletion"):
+        run(tmp_path, 'validation.changes=["line_deletion"]')
+    with pytest.raises(SettingsError, match="no change 'wings'"):
+        run(tmp_path, 'validation.changes=["wings"]')
+
+
+def test_boards_say_what_became_of_the_validation_and_leave_changes_out(tmp_path):
+    wanted = ("edition.papers=6", 'scoring.metrics=["gem", "gem_s_abstract", "rouge_l", "length"]')
+    refresh(Job(asked(*wanted), tmp_path), steps.undecorated())
+    assert query(tmp_path, "select distinct validation from leaderboard") == [("unvalidated",)]
+    run(tmp_path)
+    refresh(Job(asked(*wanted), tmp_path), steps.undecorated())
+    marks = dict(query(tmp_path, "select distinct metric, validation from leaderboard"))
+    assert marks["length"] in (f"unvalidated: fail on {EDITION}", f"unvalidated: undecided on {EDITION}")
+    assert query(tmp_path, "select count(*) from leaderboard where candidate like '%~%'") == [(0,)]
+    assert query(tmp_path, "select count(*) from plan where candidate_id = 'human~sentence_deletion'")[0][0] > 0
+
+
+def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(tmp_path):
+    summary = run(tmp_path)
+    signature_id = summary["verdicts"][0]["signature_id"]
+    made = certificate(tmp_path, signature_id)
+    assert made.signature["metric"] == "gem"
+    assert made.changes["sentence_deletion"] == cells(summary)["gem", "sentence_deletion"]["verdict"]
+    (tmp_path / "validations" / f"{signature_id}.json").write_text("{")
+    with pytest.raises(StoreError, match="damaged"):
+        certificate(tmp_path, signature_id)
+
+
+def test_a_pilot_certifies_nothing(tmp_path):
+    run(tmp_path, limit=4)
+    assert not (tmp_path / "validations").exists()
+
+
+def test_shipped_certificates_are_whole_and_named_by_their_signature():
+    from tasks.records import Signature
+
+    for file in (ROOT / "data" / "validations").glob("*.json"):
+        found = json.loads(file.read_text())
+        assert Signature(**found["signature"]).signature_id == found["signature_id"] == file.stem
+
+
+def test_the_edition_is_free_for_another_process_after_a_refused_validation(tmp_path):
+    with pytest.raises(SettingsError):
+        run(tmp_path, 'validation.changes=["line_deletion"]')
+    assert not Store(tmp_path, EDITION).is_being_written()
+    assert replace(Job(asked(), tmp_path), limit=2).limit == 2

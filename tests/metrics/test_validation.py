@@ -1,0 +1,88 @@
+"""Effects from planned pairs: what is paired, what length explains, what stays open."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.metrics.validation import found_effects, lengths
+from tasks.records import Case
+from tasks.settings import ValidationSettings
+
+SETTINGS = ValidationSettings(resamples=400)
+PAPERS = 30
+
+
+def rows(candidate, value_of, state="scored"):
+    return [
+        {
+            "candidate_id": candidate, "paper_id": f"p{paper}", "reference_id": f"r{reference}", "state": state,
+            "value": value_of(paper, reference) if state == "scored" else None, "reason": None,
+        }
+        for paper in range(PAPERS)
+        for reference in (1, 2)
+    ]  # fmt: skip
+
+
+def words(**by_candidate):
+    return {
+        (name, f"p{paper}", f"r{reference}"): count(paper)
+        for name, count in by_candidate.items()
+        for paper in range(PAPERS)
+        for reference in (1, 2)
+    }
+
+
+def human(paper, reference):
+    return paper % 7 + 0.3 * reference
+
+
+def test_pairs_are_matched_by_paper_and_reference_and_the_rest_is_counted():
+    after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)[:40]
+    found = found_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
+    row = found["sentence_deletion"]
+    assert (row.pairs, row.planned, row.papers) == (40, 40, 20)
+    assert row.d < 0 and row.verdict == "pass" and row.paper_verdict == "pass"
+    assert row.mean_after < row.mean_before
+
+
+def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed():
+    # Scores of unchanged reviews are 3·log(words); the change halves the words and costs just that.
+    import math
+
+    count = {"human": lambda paper: 100 + 20 * paper, "half": lambda paper: 50 + 10 * paper}
+    before = rows("human", lambda paper, reference: 3 * math.log(count["human"](paper)) + 0.1 * (paper % 5))
+    after = rows("half", lambda paper, reference: 3 * math.log(count["half"](paper)) + 0.1 * ((paper + reference) % 5))
+    found = found_effects(before, {"sentence_deletion": after}, words(**count), SETTINGS)
+    row = found["sentence_deletion"]
+    assert row.d < -1
+    assert abs(row.length_d) < 0.1 * abs(row.d)
+
+
+def test_holm_is_over_the_degradations_alone():
+    worse = rows("c", lambda paper, reference: human(paper, reference) - 0.05 * (paper % 4))
+    better = rows("c", lambda paper, reference: human(paper, reference) + 0.05 * (paper % 4))
+    changes = {"sentence_deletion": worse, "completion": worse, "injection": better}
+    found = found_effects(rows("human", human), changes, {}, SETTINGS, by_length=False)
+    assert found["sentence_deletion"].p_holm == pytest.approx(2 * found["sentence_deletion"].p)
+    assert found["injection"].p_holm is None
+
+
+def test_what_has_no_pair_is_open_with_its_reason_or_left_out_if_it_is_ours():
+    none = [row | {"state": "excluded", "value": None, "reason": "no_abstract"} for row in rows("c", human)]
+    found = found_effects(
+        rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS, by_length=False
+    )
+    assert set(found) == {"abstract_only"}
+    assert found["abstract_only"].verdict == "undecided"
+    assert found["abstract_only"].problem.endswith("no_abstract")
+
+
+def test_scores_that_never_vary_are_open_with_the_reason():
+    flat = rows("human", lambda paper, reference: 1.0)
+    found = found_effects(flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS)
+    assert found["sentence_deletion"].d is None
+    assert "do not vary" in found["sentence_deletion"].problem
+
+
+def test_lengths_are_words_of_the_candidates_text():
+    assert lengths([Case("p", "c", "r", "review", "one two  three", "y")]) == {("c", "p", "r"): 3}
