@@ -1,0 +1,130 @@
+"""Agreement with human grades, and symmetry: every ordered pair of an item's reviews, scored and correlated."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from scipy import stats
+
+from flows.agree_with_humans import agree
+from flows.check_symmetry import check_symmetry
+from flows.domain_intake import import_graded
+from flows.runs import Job, recorded
+from tasks import settings, steps
+from tasks.errors import SourceError
+from tasks.store import Store
+from tests.flows.refreshing import query, use
+from tests.scripted_lms import OverlapLM
+
+KEY = "PROPOSALS-2026"
+PROPOSALS = settings.checkout() / "data" / "sample_proposals" / "proposals.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def scripted():
+    return use(OverlapLM())
+
+
+def asked(*overrides):
+    tree = {"edition": {"venue": "PROPOSALS", "year": 2026, "domain": "proposals"}}
+    metrics = json.dumps(["gem", "gem_s_abstract", "rouge_l", "length"])
+    return settings.load_over(
+        tree,
+        (
+            "evaluation_lm.backend=scripted", "writing.judgments=rule", f"scoring.metrics={metrics}",
+            "validation.resamples=400", *overrides,
+        ),
+    )  # fmt: skip
+
+
+def bring(state):
+    store = Store(state, KEY)
+    with store.lock("import"), recorded(store, "import", asked(), shown=False) as progress:
+        import_graded(store, progress.status["run_id"], PROPOSALS, "proposals", None, None)
+        progress.end("done")
+
+
+def run(state, *overrides):
+    return agree(Job(asked(*overrides), state), steps.undecorated())
+
+
+def test_a_score_is_the_mean_over_the_other_reviews_and_the_coefficients_are_those_of_scipy(tmp_path):
+    bring(tmp_path)
+    summary = run(tmp_path)
+    assert summary["outcome"] == "done"
+    found = {(row["metric"], row["kind"]): row for row in summary["agreements"]}
+    assert len(found) == 4 * 3
+    for metric in ("gem", "length"):
+        rows = query(
+            tmp_path,
+            f"""select r.grade, avg(p.value) from pairs p join signatures s using (signature_id)
+            join reviews r on p.candidate_id = 'review:' || r.review_id
+            where s.metric = '{metric}' and p.state = 'scored' group by r.review_id, r.grade""",
+            KEY,
+        )
+        grades, values = zip(*rows, strict=True)
+        assert len(rows) == found[metric, "kendall"]["reviews"] == 54
+        assert found[metric, "kendall"]["value"] == pytest.approx(stats.kendalltau(values, grades)[0])
+        assert found[metric, "spearman"]["value"] == pytest.approx(stats.spearmanr(values, grades)[0])
+        assert found[metric, "pearson"]["value"] == pytest.approx(stats.pearsonr(values, grades)[0])
+
+
+def test_a_metric_is_set_beside_mere_length_and_length_beside_nothing(tmp_path):
+    bring(tmp_path)
+    found = {(row["metric"], row["kind"]): row for row in run(tmp_path)["agreements"]}
+    gem, length = found["gem", "kendall"], found["length", "kendall"]
+    assert gem["over_length"] == pytest.approx(gem["value"] - length["value"], abs=1e-9)
+    assert gem["over_length_low"] < gem["over_length"] < gem["over_length_high"]
+    assert gem["at_length"] is not None and gem["within"] is not None
+    assert length["over_length"] is None and length["at_length"] is None
+
+
+def test_graded_reviews_are_on_no_leaderboard_and_a_second_run_asks_nothing(tmp_path, scripted):
+    bring(tmp_path)
+    first = run(tmp_path)
+    count = len(scripted.asked)
+    second = run(tmp_path)
+    assert len(scripted.asked) == count
+    assert second["agreements"] == first["agreements"]
+    assert query(tmp_path, "select count(*) from leaderboard", KEY) == [(0,)]
+
+
+def test_an_edition_without_grades_is_one_line(tmp_path):
+    store = Store(tmp_path, KEY)
+    with store.lock("import"), recorded(store, "import", asked(), shown=False) as progress:
+        progress.end("done")
+    with pytest.raises(SourceError, match=r"no graded reviews.*import graded"):
+        run(tmp_path)
+
+
+def test_the_domains_prompt_is_the_one_that_is_scored(tmp_path, scripted):
+    bring(tmp_path)
+    run(tmp_path)
+    assert {prediction.prompt for prediction in scripted.asked} == {"predict_judgments_proposals"}
+
+
+def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already(tmp_path, scripted):
+    bring(tmp_path)
+    run(tmp_path)
+    before = len(scripted.asked)
+    summary = check_symmetry(Job(asked(), tmp_path), steps.undecorated())
+    assert len(scripted.asked) == before
+    sizes = query(tmp_path, "select count(*) from reviews group by paper_id", KEY)
+    assert summary["symmetry"]["joint"]["items"] == sum(n * (n - 1) // 2 for (n,) in sizes)
+    assert summary["symmetry"]["joint"]["groups"] == 12
+    spans = query(
+        tmp_path,
+        """select s.paper_id, s.candidate_id, s.reference_id, c.total, m.total from scores s join signatures g
+        using (signature_id) join spans c on c.prediction = s.predictions[1] join spans m on m.prediction =
+        s.predictions[2] where g.metric = 'gem'""",
+        KEY,
+    )
+    by_pair = {(paper, x.partition(":")[2], y): (given, alone) for paper, x, y, given, alone in spans}
+    one, other = [], []
+    for (paper, x, y), (y_given_x, y_alone) in by_pair.items():
+        if x < y:
+            x_given_y, x_alone = by_pair[paper, y, x]
+            one.append(x_given_y + y_alone)
+            other.append(y_given_x + x_alone)
+    assert summary["symmetry"]["joint"]["value"] == pytest.approx(stats.spearmanr(one, other)[0])
