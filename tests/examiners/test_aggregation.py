@@ -84,6 +84,7 @@ def test_quantile_bins_cut_the_scores_and_never_part_equal_ones():
     found = binned([1, 1, 1, 2, 3, 4], Binning(method="quantile", bins=2), 1, 5)
     assert found.values == [1, 1, 1, 3, 3, 3]
     assert (found.before, found.after) == (4, 2)
+    assert binned([1, 2, 3], Binning(method="quantile", bins=2), 1, 5).values == [1.5, 1.5, 3]
     assert binned([], Binning(method="quantile", bins=2), 1, 5).values == []
 
 

@@ -62,6 +62,24 @@ def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own(
     assert len({examiner.name for examiner in examiners}) == len(trees) / 2
 
 
+@pytest.mark.parametrize(("names", "low", "high", "declared", "only"), [
+    (("base", "human_test", "direct_assessment", "hundred_level", "p10", "p12", "p14"), 0, 100, 101, False),
+    (("human", "model", "rationale", "p9", "p11", "p13", "explanation", "generated"), 1, 5, 5, False),
+    (("five_level",), 1, 5, 5, True),
+    (("p1",), 1, 5, 9, True),
+    (("p2",), 0, 100, 11, True),
+    (("p3",), 1, 5, 0, False),
+    (("p4",), 0, 100, 21, True),
+    (("p5",), 0, 100, 101, True),
+    (("p6",), -100, 100, 5, True),
+    (("p7", "p8"), 1, 5, 5, True),
+])
+def test_each_template_has_the_scale_that_its_prompt_declares(names, low, high, declared, only):
+    for name in names:
+        scale = TEMPLATES[name].scale
+        assert (scale.low, scale.high, len(scale.declared), scale.only_declared) == (low, high, declared, only), name
+
+
 def test_examiners_that_differ_in_aggregation_alone_share_their_prompt():
     direct = Examiner(template="human", granularity="fine")
     sampled = Examiner(template="human", granularity="fine", aggregation="approximation")

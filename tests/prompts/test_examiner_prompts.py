@@ -9,7 +9,7 @@ import pytest
 
 from tasks.examiners.examiner import Examiner
 from tasks.examiners.templates import APPROACHES, TEMPLATES
-from tasks.examiners.wordings import Item, chats, filter_chat, wording
+from tasks.examiners.wordings import Item, chats, filter_chat, sha256, wording
 from tasks.prompts.library import FOLDER, load
 from tests.conftest import SHARED
 
@@ -198,3 +198,34 @@ def test_texts_are_never_read_as_fields():
     examiner = Examiner(template="human", item="review", granularity="fine")
     chat = chats(examiner, Item("1", "{text} {criteria} \\1", "{source} {aspect}"))[0]
     assert "Paper: {text} {criteria} \\1\nReview: {source} {aspect}\nScore:" in chat.user
+
+
+@pytest.mark.parametrize(("template", "granularity", "summary", "review"), [
+    ("human", "fine", "5d88c71bb09d853d", "51c0d80638ab47bf"),
+    ("model", "fine", "1883c18ebd92e413", "51d3b1809ebfe0c1"),
+    ("human_test", "fine", "017477a3d8e477b8", "2e981055c0b4c269"),
+    ("rationale", "fine", "422c2511ea060e7a", "84e6c395859dc95e"),
+    ("base", "fine", "194d078cfa3847ce", "b772c51ddc73f8a9"),
+    ("p1", "coarse", "eec3311a74c2d261", "d7a4fbdb0a466ef2"),
+    ("p9", "coarse", "2e3eceb06b9c1fc7", "bc380c845c9c6eeb"),
+    ("five_level", "coarse", "23ef5e894be2c42d", "496dd4d144ee38ca"),
+])
+def test_a_prompt_is_the_one_that_signatures_name(template, granularity, summary, review):
+    for item, digest in (("summary", summary), ("review", review)):
+        assert sha256(Examiner(template=template, granularity=granularity, item=item)).startswith(digest)
+
+
+@pytest.mark.parametrize("item", ["summary", "review"])
+def test_each_aspect_has_its_own_criteria_and_steps(item):
+    for template in ("human", "model", "rationale"):
+        examiner = Examiner(template=template, granularity="fine", item=item)
+        texts = [wording(examiner, aspect).user for aspect in examiner.aspects]
+        for aspect, text in zip(examiner.aspects, texts, strict=True):
+            label = f"{aspect.capitalize()} -" if template == "model" else f"{aspect.capitalize()}:"
+            assert label in text
+            assert template != "model" or f"Assign a {aspect} score from 1 to 5" in text
+            others = [other for other in examiner.aspects if other != aspect]
+            assert not any(f"{other.capitalize()} -" in text or f"{other.capitalize()}:" in text for other in others)
+    for steps in ("base", "complex"):
+        overall = Examiner(template="model", item=item, steps=steps)
+        assert "overall score" in wording(overall, None).user or "quality rating scale" in wording(overall, None).user
