@@ -13,6 +13,7 @@ from typing import Any
 from flows.agree_with_humans import plan_graded
 from flows.annual_refresh import outcome_of, usable
 from flows.domains import in_domain
+from flows.reading import import_sources
 from flows.runs import Job, recorded
 from flows.scoring import score
 from flows.workers import Workers
@@ -30,6 +31,8 @@ def check_symmetry(job: Job, run: Any) -> dict[str, Any]:
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("symmetry", job.wait_s), recorded(store, "symmetry", job.settings) as progress, workers:
+        progress.stage("importing")
+        import_sources(store, progress.status["run_id"], job.settings)
         _, work = plan_graded(store, job, workers.steps, progress, ungraded=True)
         score(store, job, workers, work, progress)
         (signature,) = work.signatures.values()
