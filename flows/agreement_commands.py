@@ -116,9 +116,8 @@ def show_symmetry(summary: dict[str, Any]) -> None:
     }
     for name, title in named.items():
         row = summary["symmetry"][name]
-        table.add_row(
-            title, f"{row['value']:.3f}", f"({row['low']:.3f}, {row['high']:.3f})", str(row["items"]), str(row["groups"])
-        )
+        interval = f"({row['low']:.3f}, {row['high']:.3f})"
+        table.add_row(title, f"{row['value']:.3f}", interval, str(row["items"]), str(row["groups"]))
     screen.out.print(table)
     for line in (*summary["notes"], summary["message"]):
         if line:

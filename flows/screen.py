@@ -56,8 +56,8 @@ def show_leaderboard(edition: str, rows: Sequence[Row], signatures: Sequence[Row
     for signature_id, group in groupby(rows, key=lambda row: row["signature_id"]):
         _metric_table(edition, list(group), by_id[signature_id], auc.get(signature_id))
     out.print(
-        "nats (or the metric's unit): mean over pairs; ±: half of the 90% interval, clustered by paper or flat; − human: difference to the "
-        "human baseline, paired by paper, with the p of its t test",
+        "nats (or the metric's unit): mean over pairs; ±: half of the 90% interval, clustered by paper or flat; "
+        "− human: difference to the human baseline, paired by paper, with the p of its t test",
         style="dim",
     )
     if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
