@@ -10,6 +10,7 @@ association  Pearson, Spearman and Kendall of all resamples at once
 correlation  correlations with grades: over all items, within groups, with length held fixed
 comparison   two correlations that share the grades
 length       scores at the length of a human review
+pair_tests   every candidate against every other, papers that would tell two apart
 ranks        intervals of ranks, consistency of two boards
 symmetry     whether an evaluation LM gives a pair the same probability both ways round
 """

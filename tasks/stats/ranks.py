@@ -9,13 +9,12 @@ correction over all pairs of candidates. All these hold at once, with at least t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.stats.effects import holm
+from tasks.stats.pair_tests import PairTest, pair_tests
 from tasks.stats.resampling import weights
 from tasks.stats.samples import Array, finite, places
 
@@ -52,10 +51,12 @@ def rank_intervals(
     level: float = 0.90,
     resamples: int = 10_000,
     seed: int = 0,
+    tests: Sequence[PairTest] | None = None,
 ) -> list[Rank]:
     """Ranks by mean of *values* (n,), each of a paper and a candidate, best first; equal means share the better rank.
 
-    ValueError: fewer than two papers or candidates, or two candidates without two papers in common.
+    *tests*: those of `pair_tests` on the same values, where they are there already. ValueError: fewer than two papers or
+    candidates, or two candidates without two papers in common.
     """
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
@@ -70,7 +71,7 @@ def rank_intervals(
     drawn = np.concatenate([_ranks(_ratio(block @ sums, block @ counts)) for block in weights(size, resamples, seed)])
     tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.nanquantile(drawn, tails, axis=0, method="inverted_cdf")
-    better, worse = _sure(_ratio(sums, counts), names, 1 - level)
+    better, worse = _sure(tests or pair_tests(values, papers, candidates), names, 1 - level)
     ranks = _ranks(means[None])[0]
     found = [
         Rank(name, float(means[k]), *map(int, (ranks[k], low[k], high[k], 1 + better[k], number - worse[k])))
@@ -105,25 +106,12 @@ def _ranks(means: Array) -> Array:
     return np.where(np.isnan(means), np.nan, 1.0 + above)
 
 
-def _sure(by_paper: Array, names: Sequence[str], alpha: float) -> tuple[Array, Array]:
-    """How many candidates are surely better, and surely worse, than each, from means (papers, candidates)."""
-    from scipy.special import stdtr
-
-    pairs = [(i, j) for i in range(len(names)) for j in range(i)]
-    p_values, signs = [], []
-    for i, j in pairs:
-        differences = by_paper[:, i] - by_paper[:, j]
-        differences = differences[~np.isnan(differences)]
-        if len(differences) < 2:
-            raise ValueError(f"{names[i]} and {names[j]} do not have two papers in common")
-        mean, error = float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(len(differences))
-        signs.append(np.sign(mean))
-        same = float(mean == 0)
-        p_values.append(2 * float(stdtr(len(differences) - 1, -abs(mean) / error)) if error else same)
-    better, worse = np.zeros(len(names)), np.zeros(len(names))
-    for (i, j), p, sign in zip(pairs, holm(p_values), signs, strict=True):
-        if p < alpha:
-            upper, lower = (i, j) if sign > 0 else (j, i)
+def _sure(tests: Sequence[PairTest], names: Sequence[str], alpha: float) -> tuple[list[int], list[int]]:
+    """How many candidates are surely better, and surely worse, than each of *names*."""
+    better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for test in tests:
+        if test.p_holm < alpha:
+            upper, lower = (test.first, test.second) if test.difference > 0 else (test.second, test.first)
             better[lower] += 1
             worse[upper] += 1
-    return better, worse
+    return list(better.values()), list(worse.values())

@@ -1,0 +1,81 @@
+"""Tests of all pairs of candidates: against SciPy's paired test first, then properties, then faults."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tasks.stats.effects import holm
+from tasks.stats.pair_tests import PairTest, pair_tests, papers_needed
+
+
+def table(random: np.random.Generator, means, papers: int):
+    """Values, papers, candidates, references: two references a paper, harder and easier papers."""
+    values = np.asarray(means) + random.normal(size=(papers, 2, 1)) + random.normal(size=(papers, 2, len(means)))
+    where = np.indices(values.shape)
+    names = [f"c{k}" for k in where[2].ravel()]
+    return values.ravel(), where[0].ravel().tolist(), names, where[1].ravel().tolist()
+
+
+def test_each_test_is_students_paired_test_of_paper_means_and_holm_is_over_all_of_them():
+    values, papers, names, references = table(np.random.default_rng(0), [0, 0.3, 1], 25)
+    found = pair_tests(values, papers, names, references)
+    by_paper = values.reshape(25, 2, 3).mean(axis=1)
+    wanted = [stats.ttest_rel(by_paper[:, i], by_paper[:, j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert [(test.first, test.second) for test in found] == [("c0", "c1"), ("c0", "c2"), ("c1", "c2")]
+    assert [test.p for test in found] == pytest.approx([one.pvalue for one in wanted])
+    assert [test.p_holm for test in found] == pytest.approx(holm([one.pvalue for one in wanted]))
+    for test, one in zip(found, wanted, strict=True):
+        low, high = one.confidence_interval(0.90)
+        assert (test.low, test.high) == pytest.approx((low, high))
+    assert sorted(test.counted for test in found) == [1, 2, 3]
+
+
+def test_a_missing_pair_takes_its_reference_out_of_the_difference_and_not_the_paper():
+    # Reference 1 is ten nats harder; the second candidate lacks it on paper 0.
+    rows = [(p, r, c, 10.0 * r + (c == "b") + 0.1 * p * (c == "b")) for p in range(4) for r in (0, 1) for c in "ab"]
+    rows = [row for row in rows if row[:3] != (0, 1, "b")]
+    papers, references, names, values = map(list, zip(*rows, strict=True))
+    (test,) = pair_tests(values, papers, names, references)
+    assert test.difference == pytest.approx(-(1 + 0.1 * 1.5))
+    assert test.papers == 4
+
+
+def test_the_papers_needed_are_those_of_the_textbook():
+    # Two-sided 5%, power 80%: n = ((1.960 + 0.842)·sd/d)² = 31.4 for d = sd/2, and two more for Student's t: 34.
+    test = PairTest("a", "b", 0.5, 0, 1, 1.0, 0.2, 0.2, 1, 10)
+    assert papers_needed(test, 0.05) == 34
+    assert papers_needed(PairTest("a", "b", 0.0, 0, 0, 1.0, 1.0, 1.0, 1, 10), 0.05) is None
+
+
+def test_that_many_papers_show_the_difference_as_often_as_they_promise():
+    random = np.random.default_rng(4)
+    needed = papers_needed(PairTest("a", "b", 0.4, 0, 1, 1.0, 0.2, 0.2, 1, 10), 0.05)
+    drawn = random.normal(0.4, 1.0, size=(4000, needed))
+    assert abs((stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean() - 0.8) < 0.02
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10_000), st.integers(3, 12), st.integers(2, 4))
+def test_the_order_of_rows_changes_nothing_and_flipping_changes_the_sign(seed, papers, candidates):
+    random = np.random.default_rng(seed)
+    values, owners, names, references = table(random, np.zeros(candidates), papers)
+    found = {frozenset((t.first, t.second)): t for t in pair_tests(values, owners, names, references)}
+    order = random.permutation(len(values))
+    again = pair_tests(
+        values[order], [owners[k] for k in order], [names[k] for k in order], [references[k] for k in order]
+    )
+    for test in again:
+        other = found[frozenset((test.first, test.second))]
+        other = other if other.first == test.first else other.flipped()
+        assert (test.difference, test.low, test.high, test.p_holm) == pytest.approx(
+            (other.difference, other.low, other.high, other.p_holm)
+        )
+
+
+def test_candidates_without_two_papers_in_common_are_refused_by_name():
+    with pytest.raises(ValueError, match="a and b do not have two papers in common"):
+        pair_tests([1.0, 2.0, 3.0], ["p", "p", "q"], ["a", "b", "a"])
