@@ -93,8 +93,11 @@ def choice(text: str) -> int:
     ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; a text that has the word is not.
     """
     words = re.findall(r"[^\W_]+", plain(text).lower())
-    named = [word for before, word in zip(["", *words], words, strict=False)
-             if word in _CHOICES and (len(words) == 1 or before in ("output", "summary", "review", "answer"))]
+    named = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if word in _CHOICES and (len(words) == 1 or before in ("output", "summary", "review", "answer"))
+    ]
     chosen = {_CHOICES[word] for word in named}
     if len(chosen) != 1:
         raise ReplyError("ambiguous" if chosen else "no_choice")

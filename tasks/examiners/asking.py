@@ -35,8 +35,12 @@ class Cost:
     reply_tokens: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.replies + other.replies, self.unparsable + other.unparsable,
-                    self.prompt_tokens + other.prompt_tokens, self.reply_tokens + other.reply_tokens)
+        return Cost(
+            self.replies + other.replies,
+            self.unparsable + other.unparsable,
+            self.prompt_tokens + other.prompt_tokens,
+            self.reply_tokens + other.reply_tokens,
+        )
 
 
 FREE = Cost()

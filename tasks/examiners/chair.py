@@ -61,8 +61,10 @@ def decide(given: Mapping[str, Sequence[float | None]], by: Mapping[str, float])
     columns = {name: given[name] for name in by}
     if len({len(column) for column in columns.values()}) > 1:
         raise ValueError("the examiners have not been asked about the same items")
-    return [_decision({name: column[place] for name, column in columns.items()}, by)
-            for place in range(len(next(iter(columns.values()), ())))]
+    return [
+        _decision({name: column[place] for name, column in columns.items()}, by)
+        for place in range(len(next(iter(columns.values()), ())))
+    ]
 
 
 def verdict(decision: Decision) -> float | None:

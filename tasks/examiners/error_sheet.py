@@ -23,9 +23,17 @@ COLUMNS = ("item_id", "aspect", "score", "rationale", *ERRORS, "source", "text")
 def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, seed: int = 0) -> list[dict[str, str]]:
     """A seeded sample of *rows* rationales, cells of the errors empty; all of them if there are fewer."""
     found = [
-        {"item_id": item.item_id, "aspect": aspect, "score": f"{grade.parts.get(aspect, grade.value):g}",
-         "rationale": why, **dict.fromkeys(ERRORS, ""), "source": item.source, "text": item.text}
-        for item, grade in zip(items, grades, strict=True) if grade.value is not None
+        {
+            "item_id": item.item_id,
+            "aspect": aspect,
+            "score": f"{grade.parts.get(aspect, grade.value):g}",
+            "rationale": why,
+            **dict.fromkeys(ERRORS, ""),
+            "source": item.source,
+            "text": item.text,
+        }
+        for item, grade in zip(items, grades, strict=True)
+        if grade.value is not None
         for aspect, why in grade.rationales.items()
     ]
     return random.Random(seed).sample(found, min(rows, len(found)))

@@ -113,12 +113,12 @@ class Examiner(BaseModel):
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other choice"
         if self.granularity not in form.granularities:
-            yield f"{template} is {form.granularities[0]} only: set granularity = \"{form.granularities[0]}\""
+            yield f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"'
         if self.demonstration != "none":
             if not form.demonstrations:
                 yield f"{template} takes no demonstration; human, model and rationale do"
             if self.granularity != "fine":
-                yield "a demonstration shows one aspect: set granularity = \"fine\""
+                yield 'a demonstration shows one aspect: set granularity = "fine"'
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores whose probability could be asked: take direct or approximation"
         if self.aggregation == "logprob" and not form.bare:
@@ -140,7 +140,7 @@ class Examiner(BaseModel):
         if self.criteria is not None and not (guideline or self.template == "rationale"):
             yield f"{template} has no criteria to vary; human, model and rationale have"
         if self.template == "human" and self.steps == "complex" and self.description != "base":
-            yield "the complex steps of template human hold their own task description: leave description = \"base\""
+            yield 'the complex steps of template human hold their own task description: leave description = "base"'
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:

@@ -40,14 +40,16 @@ def layout(table: str) -> Layout:
 def _templates(*granularities: str) -> dict[str, dict[str, Any]]:
     return {
         f"{name} | {'o' if each == 'fine' else 'x'} | x | Direct": {"template": name.lower(), "granularity": each}
-        for each in granularities for name in ("Base", "Human", "Model")
+        for each in granularities
+        for name in ("Base", "Human", "Model")
     }
 
 
 def _aggregations() -> dict[str, dict[str, Any]]:
     return {
         f"{name} | o | x | {each}": tree | {"aggregation": each.lower()}
-        for name, tree in GUIDELINES.items() for each in ("Approximation", "Logprob", "Direct")
+        for name, tree in GUIDELINES.items()
+        for each in ("Approximation", "Logprob", "Direct")
     }
 
 
@@ -61,7 +63,8 @@ def _demonstrations(name: str, template: str, *kinds: str) -> dict[str, dict[str
 def _variants(choice: str, *values: str) -> dict[str, dict[str, Any]]:
     return {
         f"{name} | {value}": tree | {choice: value.lower().replace("-", "_")}
-        for name, tree in GUIDELINES.items() for value in values
+        for name, tree in GUIDELINES.items()
+        for value in values
     }
 
 
@@ -73,31 +76,43 @@ _TEST = {"template": "human_test"} | FINE
 _STANDARD = ("P1", "P2", "P3", "P4", "P7", "P8")
 
 LAYOUTS = {
-    "001_table1": Layout("Main result", {
-        **_under("Prompting", _templates("coarse", "fine")),
-        **_under("Demonstration",
-                 _demonstrations("Human", "human", "Base-worst", "Base-best", "Reason-worst", "Reason-best")),
-        **_under("Aggregation", _aggregations()),
-        "Explainability | Rationale | o | x | Direct": {"template": "rationale"} | FINE,
-        **_under("Explainability", _demonstrations("Rationale", "rationale", "Reason-worst", "Reason-best")),
-    }),
-    "001_table2": Layout("Test set", {
-        "Human": _TEST, "Filtering": _TEST | {"filtering": True},
-        "Binning": _TEST | {"filtering": True, "binning": {}},
-    }),
+    "001_table1": Layout(
+        "Main result",
+        {
+            **_under("Prompting", _templates("coarse", "fine")),
+            **_under(
+                "Demonstration",
+                _demonstrations("Human", "human", "Base-worst", "Base-best", "Reason-worst", "Reason-best"),
+            ),
+            **_under("Aggregation", _aggregations()),
+            "Explainability | Rationale | o | x | Direct": {"template": "rationale"} | FINE,
+            **_under("Explainability", _demonstrations("Rationale", "rationale", "Reason-worst", "Reason-best")),
+        },
+    ),
+    "001_table2": Layout(
+        "Test set",
+        {
+            "Human": _TEST,
+            "Filtering": _TEST | {"filtering": True},
+            "Binning": _TEST | {"filtering": True, "binning": {}},
+        },
+    ),
     "001_table4": Layout("Templates and models", _templates("coarse", "fine")),
     "001_table5": Layout("Aggregation and models", _aggregations()),
     "001_table6": Layout("Task description", _variants("description", "Base", "Expert", "Short", "Long")),
     "001_table7": Layout("Evaluation criteria", _variants("criteria", "AD", "AD-GPT", "HT", "HT-GPT", "MT", "MT-GPT")),
     "001_table8": Layout("Evaluation steps", _variants("steps", "Base", "Complex")),
-    "003_table8": Layout("Prompts and approaches", {
-        **{
-            f"{name.upper()} | {' '.join(TEMPLATES[name].labels)}": {"template": name}
-            for name in ("p1", "p2", "p12", "p14", "p10", "p6", "p9", "p11", "p13", "p5", "p4", "p7", "p3", "p8")
+    "003_table8": Layout(
+        "Prompts and approaches",
+        {
+            **{
+                f"{name.upper()} | {' '.join(TEMPLATES[name].labels)}": {"template": name}
+                for name in ("p1", "p2", "p12", "p14", "p10", "p6", "p9", "p11", "p13", "p5", "p4", "p7", "p3", "p8")
+            },
+            "Baseline | Direct Assessment": {"template": "direct_assessment"},
+            "Baseline | Random": {"template": "random"},
         },
-        "Baseline | Direct Assessment": {"template": "direct_assessment"},
-        "Baseline | Random": {"template": "random"},
-    }),
+    ),
     "003_table9": Layout("Score ranges", {name: {"template": name.lower()} for name in _STANDARD}),
 }
 """Every table that a run can fill, by the name of its file of published values."""

@@ -52,11 +52,11 @@ class ExaminerMetric:
 
     def __init__(self, examiner: Examiner, grader: Grader, signature_id: str):
         if examiner.item != "review":
-            raise SettingsError(f"examiner {examiner.name} is for summaries: as a metric, set item = \"review\"")
+            raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
         if examiner.binning and examiner.binning.method != "equal_width":
             raise SettingsError(
                 f"examiner {examiner.name}: quantile bins depend on which other texts are graded; "
-                "as a metric, set binning.method = \"equal_width\""
+                'as a metric, set binning.method = "equal_width"'
             )
         self.examiner = examiner
         self.grader = grader
@@ -66,11 +66,16 @@ class ExaminerMetric:
     def score(self, cases: Sequence[Case]) -> list[Score]:
         """One score or problem for each of *cases*, in order."""
         lacks = [_lack(case) for case in cases]
-        items = [Item(case.name, case.synopsis or "", case.candidate)
-                 for case, lack in zip(cases, lacks, strict=True) if lack is None]
+        items = [
+            Item(case.name, case.synopsis or "", case.candidate)
+            for case, lack in zip(cases, lacks, strict=True)
+            if lack is None
+        ]
         graded = iter(self.grader(items) if items else [])
-        self.grades = [next(graded) if lack is None else Grade(case.name, None, lack)
-                       for case, lack in zip(cases, lacks, strict=True)]
+        self.grades = [
+            next(graded) if lack is None else Grade(case.name, None, lack)
+            for case, lack in zip(cases, lacks, strict=True)
+        ]
         return [self._score(case, found) for case, found in zip(cases, self.grades, strict=True)]
 
     def _score(self, case: Case, found: Grade) -> Score:

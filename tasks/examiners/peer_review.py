@@ -64,13 +64,19 @@ def review(
     by = weights(exams, rule, alpha)
     at_work = {seat.name: seat for seat in seats if seat.name in by}
     grades = {name: seat.grader(items) for name, seat in at_work.items()}
-    given = {name: stretched([one.value for one in found], at_work[name].examiner.form.scale)
-             for name, found in grades.items()}
+    given = {
+        name: stretched([one.value for one in found], at_work[name].examiner.form.scale)
+        for name, found in grades.items()
+    }
     return decide(given, by), grades
 
 
 def examine_pairs(
-    name: str, asker: Asker, pairs: Sequence[Pair], gold: Sequence[float] | None = None, item: ItemKind = "review",
+    name: str,
+    asker: Asker,
+    pairs: Sequence[Pair],
+    gold: Sequence[float] | None = None,
+    item: ItemKind = "review",
     threshold: float = THRESHOLD,
 ) -> Exam:
     """The exam on pairs: accuracy against *gold* (1 or 0), or else the share of pairs told alike in both orders."""
@@ -84,8 +90,12 @@ def examine_pairs(
 
 
 def tournament(
-    askers: Mapping[str, Asker], exams: Sequence[Exam], pairs: Sequence[Pair], item: ItemKind = "review",
-    rule: Rule = "uniform", alpha: float = 1.0,
+    askers: Mapping[str, Asker],
+    exams: Sequence[Exam],
+    pairs: Sequence[Pair],
+    item: ItemKind = "review",
+    rule: Rule = "uniform",
+    alpha: float = 1.0,
 ) -> tuple[list[Game], dict[str, list[Preference]]]:
     """The games that the chair's verdicts on *pairs* come to, and the preferences of each examiner that passed."""
     by = weights(exams, rule, alpha)

@@ -20,8 +20,14 @@ TEST = ("relevance", "factuality", "fluency")
 """Aspects of the test set (Kim et al. 2023, Appendix B)."""
 
 APPROACHES = {
-    1: "Standard Prompt", 2: "Annotator Instructions", 3: "LLM-generated", 4: "Manual Prompt Rewriting",
-    5: "Instruction Enhancement", 6: "CoT", 7: "Zero-shot", 8: "One-shot",
+    1: "Standard Prompt",
+    2: "Annotator Instructions",
+    3: "LLM-generated",
+    4: "Manual Prompt Rewriting",
+    5: "Instruction Enhancement",
+    6: "CoT",
+    7: "Zero-shot",
+    8: "One-shot",
 }
 """The eight approaches (Kotonya et al. 2023, §3, in the short names of Table 8)."""
 
@@ -72,14 +78,32 @@ TEMPLATES = {
     template.name: template
     for template in (
         Template("base", KIM, "dsba/{item}/base", scales.HUNDRED, granularities=BOTH),
-        Template("human", KIM, "dsba/{item}/human", scales.FIVE, granularities=BOTH, demonstrations=True,
-                 criteria="ht"),
-        Template("model", KIM, "dsba/{item}/model", scales.FIVE, granularities=BOTH, demonstrations=True,
-                 criteria="mt"),
-        Template("human_test", KIM, "dsba/{item}/human_test", scales.HUNDRED, aspects=TEST, granularities=("fine",),
-                 criteria="ht"),
-        Template("rationale", KIM, "dsba/{item}/rationale", scales.FIVE, granularities=BOTH, bare=False,
-                 rationale=True, demonstrations=True, criteria="ht"),
+        Template(
+            "human", KIM, "dsba/{item}/human", scales.FIVE, granularities=BOTH, demonstrations=True, criteria="ht"
+        ),
+        Template(
+            "model", KIM, "dsba/{item}/model", scales.FIVE, granularities=BOTH, demonstrations=True, criteria="mt"
+        ),
+        Template(
+            "human_test",
+            KIM,
+            "dsba/{item}/human_test",
+            scales.HUNDRED,
+            aspects=TEST,
+            granularities=("fine",),
+            criteria="ht",
+        ),
+        Template(
+            "rationale",
+            KIM,
+            "dsba/{item}/rationale",
+            scales.FIVE,
+            granularities=BOTH,
+            bare=False,
+            rationale=True,
+            demonstrations=True,
+            criteria="ht",
+        ),
         _standard("p1", scales.HALVES),
         _standard("p2", scales.TENS),
         _standard("p3", scales.FREE_FIVE),

@@ -79,9 +79,7 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     return Seen(product / total if mass == "normalised" else product, total, low, high, unseen)
 
 
-def _along(
-    tokens: Sequence[Token], place: int, rest: str, whole: str, spellings: Sequence[str]
-) -> tuple[float, bool]:
+def _along(tokens: Sequence[Token], place: int, rest: str, whole: str, spellings: Sequence[str]) -> tuple[float, bool]:
     """Probability that the reply goes on with *rest* from *place* and ends there, and whether some of it is unseen."""
     if place >= len(tokens):
         return 0.0, True
@@ -110,8 +108,11 @@ def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings:
         return None
     if following is None or following >= len(tokens):
         return 1.0
-    goes_on = [share for text, share in tokens[following].shown
-               if text[:1].isdigit() or (text and any(end.startswith(text) for end in longer))]
+    goes_on = [
+        share
+        for text, share in tokens[following].shown
+        if text[:1].isdigit() or (text and any(end.startswith(text) for end in longer))
+    ]
     return max(0.0, 1.0 - math.fsum(goes_on))
 
 

@@ -76,8 +76,11 @@ def grade_by_endpoint(
 
     each = len(examiner.aspects)
     said = ask(asker, asking, sampling, read)
-    grades = {place: filtered(examiner, items[place], verdict)
-              for place, verdict in enumerate(verdicts) if verdict is not None and verdict.read is not False}
+    grades = {
+        place: filtered(examiner, items[place], verdict)
+        for place, verdict in enumerate(verdicts)
+        if verdict is not None and verdict.read is not False
+    }
     showings = []
     for turn, place in enumerate(due):
         mine = dict(zip(_names(examiner), said[turn * each : (turn + 1) * each], strict=True))
@@ -88,8 +91,14 @@ def grade_by_endpoint(
             continue
         seen = {name: one.read for name, one in mine.items()}
         parts = {name: one.score for name, one in seen.items()}
-        grades[place] = Grade(items[place].item_id, aspect_mean(list(parts.values())), None, parts,
-                              mass={name: one.mass for name, one in seen.items()}, cost=cost)
+        grades[place] = Grade(
+            items[place].item_id,
+            aspect_mean(list(parts.values())),
+            None,
+            parts,
+            mass={name: one.mass for name, one in seen.items()},
+            cost=cost,
+        )
         showings.append(Showing(items[place].item_id, seen))
     return [grades[place] for place in range(len(items))], showings
 

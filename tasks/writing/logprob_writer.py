@@ -46,9 +46,14 @@ def _tokens(tree: Any) -> list[dict[str, Any]]:
     """The tokens of a completion; none if what it says of them cannot be used."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
-        return [{"token": _text(each["token"]), "logprob": _logprob(each["logprob"]),
-                 "top": [[_text(other["token"]), _logprob(other["logprob"])] for other in each["top_logprobs"] or []]}
-                for each in content]
+        return [
+            {
+                "token": _text(each["token"]),
+                "logprob": _logprob(each["logprob"]),
+                "top": [[_text(other["token"]), _logprob(other["logprob"])] for other in each["top_logprobs"] or []],
+            }
+            for each in content
+        ]
     except (KeyError, IndexError, TypeError, ValueError):
         return []
 
