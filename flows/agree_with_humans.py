@@ -33,7 +33,7 @@ from tasks.errors import SourceError
 from tasks.metrics.agreement import agreements
 from tasks.metrics.agreement_cases import GradedItem, candidate_of, plan_agreement, review_scores
 from tasks.metrics.cases import Response, the_writer_of
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import recipe_of
 from tasks.records import HUMAN, Problem, Score
 from tasks.settings import Settings
 from tasks.store import Row, Store
@@ -91,7 +91,7 @@ def plan_graded(
     planned = [
         (signatures[metric].signature_id, pair)
         for metric in scoring.metrics
-        for pair in plan_agreement(items, METRICS[metric], writer, scoring.form, ungraded)
+        for pair in plan_agreement(items, recipe_of(metric), writer, scoring.form, ungraded)
     ]
     candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
     add_plan(store, job, progress.status["run_id"], planned, signatures, candidates)

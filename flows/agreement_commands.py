@@ -11,7 +11,7 @@ from rich.table import Table
 from flows import options, screen
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import in_order, recipe_of
 from tasks.settings import Settings
 from tasks.store import Store
 
@@ -131,9 +131,9 @@ def _table(name: str, rows: list[Row], summary: dict[str, Any]) -> Table:
     )
     for head in ("Metric", "all reviews", "p", "within items", "length held fixed", "less that of length", "n"):
         table.add_column(head, justify="left" if head == "Metric" else "right")
-    order = list(METRICS)
+    order = in_order(row["metric"] for row in rows)
     for row in sorted(rows, key=lambda row: order.index(row["metric"])):
-        title = METRICS[row["metric"]].title
+        title = recipe_of(row["metric"]).title
         if row["value"] is None:
             table.add_row(title, screen.escape(row["problem"]), "–", "–", "–", "–", str(row["reviews"]))
             continue

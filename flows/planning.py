@@ -17,7 +17,7 @@ from tasks.corpus.sampling import draw
 from tasks.domains import GIVEN, Part, domain_of
 from tasks.errors import SettingsError, SourceError
 from tasks.metrics.cases import Entry, Lack, Response, plan, the_writer
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import recipe_of
 from tasks.prompts.conditions import guided
 from tasks.records import HUMAN, Candidate, Paper, Planned, Signature, SynopsisKind
 from tasks.settings import EditionSettings
@@ -163,7 +163,7 @@ def plan_pairs(
         (signatures[metric].signature_id, pair)
         for metric in scoring.metrics
         for pair in plan(
-            entries, candidates, METRICS[metric], writer, scoring.form, job.limit, domain_of(asked.domain).generic
+            entries, candidates, recipe_of(metric), writer, scoring.form, job.limit, domain_of(asked.domain).generic
         )
     ]
     _scorable(store.key, planned, signatures)
@@ -226,7 +226,7 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
         return
     metric, reason = next(iter(lacking.items()))
     ways = ["import what is missing"]
-    if METRICS[metric].source == "judgments":
+    if recipe_of(metric).source == "judgments":
         ways.append("have it written (--set writing.judgments=rule)")
     if rest := [name for name in signatures if name not in lacking]:
         quoted = ", ".join(f'"{name}"' for name in rest)

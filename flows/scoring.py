@@ -15,7 +15,7 @@ from flows.runs import Job
 from flows.workers import Lost, Workers
 from tasks import stats
 from tasks.controls import OTHER_PAPER
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import recipe_of
 from tasks.metrics.logprobs import needed
 from tasks.metrics.scoring import MetricWork, Scored
 from tasks.records import HUMAN, Case, Problem, Score, SpanLogprob
@@ -82,8 +82,13 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 
 def known_spans(store: Store, job: Job, work: Work, works: Sequence[MetricWork]) -> dict[str, SpanLogprob]:
     """Spans among those that *works* need which an earlier run or chunk left in the store."""
-    by_logprobs = [item for item in works if METRICS[item.metric].formula]
-    asked = [place for item in by_logprobs for place in needed(METRICS[item.metric], item.cases, job.settings.scoring)]
+    recipes = [(recipe_of(item.metric), item) for item in works]
+    asked = [
+        place
+        for recipe, item in recipes
+        if recipe.formula
+        for place in needed(recipe, item.cases, job.settings.scoring)
+    ]
     return {
         row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
         for row in store.rows("spans_of", lm_id=work.lm_id, predictions=asked)

@@ -13,7 +13,7 @@ from rich import box, markup
 from rich.console import Console
 from rich.table import Table
 
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import recipe_of
 from tasks.store import Row, Store
 
 PIPED_WIDTH = 110
@@ -77,7 +77,7 @@ def _metric_table(edition: str, rows: list[Row], signature: Row, auc: Row | None
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    unit = METRICS[signature["metric"]].unit
+    unit = recipe_of(signature["metric"]).unit
     for name in ("rank", "candidate", unit, "±paper", "±flat", "− human", "p", "pairs"):
         table.add_column(name, justify="left" if name == "candidate" else "right", no_wrap=True)
     notes = [_note(row) for row in rows]

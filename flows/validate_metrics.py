@@ -26,7 +26,7 @@ from flows.scoring import score, separate
 from flows.workers import Workers
 from tasks import steps
 from tasks.changes.catalog import CHANGES
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import recipe_of
 from tasks.metrics.validation import Found, found_effects, lengths
 from tasks.records import HUMAN
 from tasks.settings import Settings
@@ -148,7 +148,7 @@ def verdicts_of(effects: list[Row], untried: list[str]) -> list[Row]:
     return [
         {
             "metric": metric,
-            "title": METRICS[metric].title,
+            "title": recipe_of(metric).title,
             "signature_id": rows[0]["signature_id"],
             "verdict": overall([*(row["verdict"] for row in rows), *["undecided" for _ in untried]]),
             "paper_verdict": overall(row["paper_verdict"] or "undecided" for row in rows),

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from flows import screen
 from tasks.changes.catalog import CHANGES
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import in_order, recipe_of
 
 Row = dict[str, Any]
 _COLOUR = {"pass": "green", "fail": "red", "undecided": "yellow"}
@@ -41,9 +41,8 @@ def _table(family: str, rows: list[Row]) -> Table:
     for name in changes:
         table.add_column(CHANGES[name].title, justify="right")
     cells = {(row["metric"], row["change"]): row for row in rows}
-    for metric in METRICS:
-        if any(row["metric"] == metric for row in rows):
-            table.add_row(METRICS[metric].title, *(_cell(cells.get((metric, name))) for name in changes))
+    for metric in in_order(row["metric"] for row in rows):
+        table.add_row(recipe_of(metric).title, *(_cell(cells.get((metric, name))) for name in changes))
     return table
 
 

@@ -19,7 +19,7 @@ from tasks import controls
 from tasks.changes.naming import is_changed
 from tasks.errors import SettingsError
 from tasks.metrics.cases import Entry, Response
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import recipe_of
 from tasks.records import Judgments, Paper, Review, Written
 from tasks.store import Row, Store
 from tasks.writing.catalog import Desk
@@ -78,7 +78,7 @@ def judge_responses(
 ) -> str | None:
     """Judgments of *responses* by the writer of the settings, where a metric reads any; its identity."""
     name, scoring = job.settings.writing.judgments, job.settings.scoring
-    if name is None or not any(METRICS[metric].source == "judgments" for metric in scoring.metrics):
+    if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
         return None
     writer = run.writer_identity(name, "judgments", desk(store, job))
     if scoring.writer not in (None, writer):

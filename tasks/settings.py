@@ -11,16 +11,16 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from tasks.errors import SettingsError
 from tasks.judgments import Form
 from tasks.records import Edition
 
-MetricName = Literal[
+METRIC_NAMES = (
     "gem", "gem_s_abstract", "gem_s_assw", "gem_s_categories", "gem_raw", "bleu", "rouge_l", "bertscore",
     "bartscore_f1", "bartscore_precision", "bartscore_recall", "lm_examiner", "length", "judgments_length",
-]
+)  # fmt: skip
 _PATHS = (
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
@@ -149,7 +149,9 @@ class EmbedderSettings(_Group):
 class ScoringSettings(_Group):
     """What is scored, and how the texts are read (Xu et al. 2025, §3.2 and C.2)."""
 
-    metrics: tuple[MetricName, ...] = Field(("gem", "gem_s_abstract", "gem_raw"), min_length=1, description="metrics")
+    metrics: tuple[str, ...] = Field(
+        ("gem", "gem_s_abstract", "gem_raw"), min_length=1, description="metrics; examiner.NAME for one of examiners"
+    )
     candidates: tuple[str, ...] | None = Field(None, description="candidates; all that are known if not given")
     writer: str | None = Field(None, description="writer of the judgments to score; needed if there are several")
     form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
@@ -159,7 +161,18 @@ class ScoringSettings(_Group):
     synopsis_of: tuple[Literal["title", "abstract", "categories"], ...] = Field(
         ("abstract",), min_length=1, description="parts of an item that make its synopsis; the domain's"
     )
-    examiner: str | None = Field(None, description="lm_examiner: the model of the models file that grades")
+    examiner: str | None = Field(None, description="lm_examiner, examiners: the model of the models file that grades")
+    examiners: dict[str, dict[str, Any]] = Field(
+        {}, description="examiners by name, each with its template, granularity, aggregation, ..."
+    )
+
+    @model_validator(mode="after")
+    def _metrics_are_known(self) -> ScoringSettings:
+        for name in self.metrics:
+            if name not in (*METRIC_NAMES, *(f"examiner.{known}" for known in self.examiners)):
+                known = ", ".join((*METRIC_NAMES, *(f"examiner.{one}" for one in self.examiners)))
+                raise ValueError(f"no metric {name!r}; known: {known}")
+        return self
 
 
 class ValidationSettings(_Group):

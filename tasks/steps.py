@@ -29,7 +29,7 @@ from tasks.guidelines.asking import Answer
 from tasks.guidelines.ratings import Rating
 from tasks.guidelines.review_points import FieldedReview
 from tasks.lm.catalog import open_lm
-from tasks.metrics.catalog import METRICS, Recipe
+from tasks.metrics.catalog import EXAMINER, Recipe, recipe_of
 from tasks.metrics.scoring import Metric, MetricWork, Scored, score
 from tasks.metrics.signing import NOTHING, signature
 from tasks.prompts.conditions import Condition
@@ -39,6 +39,7 @@ from tasks.writing.catalog import Desk, scribe, writes_reviews
 from tasks.writing.examiner import ExaminerLM, open_examiner
 
 if TYPE_CHECKING:
+    from tasks.examiners.examiner import Examiner
     from tasks.tuning.augmentation import ReviewedPaper
     from tasks.tuning.cache_ngram import HeldOut
     from tasks.tuning.pairs import JudgedPaper, Metric
@@ -222,7 +223,7 @@ def sign_metrics(
     instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
     """Identity of the evaluation LM (of nothing, if no metric asks it), and the signature of each metric's scores."""
-    recipes = {name: METRICS[name] for name in scoring.metrics}
+    recipes = {name: recipe_of(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(instruments.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
@@ -243,6 +244,11 @@ def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -
         from tasks.lm.embedder import open_embedder
 
         return open_embedder(instruments.embedder).identity
+    if recipe.name.startswith(EXAMINER):
+        from tasks.examiners.metric import asked
+
+        found = open_examiner(scoring.examiner, instruments.desk)
+        return asked(_examiner(recipe, scoring), found.writer.identity, found.sampling)
     if recipe.asks == "writer":
         from tasks.metrics.lm_examiner import PROMPT
 
@@ -259,6 +265,11 @@ def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring
         from tasks.metrics.bertscore import BertScore
 
         return BertScore(open_embedder(instruments.embedder), signature_id)
+    if recipe.name.startswith(EXAMINER):
+        from tasks.examiners.metric import ExaminerMetric, by_writer
+
+        found, examiner = open_examiner(scoring.examiner, instruments.desk), _examiner(recipe, scoring)
+        return ExaminerMetric(examiner, by_writer(examiner, found.writer, found.sampling), signature_id)
     if recipe.asks == "writer":
         from tasks.metrics.lm_examiner import LMExaminer
 
@@ -267,6 +278,14 @@ def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring
     from tasks.metrics.overlap import OVERLAPS, Overlap
 
     return Overlap(OVERLAPS[_MEASURES.get(recipe.name, recipe.name)], signature_id)
+
+
+def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
+    """The examiner of the settings that *recipe* names; `SettingsError` for a combination that cannot be."""
+    from tasks.examiners.examiner import examiner_of
+
+    name = recipe.name.removeprefix(EXAMINER)
+    return examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
 
 
 _MEASURES = {"judgments_length": "length"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,3 +48,21 @@ METRICS = {
                unit="words"),
     )
 }
+
+
+EXAMINER = "examiner."
+"""What the name of a metric opens with that is an examiner of the settings."""
+
+
+def recipe_of(name: str) -> Recipe:
+    """The metric *name*; ``examiner.NAME`` is the examiner NAME of the settings, who reads the paper and the review."""
+    if name.startswith(EXAMINER):
+        title = f"Examiner {name.removeprefix(EXAMINER)}"
+        return Recipe(name, title, "review", "paper", "writer", needs_reference=False, unit="points")
+    return METRICS[name]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """*names*, each once, in the order of tables: the metrics of the catalogue, then examiners by name."""
+    order = {name: place for place, name in enumerate(METRICS)}
+    return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.changes.catalog import CHANGES
 from tasks.errors import SettingsError
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import in_order, recipe_of
 
 if TYPE_CHECKING:
     import altair
@@ -37,14 +37,14 @@ def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart
         raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
     rows = [
         {
-            "metric": METRICS[row["metric"]].title,
+            "metric": recipe_of(row["metric"]).title,
             "change": f"{CHANGES[row['change']].title} ({row['family']})",
             **{name: row[name] for name in ("d", "low", "high", "verdict")},
         }
         for row in effects
         if row["d"] is not None
     ]
-    metrics = [recipe.title for recipe in METRICS.values() if any(row["metric"] == recipe.title for row in rows)]
+    metrics = [recipe_of(name).title for name in in_order(row["metric"] for row in effects)]
     changes = [f"{change.title} ({change.family})" for change in CHANGES.values()]
     colour = altair.Color(
         "verdict:N", title="verdict", scale=altair.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from tasks.judgments import prepared
 from tasks.lm.protocol import EvaluationLM, take_remarks
-from tasks.metrics.catalog import METRICS, Recipe
+from tasks.metrics.catalog import Recipe, recipe_of
 from tasks.metrics.logprobs import LogprobMetric, ask, needed
 from tasks.records import Case, Score, SpanLogprob
 from tasks.settings import ScoringSettings
@@ -53,10 +53,10 @@ def score(
     *evaluation_lm* is opened if a metric asks it, and asked once for each paper: it may compute once what its texts
     share. *other* opens a metric, given its recipe and signature, that asks something else.
     """
-    by_logprobs = [work for work in works if METRICS[work.metric].formula]
+    by_logprobs = [work for work in works if recipe_of(work.metric).formula]
     scored = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
     for work in works:
-        recipe = METRICS[work.metric]
+        recipe = recipe_of(work.metric)
         if not recipe.formula:
             read = [_as_read(case, settings) for case in work.cases]
             scored.scores.extend(other(recipe, work.signature_id).score(read))
@@ -79,10 +79,10 @@ def _by_logprobs(
         parts = [(work, [case for case in work.cases if case.paper_id == paper]) for work in works]
         predictions: dict[str, Any] = {}
         for work, cases in parts:
-            predictions |= needed(METRICS[work.metric], cases, settings)
+            predictions |= needed(recipe_of(work.metric), cases, settings)
         fresh = ask(lm, predictions, known)
         for work, cases in parts:
-            metric = LogprobMetric(METRICS[work.metric], lm, settings, work.signature_id)
+            metric = LogprobMetric(recipe_of(work.metric), lm, settings, work.signature_id)
             scores += metric.score(cases, {**known, **fresh})
         spans |= {place: answer for place, answer in fresh.items() if isinstance(answer, SpanLogprob)}
     return Scored(scores, spans, take_remarks(lm))
