@@ -2,10 +2,11 @@
 
 d = (mean′ − mean)/s, s² = (var + var′)/2, variances with ddof = 1. Two intervals stand side by side.
 
-**By paper** (*low*, *high*, *p*): the studentised bootstrap. Papers are drawn, not pairs, so the pairs of a paper may
-depend on each other as they like; each resample has its d* and its standard error, and the quantiles of
-t* = (d* − d)/se* take the place of Student's. In simulation it is nearest to nominal of percentile, BCa, Student and
-itself: percentiles of d* miss on one side at 30 papers, since d and its standard error grow together.
+**By paper** (*low*, *high*, *p*): the studentised bootstrap, on neither side narrower than Student's. Papers are
+drawn, not pairs, so the pairs of a paper may depend on each other as they like; each resample has its d* and its
+standard error, and the quantiles of t* = (d* − d)/se* take the place of Student's where they are further out.
+At 30 papers with heavy tails it covers 93 to 95% where 95 are meant, t* alone 92 to 93, BCa 91, percentiles 89: d and
+its standard error grow together, which percentiles of d* do not see.
 
 **Flat** (*flat_low*, *flat_high*, *flat_p*), the published one: d ± z·sd(after − before)/(s·√pairs). The paper states
 no formula; this is the one its tables allow. It takes pairs for independent and s for known: their half-widths (0.045
@@ -90,13 +91,14 @@ def effect(
     drawn = [_estimates(block, sums, products, d) for block in weights(size, resamples, seed)]
     values, errors = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     defined = np.isfinite(values) & (errors > least)
+    student = float(stdtrit(size - 1, 0.5 + level / 2))
+    p = 2 * float(stdtr(size - 1, -abs(d) / se))
     if 1 - defined.mean() > UNDEFINED:
-        half = float(stdtrit(size - 1, 0.5 + level / 2)) * se
-        p = 2 * float(stdtr(size - 1, -abs(d) / se))
-        return Effect(d, d - half, d + half, p, *flat, size, len(old), "Student")
+        return Effect(d, d - student * se, d + student * se, p, *flat, size, len(old), "Student")
     t = (values[defined] - d) / errors[defined]
-    low, high = equal_tailed(t, level)
-    return Effect(d, d - high * se, d - low * se, two_sided(t, d / se), *flat, size, len(old), "studentised bootstrap")
+    below, above = equal_tailed(t, level)
+    low, high = d - max(above, student) * se, d + max(-below, student) * se
+    return Effect(d, low, high, max(p, two_sided(t, d / se)), *flat, size, len(old), "studentised bootstrap")
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

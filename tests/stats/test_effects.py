@@ -106,9 +106,20 @@ def test_copies_of_a_papers_pairs_are_no_evidence():
 
 def test_same_seed_gives_the_same_numbers_and_another_seed_others():
     before, after, names = pairs(np.random.default_rng(4), 30, -0.2)
-    one, again, other = (effect(before, after, names, seed=seed) for seed in (1, 1, 2))
+    one, again, other = (effect(np.exp(before), np.exp(after), names, seed=seed) for seed in (1, 1, 2))
     assert one == again
-    assert one != other and one.low == pytest.approx(other.low, abs=0.02)
+    assert one != other and (one.low, one.high) == pytest.approx((other.low, other.high), abs=0.03)
+
+
+def test_interval_by_paper_is_nowhere_narrower_than_students_and_reaches_further_where_tails_are_heavy():
+    """Scores whose tails pull d: the quantiles of t* lie beyond Student's on one side at least."""
+    before, after, names = pairs(np.random.default_rng(4), 30, -0.2)
+    found = effect(np.exp(before), np.exp(after), names)
+    # The quantiles of a single resample lie on one side of d: the other, the shorter, is Student's.
+    one = effect(np.exp(before), np.exp(after), names, resamples=1)
+    half = min(one.value - one.low, one.high - one.value)
+    assert min(found.value - found.low, found.high - found.value) >= half - 1e-9
+    assert max(found.value - found.low, found.high - found.value) > 1.05 * half
 
 
 def test_order_of_the_pairs_does_not_matter_beyond_the_drawing():
