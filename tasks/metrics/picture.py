@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import altair
 
 _COLOURS = {"pass": "#2e7d4f", "fail": "#b3372f", "undecided": "#c98a1b"}
+_SHAPES = {"pass": "circle", "fail": "cross", "undecided": "diamond"}
 _COLUMNS = 3
 
 
@@ -49,9 +50,12 @@ def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart
     colour = altair.Color(
         "verdict:N", title="verdict", scale=altair.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
     )
+    shape = altair.Shape(
+        "verdict:N", title="verdict", scale=altair.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
+    )
     base = altair.Chart().encode(y=altair.Y("metric:N", title=None, sort=metrics), color=colour)
     lines = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title="d"), x2="high:Q")
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(x="d:Q")
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x="d:Q", shape=shape)
     zero = altair.Chart().mark_rule(color="#777", strokeDash=[3, 3]).encode(x=altair.datum(0))
     panel = altair.layer(zero, lines, points).properties(width=230, height=max(60, 18 * len(metrics)))
     shown = [name for name in changes if any(row["change"] == name for row in rows)]
