@@ -20,7 +20,7 @@ def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, term
     known = {review.review_id: review for review in known_reviews(store)}
     categories = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
     taken = restaurants_from(businesses, reviews, papers, known, terms, categories)
-    report = keep(store, run_id, reviews, "yelp", taken)
+    report = keep(store, run_id, reviews, "yelp", taken, "yelp")
     return report | {
         "businesses": {"file": str(businesses.resolve()), "sha256": file_sha256(businesses)},
         "left_out": taken.left_out,
@@ -35,7 +35,7 @@ def import_graded(
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}
     found = graded_from(path, papers, known, domain_of(domain) if domain else None, grade_column, grades)
-    report = keep(store, run_id, path, "graded", found.imported)
+    report = keep(store, run_id, path, "graded", found.imported, found.domain)
     there = known | {review.review_id: review for review in found.imported.reviews}
     alone = sum(count == 1 for count in Counter(review.paper_id for review in there.values()).values())
     ungraded = sum(review.grade is None for review in there.values())

@@ -10,15 +10,25 @@ from tasks.domains import Domain, domain_of
 from tasks.errors import SettingsError, SourceError
 from tasks.records import Paper
 from tasks.settings import Settings
+from tasks.store import Store
 
 
 def in_domain(job: Job) -> Job:
-    """*job* with what its edition's domain decides, where the settings do not; `SettingsError` for an unknown one."""
-    domain, scoring = domain_of(job.settings.edition.domain), job.settings.scoring
+    """*job* with what its edition's domain decides, where the settings do not; `SettingsError` for an unknown one.
+
+    The domain is that of the settings, or the one that an imported file told.
+    """
+    edition, scoring = job.settings.edition, job.settings.scoring
+    store = Store(job.state, edition.edition)
+    if "domain" not in edition.model_fields_set and store.read_file.is_file():
+        told = [row["domain"] for row in store.read("imported_domain")]
+        edition = edition.model_copy(update={"domain": told[0]}) if told else edition
+    domain = domain_of(edition.domain)
     given = {"synopsis_of": domain.synopsis_of}
     if "prompt" not in scoring.model_fields_set:
         given["prompt"] = domain.predict
-    return replace(job, settings=job.settings.model_copy(update={"scoring": scoring.model_copy(update=given)}))
+    update = {"edition": edition, "scoring": scoring.model_copy(update=given)}
+    return replace(job, settings=job.settings.model_copy(update=update))
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:

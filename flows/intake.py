@@ -63,7 +63,9 @@ def known_reviews(store: Store) -> list[Review]:
     return [Review(**row) for row in store.rows("reviews")]
 
 
-def keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> Row:
+def keep(
+    store: Store, run_id: str, path: Path, kind: str, taken: Imported, domain: str | None = None
+) -> Row:
     """Adds what was *taken* from *path* in one transaction; the report of the import."""
     report: dict[str, Any] = {
         "file": str(path.resolve()),
@@ -86,6 +88,7 @@ def keep(store: Store, run_id: str, path: Path, kind: str, taken: Imported) -> R
         "added": taken.added,
         "unchanged": taken.unchanged,
         "refused": len(taken.refusals),
+        "domain": domain,
         "happened_at": now(),
     }
     store.write(

@@ -7,5 +7,6 @@ create table if not exists imports (
     added     integer not null,
     unchanged integer not null,
     refused   integer not null,
+    domain    varchar,                   -- what is reviewed, if the file tells
     happened_at timestamptz not null
 );
