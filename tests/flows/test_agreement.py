@@ -27,7 +27,7 @@ def scripted():
 
 
 def asked(*overrides):
-    tree = {"edition": {"venue": "PROPOSALS", "year": 2026, "domain": "proposals"}}
+    tree = {"edition": {"venue": "PROPOSALS", "year": 2026}}
     metrics = json.dumps(["gem", "gem_s_abstract", "rouge_l", "length"])
     return settings.load_over(
         tree,
