@@ -9,6 +9,7 @@ back; a run that is killed anywhere is started again and goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from flows.reading import import_sources, read_papers
 from flows.runners import runner_of
 from flows.runs import Job, recorded
 from flows.scoring import score, separate
+from flows.standings import expose, settle, unsettle
 from flows.workers import Workers
 from flows.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
@@ -64,6 +66,8 @@ def refresh(job: Job, run: Any) -> dict[str, Any]:
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
+        if store.rows("missing", signature_ids=work.signature_ids):
+            unsettle(store, work.signature_ids)
         score(store, job, workers, work, progress)
         return publish(store, job, run, work, progress)
 
@@ -105,6 +109,7 @@ def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
             store.write(("forget_draw", {}), ("forget_sample", {}))
         raise
     work.notes[:0] = notes
+    expose(store, job, _signed(work))
     store.copy_for_readers()
     return work
 
@@ -131,6 +136,7 @@ def publish(store: Store, job: Job, run: Any, work: Work, progress: Progress) ->
     for signature_id in work.signature_ids:
         separate(store, signature_id)
     certify(store, job.state, work.signature_ids)
+    settle(store, job, _signed(work), progress.status["run_id"])
     store.copy_for_readers()
     run.show_leaderboard(store.key, store.rows("leaderboard", signature_ids=work.signature_ids))
     metrics = store.rows("progress", signature_ids=work.signature_ids)
@@ -151,6 +157,10 @@ def publish(store: Store, job: Job, run: Any, work: Work, progress: Progress) ->
     }
     progress.end(outcome, message, metrics)
     return summary
+
+
+def _signed(work: Work) -> list[Row]:
+    return [asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values()]
 
 
 def outcome_of(metrics: Sequence[Row], reasons: Sequence[Row]) -> tuple[str, str]:

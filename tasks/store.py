@@ -56,9 +56,12 @@ TABLES = (
     "effects",
     "validations",
     "agreements",
+    "exposures",
+    "standings",
+    "profiles",
     "student_t",
 )
-VIEWS = ("student_p", "pairs", "progress", "leaderboard")
+VIEWS = ("student_p", "pairs", "progress", "boards", "leaderboard")
 DUCKDB_WAIT_S = 30.0
 SETTLE_S = 0.5
 """The lock is tried for at least this long: a look at who holds it takes it for an instant."""
@@ -153,6 +156,9 @@ class Store:
                     f"edition {self.key} has schema version {version}, this program writes "
                     f"{SCHEMA_VERSION}; use the program version that made it"
                 )
+            for name in TABLES:
+                # A table that came within a schema version is added to the editions that lack it.
+                run.execute(statement("tables", name))
             for name in VIEWS:
                 run.execute(statement("views", name))
 
@@ -214,6 +220,12 @@ class Store:
         """Rows of ``sql/queries/<query>.sql`` from the store itself; for the writer, who holds the lock."""
         with self.transaction() as run:
             return _fetch(run, statement("queries", query), parameters)
+
+    def columns(self, query: str, **parameters: Any) -> list[list[Any]]:
+        """The same as one list a column, for many rows without nulls."""
+        with self.transaction() as run:
+            found = run.execute(statement("queries", query), dict(parameters)).fetchnumpy()
+            return [column.tolist() for column in found.values()]
 
     def read(self, query: str, **parameters: Any) -> list[Row]:
         """Rows of a query from the read copy: whole, and never waiting for the writer."""

@@ -24,6 +24,8 @@ FIRST = GROUND | {
     "tasks.domains",
     "tasks.published",
     "tasks.comparison",
+    "tasks.exposure",
+    "tasks.standings",
 }
 ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
@@ -48,6 +50,8 @@ MAY_IMPORT = {
     "tasks.review_text": GROUND,
     "tasks.changes": GROUND | {"tasks.judgments", "tasks.review_text", "tasks.replies", "tasks.controls"},
     "tasks.published": GROUND | {"tasks.settings"},
+    "tasks.exposure": GROUND | {"tasks.models", "tasks.prompts"},
+    "tasks.standings": GROUND | {"tasks.stats"},
     "tasks.comparison": GROUND | {"tasks.published"},
     "tasks.store": FIRST,
     "tasks.steps": FIRST | ROOMS,

@@ -1,0 +1,170 @@
+-- one row per board, signature and candidate: mean score, its 90% intervals, its difference to the human baseline, how
+-- sure its rank is, its length and cost; changed reviews are in effects
+-- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too.
+-- Expected are the (paper, reference) pairs that any candidate has under the signature: under 98% of them, no rank.
+-- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
+create or replace view boards as
+with means as (
+    select
+        signature_id,
+        candidate_id,
+        count(*) as planned,
+        count(*) filter (state = 'scored') as scored,
+        count(*) filter (state = 'failed') as failed,
+        count(*) filter (state = 'excluded') as excluded,
+        count(*) filter (state = 'missing') as missing,
+        count(distinct paper_id) filter (state = 'scored') as papers,
+        avg(value) as mean,
+        stddev_samp(value) as sd
+    from pairs
+    group by all
+),
+expected as (
+    select signature_id, count(distinct (paper_id, reference_id)) as pairs
+    from pairs
+    where state <> 'excluded'
+    group by all
+),
+papers_of as (
+    select signature_id, candidate_id, paper_id, avg(value) as mean, sum(value) as total, count(*) as pairs
+    from pairs
+    where state = 'scored'
+    group by all
+),
+clusters as (
+    select
+        p.signature_id,
+        p.candidate_id,
+        case when count(*) > 1
+            then sqrt(count(*) / (count(*) - 1) * sum((p.total - p.pairs * m.mean) ** 2)) / sum(p.pairs)
+        end as se
+    from papers_of p
+    join means m using (signature_id, candidate_id)
+    group by all
+),
+paired as (
+    select c.signature_id, c.candidate_id, c.paper_id, avg(c.value - h.value) as difference
+    from pairs c
+    join pairs h
+        on h.signature_id = c.signature_id and h.paper_id = c.paper_id and h.reference_id = c.reference_id
+        and h.candidate_id = 'human' and h.state = 'scored'
+    where c.candidate_id <> 'human' and c.state = 'scored'
+    group by all
+),
+differences as (
+    select
+        signature_id,
+        candidate_id,
+        count(*) as papers,
+        avg(difference) as mean,
+        stddev_samp(difference) / sqrt(count(*)) as se
+    from paired
+    group by all
+),
+boards_of as (select unnest(['clean', 'all']) as board),
+judged as (
+    select
+        b.board,
+        m.*,
+        c.kind,
+        c.model,
+        c.guideline,
+        case when c.kind = 'model' then coalesce(x.status, 'unknown') else 'none' end as contamination,
+        x.family,
+        x.cutoff,
+        x.released,
+        coalesce(e.pairs, 0) as expected,
+        c.kind <> 'control' and m.scored > 0 and m.scored >= 0.98 * e.pairs
+            and (b.board = 'all' or coalesce(x.status, 'unknown') <> 'contaminated') as ranked
+    from means m
+    join candidates c using (candidate_id)
+    cross join boards_of b
+    left join expected e using (signature_id)
+    left join exposures x on x.role = 'candidate' and x.name = m.candidate_id
+    where c.kind not in ('change', 'graded')
+)
+select
+    j.board,
+    s.metric,
+    -- rounded, so that equal scores share a rank in whatever order they were added up
+    case when j.ranked
+        then rank() over (partition by j.board, j.signature_id, j.ranked order by round(j.mean, 9) desc)
+    end as rank,
+    j.candidate_id as candidate,
+    j.kind,
+    j.mean,
+    j.mean - t.q90 * k.se as low,
+    j.mean + t.q90 * k.se as high,
+    j.mean - 1.6448536269514722 * j.sd / sqrt(j.scored) as flat_low,
+    j.mean + 1.6448536269514722 * j.sd / sqrt(j.scored) as flat_high,
+    d.mean as difference,
+    d.mean - u.q90 * d.se as difference_low,
+    d.mean + u.q90 * d.se as difference_high,
+    student_p(d.mean / nullif(d.se, 0), d.papers - 1) as difference_p,
+    d.papers as difference_papers,
+    j.expected,
+    j.planned,
+    j.scored,
+    j.failed,
+    j.excluded,
+    j.missing,
+    j.papers,
+    case
+        when j.ranked then null
+        when j.kind = 'control' then 'control'
+        when j.planned = j.excluded then 'every pair is excluded'
+        when j.scored < 0.98 * j.expected or j.scored = 0
+            then format('only {} of {} pairs scored', j.scored, j.expected)
+        else format('contaminated: learnt until {}, reviews of {}', j.cutoff, j.released)
+    end as unranked,
+    -- whether the metric, with this evaluation LM and writer, has passed its validation
+    case
+        when v.verdict is null then 'unvalidated'
+        when v.verdict = 'pass' then format('validated on {}', v.edition)
+        else format('unvalidated: {} on {}', v.verdict, v.edition)
+    end as validation,
+    st.rank_low,
+    st.rank_high,
+    st.likely_low,
+    st.likely_high,
+    st.next_candidate,
+    st.next_difference,
+    st.next_low,
+    st.next_high,
+    st.next_p,
+    st.tied,
+    st.more_papers,
+    st.difference_p_holm,
+    st.tests,
+    st.problem as untested,
+    pr.words,
+    pr.human_words,
+    pr.at_length,
+    pr.at_length_low,
+    pr.at_length_high,
+    pr.asked,
+    pr.unusable,
+    pr.judged,
+    pr.unparsable,
+    pr.lines,
+    pr.strays,
+    pr.prompt_tokens,
+    pr.reply_tokens,
+    pr.usd,
+    pr.conflict,
+    j.contamination,
+    j.family,
+    j.cutoff,
+    j.released,
+    j.model,
+    j.guideline,
+    j.signature_id
+from judged j
+join signatures s using (signature_id)
+left join validations v using (signature_id)
+left join clusters k using (signature_id, candidate_id)
+left join differences d using (signature_id, candidate_id)
+left join student_t t on t.df = least(j.papers - 1, 1000)
+left join student_t u on u.df = least(d.papers - 1, 1000)
+left join standings st using (board, signature_id, candidate_id)
+left join profiles pr using (signature_id, candidate_id);
