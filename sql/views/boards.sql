@@ -4,7 +4,11 @@
 -- Expected are the (paper, reference) pairs that any candidate has under the signature: under 98% of them, no rank.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
 create or replace view boards as
-with means as (
+with known as materialized (
+    select signature_id, candidate_id, paper_id, reference_id, state, value
+    from pairs
+),
+means as (
     select
         signature_id,
         candidate_id,
@@ -16,19 +20,29 @@ with means as (
         count(distinct paper_id) filter (state = 'scored') as papers,
         avg(value) as mean,
         stddev_samp(value) as sd
-    from pairs
+    from known
     group by all
 ),
 expected as (
     select signature_id, count(distinct (paper_id, reference_id)) as pairs
-    from pairs
+    from known
     where state <> 'excluded'
     group by all
 ),
+-- grouped once: half a million groups are what a board of a million scores takes its time for
 papers_of as (
-    select signature_id, candidate_id, paper_id, avg(value) as mean, sum(value) as total, count(*) as pairs
-    from pairs
-    where state = 'scored'
+    select
+        c.signature_id,
+        c.candidate_id,
+        c.paper_id,
+        sum(c.value) as total,
+        count(*) as pairs,
+        avg(c.value - h.value) filter (c.candidate_id <> 'human') as difference
+    from known c
+    left join known h
+        on h.signature_id = c.signature_id and h.paper_id = c.paper_id and h.reference_id = c.reference_id
+        and h.candidate_id = 'human' and h.state = 'scored'
+    where c.state = 'scored'
     group by all
 ),
 clusters as (
@@ -42,15 +56,6 @@ clusters as (
     join means m using (signature_id, candidate_id)
     group by all
 ),
-paired as (
-    select c.signature_id, c.candidate_id, c.paper_id, avg(c.value - h.value) as difference
-    from pairs c
-    join pairs h
-        on h.signature_id = c.signature_id and h.paper_id = c.paper_id and h.reference_id = c.reference_id
-        and h.candidate_id = 'human' and h.state = 'scored'
-    where c.candidate_id <> 'human' and c.state = 'scored'
-    group by all
-),
 differences as (
     select
         signature_id,
@@ -58,7 +63,8 @@ differences as (
         count(*) as papers,
         avg(difference) as mean,
         stddev_samp(difference) / sqrt(count(*)) as se
-    from paired
+    from papers_of
+    where difference is not null
     group by all
 ),
 boards_of as (select unnest(['clean', 'all']) as board),
