@@ -25,6 +25,7 @@ from tasks.guidelines.tables import layout
 from tasks.guidelines.wording import words
 
 RECORD = "study.json"
+_MADE_OF = {"guidelines": "papers or ratings", "examiners": "texts"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 
@@ -40,11 +41,11 @@ class Study:
     seed: int = 0
 
 
-def study_folder(state: Path, name: str, source: Mapping[str, str]) -> Path:
+def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = "guidelines") -> Path:
     """The folder of the study *name*, made if need be; `SettingsError` if it holds one of other material."""
     if not _NAME.fullmatch(name):
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")
-    folder = state / "studies" / "guidelines" / name
+    folder = state / "studies" / kind / name
     try:
         before = json.loads((folder / RECORD).read_text(encoding="utf-8"))["source"]
     except FileNotFoundError:
@@ -52,7 +53,7 @@ def study_folder(state: Path, name: str, source: Mapping[str, str]) -> Path:
     except (OSError, ValueError, KeyError, TypeError):
         raise SettingsError(f"{folder / RECORD} is damaged; remove the folder, or choose another --name") from None
     if before != dict(source):
-        raise SettingsError(f"study {name} was made of other papers or ratings; choose another name with --name")
+        raise SettingsError(f"study {name} was made of other {_MADE_OF[kind]}; choose another name with --name")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

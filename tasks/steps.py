@@ -29,17 +29,23 @@ from tasks.guidelines.asking import Answer
 from tasks.guidelines.ratings import Rating
 from tasks.guidelines.review_points import FieldedReview
 from tasks.lm.catalog import open_lm
+from tasks.lm.chats import chat_lm
 from tasks.metrics.catalog import EXAMINER, Recipe, recipe_of
 from tasks.metrics.scoring import Metric, MetricWork, Scored, score
 from tasks.metrics.signing import NOTHING, signature
 from tasks.prompts.conditions import Condition
-from tasks.records import LMIdentity, Paper, Signature, SpanLogprob, Written
+from tasks.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
 from tasks.settings import EmbedderSettings, EvaluationLMSettings, ScoringSettings
 from tasks.writing.catalog import Desk, scribe, writes_reviews
-from tasks.writing.examiner import ExaminerLM, open_examiner
+from tasks.writing.examiner import ExaminerLM, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
-    from tasks.examiners.examiner import Examiner
+    from tasks.examiners.asking import Asked as Instructed
+    from tasks.examiners.examiner import Examiner, ItemKind
+    from tasks.examiners.grading import Grade
+    from tasks.examiners.metric import Grader
+    from tasks.examiners.pairwise import Pair, Preference
+    from tasks.examiners.wordings import Item
     from tasks.tuning.augmentation import ReviewedPaper
     from tasks.tuning.cache_ngram import HeldOut
     from tasks.tuning.pairs import JudgedPaper, Metric
@@ -218,6 +224,56 @@ def guided(name: str, desk: Desk) -> ExaminerLM:
     return open_examiner(name, desk)
 
 
+def grader_of(
+    examiner: Examiner, name: str | None, desk: Desk, evaluation_lm: EvaluationLMSettings | None = None
+) -> tuple[Grader, LMIdentity]:
+    """What grades as *examiner* says, asking the LM *name* of the models file, and what of both goes into signatures.
+
+    Aggregation logprob asks the *evaluation_lm* if there is one, else the endpoint's likeliest tokens.
+    """
+    from tasks.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
+
+    if examiner.form.answer == "nothing":
+        return by_nobody(examiner), asked(examiner)
+    if examiner.aggregation == "logprob" and evaluation_lm is not None:
+        lm = chat_lm(open_lm(evaluation_lm))
+        return by_lm(examiner, lm), asked(examiner, lm=lm.identity)
+    found = open_examiner(name, desk)
+    if examiner.aggregation != "logprob":
+        return by_writer(examiner, found.writer, found.sampling), asked(
+            examiner, found.writer.identity, found.sampling
+        )
+    shown = open_logprobs(name, desk)
+    return by_endpoint(examiner, shown, found.writer, found.sampling), asked(examiner, shown.identity, found.sampling)
+
+
+@task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)
+def grade_items(
+    name: str | None, desk: Desk, examiner: Examiner, items: Sequence[Item],
+    evaluation_lm: EvaluationLMSettings | None = None,
+) -> list[Grade]:
+    """Grades of *items* as *examiner* says, by the LM *name*: one grade or problem each, in order, binning aside."""
+    return grader_of(examiner, name, desk, evaluation_lm)[0](items)
+
+
+@task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
+def prefer_pairs(name: str, desk: Desk, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
+    """Which text of each of *pairs* the LM *name* prefers, asked in both orders."""
+    from tasks.examiners.pairwise import prefer
+
+    return prefer(pairs, open_examiner(name, desk).writer, item)
+
+
+@task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
+def write_instructions(name: str, desk: Desk, chat: Chat) -> Instructed[str]:
+    """Instructions for examiners by the LM *name*, sound by the checks of `tasks.examiners.generated`."""
+    from tasks.examiners.asking import ask
+    from tasks.examiners.generated import sound
+
+    found = open_examiner(name, desk)
+    return ask(found.writer, [chat], found.sampling, sound)[0]
+
+
 @task(name="sign metrics", tags=["evaluation-lm"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def sign_metrics(
     instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
@@ -245,10 +301,7 @@ def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -
 
         return open_embedder(instruments.embedder).identity
     if recipe.name.startswith(EXAMINER):
-        from tasks.examiners.metric import asked
-
-        found = open_examiner(scoring.examiner, instruments.desk)
-        return asked(_examiner(recipe, scoring), found.writer.identity, found.sampling)
+        return grader_of(_examiner(recipe, scoring), scoring.examiner, instruments.desk)[1]
     if recipe.asks == "writer":
         from tasks.metrics.lm_examiner import PROMPT
 
@@ -266,10 +319,10 @@ def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring
 
         return BertScore(open_embedder(instruments.embedder), signature_id)
     if recipe.name.startswith(EXAMINER):
-        from tasks.examiners.metric import ExaminerMetric, by_writer
+        from tasks.examiners.metric import ExaminerMetric
 
-        found, examiner = open_examiner(scoring.examiner, instruments.desk), _examiner(recipe, scoring)
-        return ExaminerMetric(examiner, by_writer(examiner, found.writer, found.sampling), signature_id)
+        examiner = _examiner(recipe, scoring)
+        return ExaminerMetric(examiner, grader_of(examiner, scoring.examiner, instruments.desk)[0], signature_id)
     if recipe.asks == "writer":
         from tasks.metrics.lm_examiner import LMExaminer
 
@@ -404,7 +457,8 @@ def undecorated() -> SimpleNamespace:
     training = (train_cache_ngram, fine_tune_lm, train_tiny_llama, fit_mixture)
     fetching = (fetch_notes, fetch_papers, seal_snapshot)
     guidelines = (rate_papers, judge_reviews, generate_guideline)
-    tasks = (*fetching, *writing, *guidelines, sign_metrics, score_papers, *training)
+    examiners = (grade_items, prefer_pairs, write_instructions)
+    tasks = (*fetching, *writing, *guidelines, *examiners, sign_metrics, score_papers, *training)
     plain = {step.fn.__name__: step.fn for step in tasks}
     return SimpleNamespace(
         **plain,

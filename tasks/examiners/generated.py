@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from tasks.errors import ReplyError
 from tasks.prompts.library import fill
 from tasks.records import Chat
 
@@ -27,6 +28,14 @@ def writing_chat(item: Literal["summary", "review"]) -> Chat:
 def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
     """What asks an LM to write *instructions* anew."""
     return fill(f"little_giants/{phrase}", instructions=instructions)
+
+
+def sound(reply: str) -> str:
+    """The instructions of a *reply*, without the quotation marks around them; `ReplyError` if they are not sound."""
+    instructions = reply.strip().strip('"“”').strip()
+    if found := findings(instructions):
+        raise ReplyError(found[0])
+    return instructions
 
 
 def findings(instructions: str) -> list[str]:

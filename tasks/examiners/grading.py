@@ -62,12 +62,17 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
     return [replace(sampling, seed=seed) for seed in range(examiner.times)] if examiner.times > 1 else [sampling]
 
 
-def grade(examiner: Examiner, items: Sequence[Item], asker: Asker, base: Sampling | None = None) -> list[Grade]:
-    """One grade or problem for each of *items*, in order, binning aside; aggregation direct or approximation."""
+def grade(examiner: Examiner, items: Sequence[Item], asker: Asker | None, base: Sampling | None = None) -> list[Grade]:
+    """One grade or problem for each of *items*, in order, binning aside; aggregation direct or approximation.
+
+    *asker* is None for the random baseline alone, which asks nobody.
+    """
     if examiner.form.answer == "nothing":
         return [_random(examiner, item) for item in items]
     if examiner.aggregation == "logprob":
         raise SettingsError(f"examiner {examiner.name} needs an evaluation LM, or a writer that gives probabilities")
+    if asker is None:
+        raise SettingsError(f"examiner {examiner.name} needs an LM to ask")
     verdicts = redundant(examiner, items, asker, base)
     found: dict[int, Grade] = {}
     for place, (item, asked) in enumerate(zip(items, verdicts, strict=True)):

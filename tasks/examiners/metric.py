@@ -23,6 +23,11 @@ def by_writer(examiner: Examiner, asker: Asker, base: Sampling | None = None) ->
     return lambda items: grade(examiner, items, asker, base)
 
 
+def by_nobody(examiner: Examiner) -> Grader:
+    """Grades of an examiner that asks no LM: the random baseline."""
+    return lambda items: grade(examiner, items, None)
+
+
 def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
     """Grades by what an evaluation LM finds likely."""
     return lambda items: grade_by_lm(examiner, items, lm)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from tasks.errors import SettingsError
 from tasks.prompts.library import load
 from tasks.records import LMIdentity, Sampling, digest
 from tasks.writing.catalog import Desk
 from tasks.writing.protocol import Writer
+
+if TYPE_CHECKING:
+    from tasks.writing.logprob_writer import LogprobWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,16 @@ def open_examiner(name: str | None, desk: Desk) -> ExaminerLM:
 
     models = load_models(desk.models)
     if name is None or name not in models:
-        wrong = "lm_examiner needs an LM that grades" if name is None else f"no LM {name!r} in the models file"
+        wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
         raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
     return ExaminerLM(HttpWriter.open(models[name], ReplyArchive(desk.archive), desk.again), models[name].sampling)
+
+
+def open_logprobs(name: str | None, desk: Desk) -> LogprobWriter:
+    """The LM *name* as a writer that also hands over its likeliest tokens; `SettingsError` if there is none."""
+    from tasks.models import load as load_models
+    from tasks.writing.archive import ReplyArchive
+    from tasks.writing.logprob_writer import LogprobWriter
+
+    open_examiner(name, desk)
+    return LogprobWriter(load_models(desk.models)[str(name)], ReplyArchive(desk.archive), again=desk.again)

@@ -1,0 +1,197 @@
+"""Examiners against human scores: which way of asking an LM to grade a text follows humans most closely, at what cost.
+
+    texts with human scores → instructions that LMs write → grades by every examiner of every LM → the panel → the pairs
+    → correlations, differences, tables
+
+Kim et al. 2023, Kotonya et al. 2023 and PRE. Every reply is archived before it is read: a study that is killed
+anywhere is started again and pays for nothing twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from flows import screen
+from flows.examiner_baselines import baseline
+from flows.examiner_grid import Grid, grid
+from flows.examiner_inputs import Material, from_edition, from_file
+from flows.examiner_pairs import pairs_of, reports
+from flows.examiner_panel import check_panel, panel_of
+from flows.examiner_results import Study, keep
+from flows.examiner_settings import StudySettings
+from flows.guideline_results import study_folder
+from tasks import steps
+from tasks.errors import SettingsError
+from tasks.examiners.asking import FREE, Cost
+from tasks.examiners.binning import bin_grades
+from tasks.examiners.examiner import Examiner
+from tasks.examiners.generated import improving_chat, writing_chat
+from tasks.examiners.grading import Grade
+from tasks.examiners.outcomes import Column
+from tasks.models import Model
+from tasks.models import load as load_models
+from tasks.records import Problem
+from tasks.writing.catalog import Desk
+
+CHARACTERS_A_TOKEN = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminerJob:
+    """A study: its *name*, its *settings*, and its texts: those of the file *items*, or an *edition*'s reviews.
+
+    *again*: refusals and empty replies of earlier runs are asked for anew.
+    """
+
+    name: str
+    settings: StudySettings
+    items: Path | None = None
+    edition: str | None = None
+    limit: int | None = None
+    again: bool = False
+    state: Path = Path("state")
+
+    @property
+    def desk(self) -> Desk:
+        """Where the models and the reply archive are."""
+        return Desk(self.state / "replies", self.settings.models_file, self.again)
+
+
+@flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
+def examiner_study(job: ExaminerJob) -> dict[str, Any]:
+    """Compares examiners; the summary has every outcome, and the folder that holds all of it."""
+    return study(job, steps)
+
+
+def study(job: ExaminerJob, run: Any) -> dict[str, Any]:
+    """`examiner_study` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``.
+
+    Progress goes to the error stream, one line an examiner: the tables and the JSON stand alone.
+    """
+    material, models = prepared(job)
+    study_folder(job.state, job.name, material.source, "examiners")
+    written, unsound = _instructions(job, run, material)
+    chosen = grid(job.settings, material.kind, written)
+    columns = [baseline(name, material.items, job.settings.embedder) for name in job.settings.baselines]
+    signatures: dict[str, dict[str, Any]] = {}
+    due = _asked(job.settings, chosen)
+    for place, (name, examiner, model) in enumerate(due, 1):
+        column, signed = _column(job, run, material, models, name, examiner, model)
+        columns.append(column)
+        signatures[column.title] = signed
+        cost = column.cost
+        done = f"{len(column.values)} of {len(column.grades)} graded, {cost.replies} replies, {column.seconds:.0f} s"
+        screen.say(f"{place} of {len(due)}: {column.title}: {done}", screen.err)
+    columns += _lost(job.settings, material, unsound)
+    columns = [replace(column, excluded=dict(material.lacks)) for column in columns]
+    panel, asked = panel_of(job.settings.panel, material, chosen, columns) if job.settings.panel else (None, set())
+    columns += panel.columns if panel else []
+    played = _pairs(job, run, material, asked)
+    return keep(Study(job.name, job.settings, material, chosen, columns, panel, played, signatures, written), job.state)
+
+
+def prepared(job: ExaminerJob) -> tuple[Material, dict[str, Model]]:
+    """What is to be graded, and by whom; `SettingsError` or `SourceError` for what cannot be asked."""
+    if (job.items is None) == (job.edition is None):
+        raise SettingsError("name the texts: --items FILE, or --edition EDITION for its graded reviews (one of them)")
+    models = load_models(job.settings.models_file)
+    wanted = [*job.settings.models, *(one.model for one in job.settings.generated.values())]
+    for model in wanted:
+        if model not in models:
+            raise SettingsError(f"no model {model!r} in the models file; known: {', '.join(models)}")
+    material = from_edition(job.state, job.edition, job.limit) if job.edition else from_file(job.items, job.limit)
+    if job.settings.item not in (None, material.kind):
+        raise SettingsError(f"item = {job.settings.item}, and the texts are of kind {material.kind}: leave item out")
+    if not material.items:
+        why = ", ".join(sorted(set(material.lacks.values())))
+        raise SettingsError(f"none of {len(material.texts)} texts can be graded: {why}")
+    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    if job.settings.pairwise and not job.settings.models:
+        raise SettingsError("pairwise needs an LM to ask: name models")
+    if not job.settings.models and any(needs_model(job.settings, one) for one in chosen.examiners.values()):
+        raise SettingsError('the examiners need an LM to ask: models = ["NAME"] in the settings, or --model NAME')
+    if job.settings.panel:
+        check_panel(job.settings.panel, chosen)
+    return material, models
+
+
+def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
+    """Whether *examiner* asks an LM of the models file."""
+    by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
+    return examiner.form.answer != "nothing" and not by_lm
+
+
+def _asked(settings: StudySettings, chosen: Grid) -> list[tuple[str, Examiner, str | None]]:
+    """Every examiner with every LM it asks; with None where it asks none of the models file."""
+    return [
+        (name, examiner, model)
+        for name, examiner in chosen.examiners.items()
+        for model in (settings.models if needs_model(settings, examiner) else (None,))
+    ]
+
+
+def _column(
+    job: ExaminerJob,
+    run: Any,
+    material: Material,
+    models: Mapping[str, Model],
+    name: str,
+    examiner: Examiner,
+    model: str | None,
+) -> tuple[Column, dict[str, Any]]:
+    started = time.monotonic()
+    lm = job.settings.evaluation_lm if model is None else None
+    grades = run.grade_items(model, job.desk, examiner, material.items, lm)
+    binned, counts = bin_grades(examiner, grades)
+    identity = steps.grader_of(examiner, model, job.desk, lm)[1]
+    by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")
+    usd = _usd(sum((grade.cost for grade in grades), FREE), models.get(model or ""))
+    taken = time.monotonic() - started
+    column = Column(name, by, "examiner", tuple(binned), {}, counts.before, counts.after, taken, usd if model else 0.0)
+    return column, asdict(identity) | {"signature": identity.lm_id}
+
+
+def _usd(cost: Cost, model: Model | None) -> float | None:
+    """What the replies cost at the prices of *model*, USD; None where they are unknown."""
+    if model is None or model.price_in is None or model.price_out is None:
+        return None
+    return (cost.prompt_tokens * model.price_in + cost.reply_tokens * model.price_out) / 1e6
+
+
+def _instructions(job: ExaminerJob, run: Any, material: Material) -> tuple[dict[str, str], dict[str, Problem]]:
+    """Instructions that LMs have written, by examiner, and why there are none."""
+    written: dict[str, str] = {}
+    unsound: dict[str, Problem] = {}
+    for name, asked in job.settings.generated.items():
+        given = asked.instructions
+        chat = improving_chat(given, asked.phrase) if given else writing_chat(material.kind)
+        found = run.write_instructions(asked.model, job.desk, chat).read
+        if isinstance(found, Problem):
+            unsound[name] = replace(found, code=f"instructions_{found.code}")
+        else:
+            written[name] = found
+    return written, unsound
+
+
+def _lost(settings: StudySettings, material: Material, unsound: Mapping[str, Problem]) -> list[Column]:
+    """Columns of the examiners that have no instructions: every text has its reason."""
+    return [
+        Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in material.items))
+        for name, problem in unsound.items()
+        for model in settings.models
+    ]
+
+
+def _pairs(job: ExaminerJob, run: Any, material: Material, asked: set[str]) -> Sequence[dict[str, Any]]:
+    if job.settings.pairwise is None:
+        return []
+    texts = [text for text in material.texts if text.item_id not in material.lacks]
+    pairs = pairs_of(texts, job.settings.pairwise)
+    said = {model: run.prefer_pairs(model, job.desk, pairs, material.kind) for model in job.settings.models}
+    return reports(pairs, said, texts, job.settings.pairwise, job.settings.panel, asked)
