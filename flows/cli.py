@@ -23,6 +23,7 @@ from flows import (
     known_answers_commands,
     options,
     pdf_commands,
+    release_commands,
     screen,
     snapshot_commands,
     tune_commands,
@@ -65,6 +66,7 @@ app.add_typer(guideline_commands.app, name="guidelines")
 pdf_commands.register(app)
 compare_commands.register(app)
 known_answers_commands.register(app)
+release_commands.register(app)
 app.add_typer(fetch_commands.app)
 app.add_typer(snapshot_commands.app)
 

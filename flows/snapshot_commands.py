@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from flows import options, screen
+from flows import options, release_commands, screen
 from tasks import settings as configuration
 
 DONE, INCOMPLETE = 0, 3
@@ -30,7 +30,7 @@ Paused = Annotated[
     str | None, typer.Option("--when-paused", help="wait until the service allows more requests, or exit (code 3).")
 ]
 Again = Annotated[bool, typer.Option("--again", help="Ask for everything anew, and say what changed.")]
-Folder = Annotated[Path, typer.Argument(help="Folder of a snapshot.")]
+Folder = Annotated[Path, typer.Argument(help="Folder of a snapshot, or of a release.")]
 Against = Annotated[Path | None, typer.Option("--against", help="An earlier snapshot: say what changed since.")]
 Public = Annotated[
     Path | None, typer.Option("--public", help="Write what may be published of it to this file (.jsonl).")
@@ -109,7 +109,14 @@ def fetch(
 
 @app.command("verify", epilog=options.EXIT_CODES)
 def verify(snapshot: Folder, against: Against = None, public: Public = None, as_json: options.Json = False) -> None:
-    """Read every file of a snapshot again and say whether each is as it was written; or what changed since another."""
+    """Read every file of a snapshot or release again and say whether each is as it was written.
+
+    Of a snapshot also what changed since another, and what of it may be published.
+    """
+    from tasks.release.manifest import is_release
+
+    if is_release(snapshot) and not (against or public):
+        return _verify_release(snapshot, as_json)
     from tasks.corpus.publication import write_public
     from tasks.corpus.snapshot import Snapshot
     from tasks.corpus.snapshot_diff import changes
@@ -134,6 +141,11 @@ def verify(snapshot: Folder, against: Against = None, public: Public = None, as_
         _show_changes(found["changes"])
     if public:
         screen.say(f"{public}: {found['public']['texts']} texts, {found['public']['withheld']} withheld by licence")
+
+
+def _verify_release(folder: Path, as_json: bool) -> None:
+    found = release_commands.verify(folder)
+    return screen.print_json(found) if as_json else release_commands.show_verified(folder, found)
 
 
 def _chosen(

@@ -27,7 +27,7 @@ FIRST = GROUND | {
     "tasks.exposure",
     "tasks.standings",
 }
-ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.tuning", "tasks.worlds", "tasks.writing"}
+ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.release", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
     "tasks.records": set(),
     "tasks.errors": set(),
@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "tasks.examiners": FIRST | {"tasks.lm"},
     "tasks.guidelines": FIRST,
     "tasks.metrics": FIRST | {"tasks.lm", "tasks.examiners"},
+    "tasks.release": FIRST | {"tasks.store"},
     "tasks.tuning": FIRST | {"tasks.lm"},
     "tasks.worlds": FIRST | {"tasks.lm"},
     "tasks.writing": FIRST,
@@ -59,7 +60,7 @@ MAY_IMPORT = {
 }
 ONLY_IN = {
     "prefect": {"tasks.steps", "flows"},
-    "duckdb": {"tasks.store"},
+    "duckdb": {"tasks.store", "tasks.release"},
     "torch": {"tasks.lm", "tasks.tuning"},
     "transformers": {"tasks.lm", "tasks.tuning"},
     "peft": {"tasks.lm", "tasks.tuning"},
@@ -67,9 +68,10 @@ ONLY_IN = {
     "nltk": {"tasks.metrics"},
     "rouge_score": {"tasks.metrics"},
     "bitsandbytes": {"tasks.lm", "tasks.tuning"},
-    "altair": {"tasks.guidelines", "tasks.metrics", "tasks.tuning", "tasks.worlds"},
+    "altair": {"tasks.guidelines", "tasks.metrics", "tasks.release", "tasks.tuning", "tasks.worlds"},
     "pandas": {"tasks.corpus"},
     "pymupdf": {"tasks.corpus"},
+    "jinja2": {"tasks.release"},
     "yaml": {"tasks.guidelines"},
     "openai": {"tasks.writing"},
     "httpx2": {"tasks.lm", "tasks.writing"},

@@ -1,0 +1,54 @@
+"""A reply as the pieces of text that its tokens stand for, so that log-probabilities can be read beside words.
+
+No model is opened: the tokenizer alone says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tasks.lm.segmentation import split
+from tasks.settings import EvaluationLMSettings, checkout
+
+Pieces = Callable[[str, Sequence[int]], list[str] | None]
+
+
+def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
+    """What takes a reply's text and token ids apart for this evaluation LM; None where its tokenizer is not at hand.
+
+    The pieces are as many as the ids; None where text and ids do not belong together.
+    """
+    if settings.backend == "cache-ngram":
+        return _words
+    folder = settings.folder
+    if settings.backend == "tiny-llama":
+        folder = folder or checkout() / "data" / "evaluation_lm" / "tiny-llama"
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        return None
+    return _decoded(Tokenizer.from_file(str(folder / "tokenizer.json")).decode)
+
+
+def _words(text: str, ids: Sequence[int]) -> list[str] | None:
+    spelled = split(text)
+    if len(spelled.written) != len(ids):
+        return None
+    return [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
+
+
+def _decoded(decode: Callable[..., str]) -> Pieces:
+    """Each token gets what the decoded text grows by; one that ends inside a character gives it to the next."""
+
+    def pieces(_text: str, ids: Sequence[int]) -> list[str]:
+        found, before = [], ""
+        for end in range(1, len(ids) + 1):
+            whole = decode(list(ids[:end]), skip_special_tokens=True)
+            whole = before if whole.endswith("\ufffd") else whole
+            found.append(whole.removeprefix(before))
+            before = whole
+        return found
+
+    return pieces

@@ -1,0 +1,169 @@
+"""What a page shows of a board, whether it comes from a release or from a published table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One candidate under one metric. Intervals are 90%, clustered by paper; what is None is not known.
+
+    *rank_low*, *rank_high*: ranks that the tests allow. *tied*: not told apart from the next below.
+    *difference*: to the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
+    *at_length*: score at the human mean length. *parameters* in billions; *cutoff*: last day of its training texts.
+    """
+
+    candidate: str
+    kind: str
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    tied: bool | None = None
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p: float | None = None
+    p_is_holm: bool = False
+    scored: int | None = None
+    expected: int | None = None
+    words: float | None = None
+    at_length: float | None = None
+    usd: float | None = None
+    contamination: str | None = None
+    conflict: str | None = None
+    family: str | None = None
+    parameters: float | None = None
+    cutoff: date | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ranks(self) -> str:
+        """The rank with those that the tests allow: ``2 (1–4)``."""
+        if self.rank is None:
+            return ""
+        alone = self.rank_low is None or self.rank_low == self.rank_high
+        return str(self.rank) if alone else f"{self.rank} ({self.rank_low}–{self.rank_high})"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All candidates under one metric and signature, in order: ranked ones best first, then the others.
+
+    *validation*: what its validation says, in words. *about*: pairs of a name and what the numbers rest on.
+    """
+
+    metric: str
+    title: str
+    unit: str
+    entries: tuple[Entry, ...]
+    signature_id: str = ""
+    validation: str = "unvalidated"
+    auc: str = ""
+    about: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def human(self) -> Entry | None:
+        """The human baseline, if it has a score."""
+        return next((entry for entry in self.entries if entry.kind == "human" and entry.mean is not None), None)
+
+    @property
+    def ranked(self) -> tuple[Entry, ...]:
+        """Those with a rank, best first."""
+        return tuple(entry for entry in self.entries if entry.rank is not None)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """What an axis must hold: all scores and intervals; zero too, unless all are far from it."""
+        ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
+        low, high = min(ends, default=0.0), max(ends, default=1.0)
+        if low < 0 or low < 0.4 * high:
+            low, high = min(low, 0.0), max(high, 0.0)
+        edge = 0.04 * ((high - low) or 1.0)
+        return low - edge, high + edge
+
+    @property
+    def shows_zero(self) -> bool:
+        """Whether zero lies on the axis."""
+        return self.span[0] <= 0 <= self.span[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one change of reviews does to a metric: standardised mean difference d with its 95% interval."""
+
+    change: str
+    title: str
+    family: str
+    verdict: str
+    d: float | None = None
+    low: float | None = None
+    high: float | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A metric's effects, in the order of the changes, and what its certificate says."""
+
+    title: str
+    verdict: str
+    detail: str
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    """A candidate's difference to the human baseline in one edition, under one metric; None: not in it."""
+
+    edition: str
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """How far candidates are from the human baseline, edition by edition: raw scores of two years do not compare."""
+
+    title: str
+    editions: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[Year, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperLine:
+    """A paper in the list: where its page is, what it may be called, how many pairs are scored."""
+
+    paper_id: str
+    href: str
+    title: str | None
+    scored: int
+    planned: int
+    human: float | None
+    best: float | None
+    best_candidate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All that the page of a release shows, the papers' own pages aside."""
+
+    name: str
+    edition: str
+    published: str
+    boards: tuple[Board, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    lead: str = ""
+    remarks: tuple[str, ...] = ()
+    validations: tuple[Validation, ...] = ()
+    histories: tuple[History, ...] = ()
+    papers: tuple[PaperLine, ...] = ()
+    errata: tuple[tuple[str, str, str], ...] = ()
+    provenance: tuple[tuple[str, str], ...] = ()
+    figures: Sequence[tuple[str, str, str]] = field(default=())

@@ -1,0 +1,79 @@
+"""All figures of some boards, drawn once: for the page, and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.release import figures
+from tasks.release.board import Board
+
+_WHAT = {
+    "size": ("against the size of the models", "Sizes of closed models are estimates. "),
+    "date": ("against how recent the models' knowledge is", ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawings:
+    """*pictures*: (metric, what) to SVG, what being size or date; *ranks*: SVG, if there is something to compare."""
+
+    pictures: Mapping[tuple[str, str], str]
+    ranks: str | None
+    colours: Mapping[str, str]
+    captions: Mapping[tuple[str, str], str]
+
+    def of(self, board: Board) -> list[tuple[str, str, str]]:
+        """Caption, label and SVG of the figures of *board*."""
+        found = [key for key in self.pictures if key[0] == board.metric]
+        return [
+            (self.captions[key], f"{board.title} {_WHAT[key[1]][0]}; the board above holds the same numbers",
+             self.pictures[key]) for key in found
+        ]  # fmt: skip
+
+    def files(self) -> dict[str, str]:
+        """File name without ending to SVG, of every figure."""
+        named = {f"{metric}_by_{what}": svg for (metric, what), svg in self.pictures.items()}
+        return named | ({"ranks": self.ranks} if self.ranks else {})
+
+
+def drawn(boards: Sequence[Board]) -> Drawings:
+    """The figures of *boards*, those that there is something to draw of."""
+    colours = figures.families(boards)
+    pictures, captions = {}, {}
+    for board in boards:
+        for what, draw in (("size", figures.by_size), ("date", figures.by_date)):
+            chart = draw(board, colours)
+            if chart is not None:
+                pictures[board.metric, what] = figures.svg(chart)
+                captions[board.metric, what] = _caption(board, what)
+    ranks = figures.ranks([board for board in boards if board.metric.startswith("gem")], colours)
+    return Drawings(pictures, figures.svg(ranks) if ranks is not None else None, colours, captions)
+
+
+def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
+    """Writes every figure as SVG, and as PNG where *png*; the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, svg in drawings.files().items():
+        standing = svg.replace("currentColor", figures.INK)
+        (folder / f"{name}.svg").write_text(standing, encoding="utf-8")
+        written.append(folder / f"{name}.svg")
+        if png:
+            (folder / f"{name}.png").write_bytes(figures.png(svg))
+            written.append(folder / f"{name}.png")
+    return written
+
+
+def _caption(board: Board, what: str) -> str:
+    """What a figure shows, and what it lacks."""
+    shown = [entry for entry in board.ranked if entry.kind == "model"]
+    there = "Lines: 90% intervals by paper. " if any(entry.low is not None for entry in shown) else ""
+    there += "Grey: the human baseline with its interval. " if board.human and board.human.low is not None else ""
+    lacks = [name for name, lacking in (("intervals", not any(entry.low is not None for entry in shown)),
+                                        ("a human baseline", board.human is None)) if lacking]  # fmt: skip
+    missing = f"The source gives no {' and no '.join(name.removeprefix('a ') for name in lacks)}. " if lacks else ""
+    left_out = [entry for entry in shown if not (entry.parameters if what == "size" else entry.cutoff)]
+    counted = f"{len(left_out)} models without that figure are left out. " if left_out else ""
+    return f"{board.title} {_WHAT[what][0]}, colour by family. {there}{_WHAT[what][1]}{counted}{missing}".strip()

@@ -1,0 +1,123 @@
+"""The contents of a page, read from the database of a release and from nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import duckdb
+
+from tasks.release.board import Board, Effect, Entry, PaperLine, Validation
+from tasks.release.database import rows
+from tasks.release.names import page_of_paper
+from tasks.store import Row
+
+_ABOUT = (
+    ("evaluation LM", "evaluation_lm"), ("its digest", "lm_digest"), ("precision", "dtype"),
+    ("quantisation", "quantisation"), ("judgments by", "writer"), ("synopsis by", "synopsis_writer"),
+    ("form of the judgments", "form"), ("text cut", "text_cut"), ("prompt SHA-256", "prompt_sha256"),
+    ("engine", "engine_version"), ("signature", "signature_id"),
+)  # fmt: skip
+
+
+def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
+    """The boards of a release, in their order."""
+    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    found = rows(connection, "boards")
+    return tuple(
+        _board(signatures[signature_id], list(group))
+        for signature_id, group in groupby(found, key=lambda row: row["signature_id"])
+    )
+
+
+def _board(signature: Row, found: Sequence[Row]) -> Board:
+    auc = signature["auc"]
+    said = f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f})" if auc is not None else ""
+    return Board(
+        metric=signature["metric"],
+        title=found[0]["metric_title"] or signature["metric"],
+        unit=found[0]["unit"] or "",
+        entries=tuple(map(_entry, found)),
+        signature_id=signature["signature_id"],
+        validation=found[0]["validation"],
+        auc=said,
+        about=tuple((title, str(signature[name])) for title, name in _ABOUT if signature[name] not in (None, "none")),
+    )
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    holm = row.get("difference_p_holm")
+    own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
+    later = ("rank_low", "rank_high", "tied", "words", "at_length", "usd", "contamination", "conflict")
+    states = [f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state]]
+    said = [row["unranked"]] if row["unranked"] and row["kind"] != "control" else []
+    said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
+    said += [f"same family as {row['conflict']}"] if row.get("conflict") else []
+    contamination = row.get("contamination")
+    return Entry(
+        **{name: row[name] for name in own},
+        **{name: row.get(name) for name in later if name != "contamination"},
+        contamination=contamination if contamination != "none" else None,
+        p=row["difference_p"] if holm is None else holm,
+        p_is_holm=holm is not None,
+        scored=row["scored"],
+        expected=0 if row["planned"] == row["excluded"] else row["expected"],
+        family=row["model_family"],
+        parameters=row["parameters"],
+        cutoff=row["knowledge_cutoff"],
+        notes=(*said, *states),
+    )
+
+
+def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
+    """What changes of reviews do to each metric: of the signatures on the boards, where these were validated."""
+    certificates = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    found: dict[str, Validation] = {}
+    for signature_id, group in groupby(rows(connection, "effects"), key=lambda row: row["signature_id"]):
+        effects = list(group)
+        if effects[0]["metric"] in found:
+            continue
+        certificate = certificates.get(signature_id, {})
+        found[effects[0]["metric"]] = Validation(
+            effects[0]["metric_title"] or effects[0]["metric"],
+            certificate.get("verdict") or "unvalidated",
+            certificate.get("detail") or "",
+            tuple(
+                Effect(
+                    row["change"], row["change_title"] or row["change"], row["family"], row["verdict"], row["d"],
+                    row["low"], row["high"], row["problem"],
+                )
+                for row in effects
+            ),
+        )  # fmt: skip
+    return tuple(found.values())
+
+
+def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
+    """The papers of the boards, in the order of their ids."""
+    return tuple(
+        PaperLine(
+            row["paper_id"], f"papers/{page_of_paper(row['paper_id'])}", row["title"] or None, row["scored"],
+            row["planned"], row["human"], row["best"], row["best_candidate"],
+        )
+        for row in rows(connection, "papers")
+    )  # fmt: skip
+
+
+def remarks(found: Sequence[Board]) -> tuple[str, ...]:
+    """What a reader must know before the numbers: metrics that are not validated, pairs that are missing."""
+    said = []
+    open_ones = [board.title for board in found if board.validation.startswith("unvalidated")]
+    if open_ones:
+        said.append(f"Not validated with this evaluation LM and writer: {', '.join(open_ones)}.")
+    states = Counter(note.split(" ", 1)[1] for board in found for entry in board.entries for note in entry.notes
+                     if note.endswith((" missing", " failed")) and note.split(" ", 1)[0].isdigit())  # fmt: skip
+    said += [f"{count} rows of the boards have {state} pairs; each says how many." for state, count in states.items()]
+    if any(value == "cache-ngram" for board in found for _, value in board.about):
+        said.append(
+            "The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not with "
+            "GEM by a large LM."
+        )
+    return tuple(said)

@@ -1,0 +1,125 @@
+"""An edition of made-up scores by the models of the shipped models file, for pages and releases of any size."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks import models
+from tasks.records import LMIdentity, Signature
+from tasks.settings import Settings
+from tasks.store import Store, now
+
+METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
+LM = LMIdentity("made-up", "0" * 64, "1", "float32")
+WORDS = [
+    "The",
+    "reviewer",
+    "appreciates",
+    "the",
+    "clear",
+    "writing",
+    ".",
+    "\n",
+    "The",
+    "reviewer",
+    "questions",
+    "the",
+    "choice",
+    "of",
+    "baselines",
+    ".",
+]
+
+
+def signature(metric: str) -> Signature:
+    """The signature of a made-up metric's scores."""
+    return Signature(metric, "p", LM.name, LM.digest, LM.dtype, LM.quantisation, LM.attention, LM.template_digest,
+                     "made-up-writer", "none", "as_written", "none", False, LM.engine_version)  # fmt: skip
+
+
+def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: int = 21, tokens: int = 0,
+         titles: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> Store:  # fmt: skip
+    """The store: humans, models by *names* (those of the models file if not given), two references a paper.
+
+    *tokens*: of each reference, with log-probabilities, if there are to be any. *titles*: of the first papers, which
+    are under a free licence.
+    """
+    store = Store(state, edition)
+    known = [name for name in models.load() if "/" in name]
+    names = names or tuple((known + [f"model-{n}" for n in range(candidates)])[: candidates - 1])
+    with store.lock("made up"):
+        _describe(store, papers, names, titles)
+        _score(store, Path(state), papers, ("human", *names), tokens)
+        store.copy_for_readers()
+    return store
+
+
+def _describe(store: Store, papers: int, names: tuple[str, ...], titles: tuple[str, ...]) -> None:
+    ids = [f"p{n:05d}" for n in range(papers)]
+    store.write(("start_run", {"run_id": "made-up", "command": "refresh", "started_at": now(),
+                               "settings": Settings().model_dump_json(), "code_version": "0"}),
+                *(("add_signature", asdict(signature(metric)) | {"signature_id": signature(metric).signature_id})
+                  for metric in METRICS))  # fmt: skip
+    with store.transaction() as run:
+        kinds = [("human", "human", None)] + [(name, "model", name) for name in names]
+        run.executemany("insert into candidates (candidate_id, kind, model) values ($1, $2, $3)", kinds)
+        for place, paper in enumerate(ids):
+            title = titles[place] if place < len(titles) else f"Paper {place}"
+            free = "CC BY 4.0" if place < len(titles) else None
+            run.execute(
+                "insert into papers (paper_id, title, abstract) values ($1, $2, $3)", [paper, title, "About it."]
+            )
+            run.execute("insert into paper_sources values ($1, null, null, 'unknown', $2)", [paper, free])
+            for role, where, review in (("candidate", 0, "h"), ("reference", 1, "r1"), ("reference", 2, "r2")):
+                review_id = f"{paper}-{review}"
+                run.execute("insert into sample values ($1, $2, $3, $4, $5)", [paper, place, role, where, review_id])
+                run.execute("insert into reviews (review_id, paper_id, candidate, text) values ($1, $2, 'human', $3)",
+                            [review_id, paper, f"Private words of {review_id}."])  # fmt: skip
+                run.execute("insert into review_versions values ($1, 1, null, null, 'only', $2)", [review_id, free])
+                run.execute(
+                    "insert into judgments values ($1, 'made-up-writer', $2, 2, 0)", [review_id, " ".join(WORDS)]
+                )
+
+
+def _score(store: Store, folder: Path, papers: int, names: tuple[str, ...], tokens: int) -> None:
+    signatures = [signature(metric).signature_id for metric in METRICS]
+    shape = (len(METRICS), papers, len(names), 2)
+    random = np.random.default_rng(0)
+    values = 14 + 4 * random.normal(size=(1, papers, 1, 2)) + 6 * random.normal(size=shape)
+    values = values + 8 * random.random(size=(1, 1, len(names), 1)) - 6 * np.arange(len(METRICS))[:, None, None, None]
+    m, p, c, r = (axis.ravel() for axis in np.indices(shape))
+    ids = np.array([f"p{n:05d}" for n in range(papers)])[p]
+    references = np.char.add(ids, np.array(["-r1", "-r2"])[r])
+    conditional = np.array([f"c{n}" for n in range(len(m))])
+    marginal = np.char.add(np.char.add("m", np.array(METRICS)[m]), references)
+    table = pa.table({
+        "signature_id": np.array(signatures)[m], "paper_id": ids, "candidate_id": np.array(names)[c],
+        "reference_id": references, "value": values.ravel(), "conditional": conditional, "marginal": marginal,
+    })  # fmt: skip
+    file = folder / "scores.parquet"
+    pq.write_table(table, file)
+    pairs = "signature_id, paper_id, candidate_id, reference_id"
+    with store.transaction() as run:
+        run.execute(f"insert into plan by name (select {pairs}, 'due' as state, 'made-up' as run_id from '{file}')")
+        run.execute(f"insert into scores by name (select {pairs}, value, false as broken, 'made-up' as run_id, "
+                    f"[conditional, marginal] as predictions from '{file}')")  # fmt: skip
+        if tokens:
+            for name in ("conditional", "marginal"):
+                run.execute(
+                    f"insert into spans by name (select '{LM.lm_id}' as lm_id, {name} as prediction, -1.0 as total, "
+                    f"range({tokens})::integer[] as ids, [-5 * random()::float for i in range({tokens})] as logprobs, "
+                    f"0 as escaped from (select distinct {name} from '{file}'))"
+                )
+    file.unlink()
+
+
+if __name__ == "__main__":
+    import sys
+
+    print(json.dumps(str(make(Path(sys.argv[1]), papers=int(sys.argv[2]), tokens=int(sys.argv[3])).read_file)))
