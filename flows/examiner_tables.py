@@ -114,8 +114,9 @@ def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
         "Accuracy: over pairs whose human scores differ, ties and unanswered ones counted as wrong. Named first: share "
         "of answers, 0.5 without bias; p: binomial, over the inconsistent pairs."
     )
-    yield Sheet("Preferences, and position bias", heads, rows, 1, (note,))
-    for report in played:
+    idle = tuple(f"{report['name']}: {report['problem']}" for report in played if not report["games"])
+    yield Sheet("Preferences, and position bias", heads, rows, 1, (note, *idle))
+    for report in (one for one in played if one["games"]):
         strengths = {one["player"]: one for one in report["bradley_terry"]}
         players = tuple(
             (one["player"], f"{one['value']:.0f} ({one['low']:.0f}, {one['high']:.0f})",
@@ -187,4 +188,4 @@ def _cell(cell: Cell | None) -> str:
     if cell is None:
         return "–"
     interval = "" if cell.low is None else f" ({cell.low:.3f}, {cell.high:.3f})"
-    return f"{cell.value:.4g}{interval}" if abs(cell.value) > 1 else f"{cell.value:.4f}{interval}"
+    return f"{cell.value:.{cell.digits}f}{interval}"

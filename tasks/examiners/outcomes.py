@@ -151,7 +151,7 @@ def differences(
     seed: int = 0,
 ) -> list[Difference]:
     """Every column against the best examiner, and against length; *found* are their outcomes, in the same order."""
-    ranked = [(one.kendall.value, place) for place, one in enumerate(found) if one.kendall and one.kind != "baseline"]
+    ranked = [(one.kendall.value, place) for place, one in enumerate(found) if one.kendall and one.kind == "examiner"]
     by_length = next((column for column in columns if column.kind == "baseline" and column.name == LENGTH), None)
     out: list[Difference] = []
     if ranked:

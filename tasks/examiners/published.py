@@ -11,11 +11,12 @@ from tasks.settings import checkout
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number as printed (Kendall's tau; percent in ``001_table9``), with what is odd about it."""
+    """A number as printed (Kendall's tau; percent in ``001_table9``) to *digits* decimals, and what is odd about it."""
 
     row: str
     column: str
     value: float
+    digits: int
     items: int
     anomaly: str = ""
     note: str = ""
@@ -30,4 +31,5 @@ def printed(table: str) -> tuple[Printed, ...]:
 
 
 def _printed(row: dict[str, str]) -> Printed:
-    return Printed(row["row"], row["column"], float(row["value"]), int(row["n"]), row["anomaly"], row["note"])
+    digits = len(row["value"].partition(".")[2])
+    return Printed(row["row"], row["column"], float(row["value"]), digits, int(row["n"]), row["anomaly"], row["note"])

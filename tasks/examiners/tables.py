@@ -36,11 +36,12 @@ _ERROR_ROWS = {"0 | Good": "good"} | {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number, its interval where there is one, and what is odd about it."""
+    """A number to *digits* decimals, its interval where there is one, and what is odd about it."""
 
     value: float
     low: float | None = None
     high: float | None = None
+    digits: int = 4
     note: str = ""
 
 
@@ -84,7 +85,7 @@ def filled(table: str, rows: Mapping[str, str], found: Sequence[Outcome]) -> Tab
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
     """Table 9 of Kim et al. from filled sheets: the *shares* by the name of the sheet, in percent."""
     lines = [
-        Line(_labels("001_table9", row), {name: Cell(100 * found[error]) for name, found in shares.items()}
+        Line(_labels("001_table9", row), {name: Cell(100 * found[error], digits=0) for name, found in shares.items()}
              | _printed("001_table9", row))
         for row, error in _ERROR_ROWS.items()
     ]  # fmt: skip
@@ -109,7 +110,11 @@ def _labels(table: str, row: str) -> tuple[str, ...]:
 
 
 def _printed(table: str, row: str) -> dict[str, Cell]:
-    return {_title(one.column): Cell(one.value, note=one.note) for one in printed(table) if one.row == row}
+    return {
+        _title(one.column): Cell(one.value, digits=one.digits, note=one.note)
+        for one in printed(table)
+        if one.row == row
+    }
 
 
 def _title(column: str) -> str:
