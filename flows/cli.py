@@ -18,6 +18,7 @@ from flows import (
     bench_commands,
     compare_commands,
     domain_commands,
+    examiner_commands,
     fetch_commands,
     guideline_commands,
     known_answers_commands,
@@ -63,6 +64,7 @@ app.add_typer(imports, name="import")
 app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
 app.add_typer(guideline_commands.app, name="guidelines")
+app.add_typer(examiner_commands.app, name="examiners")
 pdf_commands.register(app)
 compare_commands.register(app)
 known_answers_commands.register(app)
