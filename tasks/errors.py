@@ -5,6 +5,7 @@
     ├── SourceError       a file or record from outside that cannot be read
     │   └── ServiceDown   a service that gave no usable answer now; the next run tries again
     ├── Paused            a service allows no request before a time; the run goes on then
+    │   └── BudgetReached a bound of the settings is reached; the run goes on when it is raised
     ├── PromptError       a prompt file or the values put into it
     ├── ReplyError        an LM's reply that cannot be used
     ├── ChangeError       a change of a review that cannot be made of what is there
@@ -20,6 +21,7 @@ is a bug and is left to fly.
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 
@@ -49,6 +51,14 @@ class Paused(GreBenchError):
     def __init__(self, message: str, until: float):
         super().__init__(f"paused until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {message}")
         self.until = until
+
+
+class BudgetReached(Paused):
+    """A bound of the settings is reached: nothing more is bought, what is done is kept, raising it goes on."""
+
+    def __init__(self, message: str):
+        GreBenchError.__init__(self, message)
+        self.until = math.inf
 
 
 class PromptError(GreBenchError):

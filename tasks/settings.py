@@ -205,6 +205,22 @@ class RunSettings(_Group):
     ray_address: str | None = Field(None, description="ray: the cluster's address; one is started here if not given")
 
 
+class Bounds(_Group):
+    """How much may be spent; what is not given is not bounded."""
+
+    requests: int | None = Field(None, ge=0, description="requests sent to LMs; 0: only replies that are archived")
+    prompt_tokens: int | None = Field(None, ge=1, description="tokens that LMs read")
+    reply_tokens: int | None = Field(None, ge=1, description="tokens that LMs write, thinking included")
+    usd: float | None = Field(None, gt=0, description="money, at the prices of the models file")
+    hours: float | None = Field(None, gt=0, description="hours at work: of runs, or of asking the one model")
+
+
+class BudgetSettings(Bounds):
+    """Bounds of all runs of an edition, added up, and of single models in them; at a bound a run pauses."""
+
+    models: dict[str, Bounds] = Field({}, description="bounds by model of the models file")
+
+
 class Settings(_Group):
     """One run: which edition, from where, scored by what, how."""
 
@@ -217,6 +233,7 @@ class Settings(_Group):
     scoring: ScoringSettings = ScoringSettings()
     validation: ValidationSettings = ValidationSettings()
     run: RunSettings = RunSettings()
+    budget: BudgetSettings = BudgetSettings()
 
     @field_validator("scoring")
     @classmethod
@@ -309,9 +326,10 @@ def _line(error: dict[str, Any]) -> str:
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
         return f"setting {place}: {error['msg']}"
-    group = Settings
-    for part in error["loc"][:-1]:
-        group = Settings.model_fields[part].annotation
+    group: type[BaseModel] = Settings
+    if error["loc"][:-1]:
+        # Deeper than a group there are only the bounds of one model.
+        group = Bounds if len(error["loc"]) > 2 else Settings.model_fields[str(error["loc"][0])].annotation
     near = difflib.get_close_matches(str(error["loc"][-1]), group.model_fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(group.model_fields)}"
     return f"unknown setting {place}; {hint}"
