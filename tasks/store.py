@@ -27,7 +27,9 @@ from tasks.errors import LockedError, SettingsError, StoreError
 from tasks.records import Edition
 from tasks.settings import checkout, edition_of
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+EARLIEST_VERSION = 3
+"""The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
 STORAGE_VERSION = "v1.4.0"
 """DuckDB file format written: the oldest that a reader of these files is likely to have."""
 
@@ -149,13 +151,8 @@ class Store:
     def _open_schema(self) -> None:
         if not self.exists:
             self._make()
+        self._migrate()
         with self.transaction() as run:
-            version = _version_of(run, self.key)
-            if version != SCHEMA_VERSION:
-                raise StoreError(
-                    f"edition {self.key} has schema version {version}, this program writes "
-                    f"{SCHEMA_VERSION}; use the program version that made it"
-                )
             for name in TABLES:
                 # A table that came within a schema version is added to the editions that lack it.
                 run.execute(statement("tables", name))
@@ -174,6 +171,32 @@ class Store:
                 run.execute(statement("tables", name))
             run.execute("insert into meta values ($1, $2, $3)", [SCHEMA_VERSION, self.key, now()])
             run.execute(statement("queries", "add_student_t"), _columns(student_quantiles(1000)))
+        os.replace(beside, self.file)
+
+    def _migrate(self) -> None:
+        """Brings a store of an earlier schema version to this one: on a copy beside it, moved in its place whole.
+
+        The store as it was is kept as ``edition.vN.duckdb``, for an earlier program to go on with.
+        """
+        with self.transaction() as run:
+            version = _version_of(run, self.key)
+        if version == SCHEMA_VERSION:
+            return
+        if not EARLIEST_VERSION <= version < SCHEMA_VERSION:
+            todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition anew in another --state"
+            raise StoreError(
+                f"edition {self.key} has schema version {version}, this program writes {SCHEMA_VERSION} and brings "
+                f"forward {EARLIEST_VERSION} and later; {todo}"
+            )
+        beside = self.folder / ".migrated.duckdb"
+        for file in (beside, self.folder / ".migrated.duckdb.wal"):
+            file.unlink(missing_ok=True)
+        self._copy(beside)
+        with self._transaction(beside) as run:
+            for step in range(version + 1, SCHEMA_VERSION + 1):
+                run.execute(statement("migrations", f"{step:03}"))
+            run.execute("update meta set schema_version = $1", [SCHEMA_VERSION])
+        shutil.copyfile(self.file, self.file.with_suffix(f".v{version}.duckdb"))
         os.replace(beside, self.file)
 
     @contextmanager
@@ -258,15 +281,19 @@ class Store:
         """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object."""
         if time.monotonic() - self._copied_at < at_most_every_s:
             return
+        beside = self.folder / f".read.{os.getpid()}.duckdb"
+        self._copy(beside)
+        os.replace(beside, self.read_file)
+        self._copied_at = time.monotonic()
+
+    def _copy(self, beside: Path) -> None:
+        """The store's file, with all that was committed to it, copied to *beside*."""
         connection = self._connect(self.file)
         try:
             connection.execute("checkpoint")
         finally:
             connection.close()
-        beside = self.folder / f".read.{os.getpid()}.duckdb"
         shutil.copyfile(self.file, beside)
-        os.replace(beside, self.read_file)
-        self._copied_at = time.monotonic()
 
     def save_status(self, status: Mapping[str, Any]) -> None:
         """Puts ``status.json`` in place, whole."""
