@@ -16,6 +16,8 @@ import typer
 from flows import (
     agreement_commands,
     bench_commands,
+    board_commands,
+    board_screen,
     compare_commands,
     domain_commands,
     examiner_commands,
@@ -65,6 +67,7 @@ app.add_typer(tune_commands.app, name="tune")
 app.add_typer(bench_commands.app, name="bench")
 app.add_typer(guideline_commands.app, name="guidelines")
 app.add_typer(examiner_commands.app, name="examiners")
+board_commands.register(app)
 pdf_commands.register(app)
 compare_commands.register(app)
 known_answers_commands.register(app)
@@ -100,7 +103,7 @@ def refresh(
     if as_json:
         screen.print_json(summary)
     else:
-        screen.summary(summary, Store(state, summary["edition"]))
+        board_screen.summary(summary, Store(state, summary["edition"]))
     raise typer.Exit(OUTCOMES[summary["outcome"]])
 
 
@@ -180,24 +183,6 @@ def import_notes(
         as_json,
         lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named),
     )
-
-
-@app.command(epilog=EXIT_CODES)
-def leaderboard(
-    edition: options.OneEdition = None,
-    metric: options.Metric = None,
-    state: options.State = Path("state"),
-    as_json: options.Json = False,
-) -> None:
-    """Show an edition's board: mean scores with intervals, differences to the human baseline. Never waits for a run."""
-    store = Store(state, _edition(edition, state))
-    signatures = _shown(store, metric)
-    ids = [row["signature_id"] for row in signatures]
-    rows, separations = store.read("leaderboard", signature_ids=ids), store.read("separation", signature_ids=ids)
-    if as_json:
-        found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations}
-        return screen.print_json(found)
-    screen.show_leaderboard(store.key, rows, signatures, separations)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -341,33 +326,6 @@ def _import(kind: str, edition: str, state: Path, wait: float, as_json: bool, wo
     else:
         screen.imported(report, store.key)
     raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
-
-
-def _shown(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
-    """Signatures of the last plan; of the *metrics* named, those planned last, whenever that was."""
-    if not metrics:
-        found = store.read("current_signatures")
-    else:
-        planned = store.read("planned_signatures")
-        unknown = sorted(set(metrics) - {row["metric"] for row in planned})
-        if unknown:
-            known = ", ".join(sorted({row["metric"] for row in planned})) or "none yet"
-            raise SettingsError(f"edition {store.key} has no scores of {', '.join(unknown)}; there are: {known}")
-        found = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
-    if not found:
-        raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
-    return found
-
-
-def _edition(edition: str | None, state: Path) -> str:
-    if edition is not None:
-        return edition
-    known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
-    if len(known) != 1:
-        raise SettingsError(
-            f"name an edition: {', '.join(known)}" if known else f"no editions in {state}; try: gre-bench refresh"
-        )
-    return known[0]
 
 
 def _unknown(edition: str, state: Path) -> SettingsError:

@@ -16,7 +16,7 @@ from tasks import models
 from tasks.corpus.venues import venue_of
 from tasks.errors import SettingsError
 from tasks.exposure import Role, conflict, exposure, found
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import recipe_of
 from tasks.metrics.logprobs import RAW_CUT
 from tasks.models import Model
 from tasks.settings import Settings
@@ -85,7 +85,7 @@ def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> No
 
 def profiles(store: Store, job: Job, signature: Row, pairs: Pairs, known: Mapping[str, Model]) -> list[dict[str, Any]]:
     """Rows of the table ``profiles`` of one signature, one a human or model candidate."""
-    recipe, writer = METRICS[signature["metric"]], signature["writer"]
+    recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     columns = store.columns(
         "board_lengths", source=recipe.source, writer=writer, form=signature["form"],
         cut=RAW_CUT if recipe.formula else 10**9,

@@ -263,6 +263,26 @@ class Store:
         finally:
             connection.close()
 
+    def query(self, text: str) -> tuple[list[str], list[Row]]:
+        """Columns and rows of a statement of a user's own on the read copy: nothing else is written or reached.
+
+        `SettingsError` with the first line of what DuckDB says is wrong with it.
+        """
+        connection = self._reader()
+        try:
+            for setting in ("enable_external_access = false", "timezone = 'UTC'", "lock_configuration = true"):
+                connection.execute(f"set {setting}")
+            cursor = connection.execute(text)
+            if cursor.description is None:
+                return [], []
+            names = _distinct([column[0] for column in cursor.description])
+            return names, [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        except duckdb.Error as error:
+            line = " ".join(str(error).split("LINE 1:")[0].split())
+            raise SettingsError(f"edition {self.key}: {line}") from None
+        finally:
+            connection.close()
+
     def _reader(self) -> duckdb.DuckDBPyConnection:
         if not self.read_file.is_file():
             if not self.folder.is_dir():
@@ -323,6 +343,11 @@ def _version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
         return run.execute("select schema_version from meta").fetchall()[0][0]
     except (duckdb.Error, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """*names*, the second of a name as ``name_2``."""
+    return [name if name not in names[:k] else f"{name}_{names[: k + 1].count(name)}" for k, name in enumerate(names)]
 
 
 def _columns(values: Sequence[Any]) -> dict[str, list[Any]]:
