@@ -28,7 +28,7 @@ from flows.standings import expose, settle, unsettle
 from flows.workers import Workers
 from flows.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
-from tasks.errors import GreBenchError, SettingsError, SourceError, UnfinishedError
+from tasks.errors import GreBenchError, Paused, SettingsError, SourceError, UnfinishedError
 from tasks.settings import Settings
 from tasks.store import Row, Store, find_editions
 
@@ -103,8 +103,8 @@ def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
     notes = draw_sample(store, job.settings.edition)
     try:
         work = write_and_plan(store, job, run, progress)
-    except GreBenchError:
-        if fresh:
+    except GreBenchError as error:
+        if fresh and not isinstance(error, Paused):
             # Nothing was planned on it: a refused run leaves the edition free to be drawn otherwise.
             store.write(("forget_draw", {}), ("forget_sample", {}))
         raise

@@ -9,9 +9,10 @@ from tasks.writing.catalog import Desk
 
 
 def desk(store: Store, job: Job) -> Desk:
-    """Where writers find the models file and the reply archive, which all editions of a state share."""
+    """Where writers find the models file and the reply archive, which all editions of a state share, and who pays."""
     replies = store.folder.parent.parent / "replies"
-    return Desk(replies, job.settings.writing.models, job.retry_failed, job.settings.edition.domain)
+    asked = job.settings
+    return Desk(replies, asked.writing.models, job.retry_failed, asked.edition.domain, store.key, asked.budget)
 
 
 def instruments(store: Store, job: Job) -> Instruments:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from flows.spending import RunClock
 from tasks.errors import StoreError
 from tasks.store import Row, Store, now
 
@@ -20,8 +21,11 @@ class Progress:
     A run that is not *shown* leaves the file as it is: an import says nothing of how far the scores are.
     """
 
-    def __init__(self, store: Store, run_id: str, command: str, shown: bool = True):
+    def __init__(
+        self, store: Store, run_id: str, command: str, shown: bool = True, clock: RunClock | None = None
+    ):
         self.store = store
+        self.clock = clock
         self.shown = shown
         self.status: Row = {
             "edition": store.key,
@@ -56,15 +60,17 @@ class Progress:
         self._save()
 
     def advance(self, pairs: int) -> None:
-        """*pairs* more are committed."""
+        """*pairs* more are committed; `BudgetReached` if the hours of the budget are over."""
         self.status["done"] += pairs
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)
         self.status["remaining_s"] = round((self.status["due"] - self.status["done"]) / rate, 1) if rate else None
         self._save()
+        if self.clock:
+            self.clock.tick()
 
     def end(self, state: str, message: str = "", metrics: Sequence[Row] = (), **more: Any) -> None:
-        """The run is over: done, incomplete, fault, refused (what was asked cannot be done) or stopped (by hand)."""
+        """The run is over: done, incomplete, fault, refused (it cannot be done as asked), paused or stopped by hand."""
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
         self.stage("ended", metrics)
 

@@ -10,7 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from flows.progress import Progress
-from tasks.errors import GreBenchError, Stopped, StoreError
+from flows.spending import RunClock, check
+from tasks.errors import GreBenchError, Paused, Stopped, StoreError
 from tasks.settings import Settings
 from tasks.store import Store, now
 
@@ -37,6 +38,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
 
     Readers get a copy at once, so that the settings of a run that is killed are known to the next.
     """
+    check(settings)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     store.write(
         (
@@ -51,11 +53,16 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
         )
     )
     store.copy_for_readers()
-    progress = Progress(store, run_id, command, shown)
+    clock = RunClock(store, settings.budget) if shown else None
+    progress = Progress(store, run_id, command, shown, clock)
     try:
         yield progress
+        if clock:
+            clock.stop()
     except BaseException as error:
         outcome, message = _ending(error)
+        if clock and not isinstance(error, StoreError):
+            clock.stop()
         store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": outcome}))
         progress.end(outcome, message)
         store.copy_for_readers()
@@ -68,6 +75,8 @@ def _ending(error: BaseException) -> tuple[str, str]:
     """How a run that *error* ended is recorded."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"
+    if isinstance(error, Paused):
+        return "paused", str(error)
     if isinstance(error, StoreError) or not isinstance(error, GreBenchError):
         return "fault", f"{type(error).__name__}: {error}".splitlines()[0]
     return "refused", str(error)

@@ -4,7 +4,7 @@ create table if not exists runs (
     command      varchar not null,
     started_at   timestamptz not null,
     ended_at     timestamptz,
-    outcome      varchar,                -- done | incomplete | fault | refused | stopped; null while it runs or was killed
+    outcome      varchar,                -- done | incomplete | fault | refused | paused | stopped; null while it runs or was killed
     settings     json not null,
     code_version varchar not null
 );

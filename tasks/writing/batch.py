@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 
+from tasks.errors import BudgetReached
 from tasks.records import Reply
 from tasks.writing.completion import Answer
 
@@ -32,12 +33,19 @@ class Batch:
         self._not_before = 0.0
         self._lost = 0
         self.stopped: Reply | None = None
+        self.bound: BudgetReached | None = None
 
     def stop(self, reply: Reply) -> None:
         """Nothing more is sent; what was not answered gets *reply*."""
         with self._lock:
             self.stopped = self.stopped or reply
         self._over.set()
+
+    def pause(self, bound: BudgetReached, reply: Reply) -> None:
+        """Stops the batch because a *bound* allows no further request."""
+        with self._lock:
+            self.bound = self.bound or bound
+        self.stop(reply)
 
     def ready(self) -> bool:
         """Waits until the endpoint may be asked; False if the batch was stopped."""

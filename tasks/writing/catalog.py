@@ -6,9 +6,9 @@ Each writes judgments, synopses, reviews and changes of reviews, as far as it ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tasks.changes.catalog import WriterTask
 from tasks.changes.material import Material
@@ -16,21 +16,39 @@ from tasks.domains import PEER_REVIEW, domain_of
 from tasks.errors import SettingsError
 from tasks.prompts.conditions import condition, guided
 from tasks.records import Paper, Written
+from tasks.settings import BudgetSettings
 from tasks.writing.lm_scribe import LMScribe
 from tasks.writing.rule_scribe import EXTRACTIVE, NAMES, RuleScribe
+
+if TYPE_CHECKING:
+    from tasks.models import Model
+    from tasks.writing.meter import Meter
+
+STUDIES = "studies"
+"""Account of what belongs to no edition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
 
-    *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed.
+    *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
+    spending it is, within *budget*.
     """
 
     archive: Path
     models: Path | None = None
     again: bool = False
     domain: str = PEER_REVIEW
+    account: str = STUDIES
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+
+    def meter(self, model: Model) -> Meter:
+        """What pays for asking *model*."""
+        from tasks.writing.ledger import ledger_of
+        from tasks.writing.meter import Meter
+
+        return Meter(ledger_of(self.archive.parent), self.account, self.budget, model)
 
 
 def by_rule(name: str) -> bool:
@@ -75,6 +93,6 @@ def scribe(name: str, desk: Desk) -> Scribe:
     model, guideline = guided(name)
     if model not in models:
         raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
-    writer = HttpWriter.open(models[model], ReplyArchive(desk.archive), desk.again)
+    writer = HttpWriter.open(models[model], ReplyArchive(desk.archive), desk.again, desk.meter(models[model]))
     asked = domain_of(desk.domain).judgments
     return LMScribe(writer, models[model].sampling, condition(guideline) if guideline else None, asked)

@@ -41,7 +41,9 @@ def open_examiner(name: str | None, desk: Desk) -> ExaminerLM:
     if name is None or name not in models:
         wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
         raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
-    return ExaminerLM(HttpWriter.open(models[name], ReplyArchive(desk.archive), desk.again), models[name].sampling)
+    model = models[name]
+    writer = HttpWriter.open(model, ReplyArchive(desk.archive), desk.again, desk.meter(model))
+    return ExaminerLM(writer, model.sampling)
 
 
 def open_logprobs(name: str | None, desk: Desk) -> LogprobWriter:
@@ -51,4 +53,5 @@ def open_logprobs(name: str | None, desk: Desk) -> LogprobWriter:
     from tasks.writing.logprob_writer import LogprobWriter
 
     open_examiner(name, desk)
-    return LogprobWriter(load_models(desk.models)[str(name)], ReplyArchive(desk.archive), again=desk.again)
+    model = load_models(desk.models)[str(name)]
+    return LogprobWriter(model, ReplyArchive(desk.archive), again=desk.again, meter=desk.meter(model))

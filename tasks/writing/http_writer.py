@@ -4,6 +4,7 @@ The client's own retries are off. Ours try again only what passes by itself (408
 no answer in time), wait as long as the endpoint says, and give up after a bounded number of attempts
 with a transient `Reply`. What would fail for every chat (a refused key, an unknown model, a dead
 endpoint) stops the batch. Every final reply is archived before `write` returns, and looked up before anything is sent.
+Each request is taken off a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ import email.utils
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tasks.errors import StoreError
+from tasks.errors import BudgetReached, StoreError
 from tasks.models import Model
 from tasks.records import Chat, Reply, Sampling
 from tasks.writing.archive import ReplyArchive, request_digest
 from tasks.writing.batch import Batch, Patience
 from tasks.writing.completion import Answer, one_line, read_completion, read_problem, trouble
+from tasks.writing.meter import Meter
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -34,8 +37,10 @@ SHORTEST_SECRET = 8
 class HttpWriter:
     """A `Writer` for one entry of the models file."""
 
-    def __init__(self, model: Model, archive: ReplyArchive, patience: Patience | None = None, again: bool = False):
+    def __init__(self, model: Model, archive: ReplyArchive, patience: Patience | None = None, again: bool = False,
+                 meter: Meter | None = None):
         self.again = again
+        self.meter = meter
         self.model = model
         self.archive = archive
         self.patience = patience or Patience()
@@ -44,12 +49,13 @@ class HttpWriter:
         self._headers: dict[str, Any] = {}
 
     @classmethod
-    def open(cls, model: Model, archive: ReplyArchive, again: bool = False) -> HttpWriter:
+    def open(cls, model: Model, archive: ReplyArchive, again: bool = False, meter: Meter | None = None) -> HttpWriter:
         """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask.
 
-        *again*: refusals and empty replies in the archive are not taken for an answer.
+        *again*: refusals and empty replies in the archive are not taken for an answer. *meter*: who pays; nobody
+        counts if None.
         """
-        return cls(model, archive, again=again)
+        return cls(model, archive, again=again, meter=meter)
 
     def __repr__(self) -> str:
         return f"HttpWriter({self.identity})"
@@ -61,7 +67,8 @@ class HttpWriter:
     def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
         """One reply for each of *chats*, same order; equal chats are asked once.
 
-        `LMError` if the key is missing, before anything is sent; `StoreError` if the archive cannot be read.
+        `LMError` if the key is missing, before anything is sent; `StoreError` if the archive cannot be read;
+        `BudgetReached` if a bound kept something from being sent: what was answered until then is archived.
         """
         sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
@@ -70,13 +77,16 @@ class HttpWriter:
         if due:
             self._open()
             batch = Batch(self.patience)
-            with ThreadPoolExecutor(self.patience.concurrency, "writer") as threads:
+            counted = self.meter.working() if self.meter else nullcontext()
+            with counted, ThreadPoolExecutor(self.patience.concurrency, "writer") as threads:
                 try:
                     found = threads.map(lambda item: self._answer(*item, sampling, batch), due.items())
                     replies |= zip(due, found, strict=True)
                 except BaseException:
                     batch.stop(trouble("interrupted").reply)
                     raise
+            if batch.bound is not None:
+                raise batch.bound
         return [replies[request] for request in requests]
 
     def _archived(self, request: str) -> Reply | None:
@@ -109,7 +119,11 @@ class HttpWriter:
         for attempt in range(patience.attempts):
             if not batch.ready():
                 return batch.stopped
-            answer = self._send(chat, sampling)
+            try:
+                answer = self._paid(chat, sampling, batch)
+            except BudgetReached as bound:
+                batch.pause(bound, trouble(str(bound)).reply)
+                return batch.stopped
             answer = replace(answer, reply=self._without_key(answer.reply))
             if answer.stop:
                 batch.stop(answer.reply)
@@ -130,6 +144,19 @@ class HttpWriter:
         reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
         batch.given_up(reply)
         return reply
+
+    def _paid(self, chat: Chat, sampling: Sampling, batch: Batch) -> Answer:
+        """One request, off the budget; `BudgetReached` if that allows none."""
+        if self.meter is None:
+            return self._send(chat, sampling)
+        self.meter.take()
+        began = time.monotonic()
+        answer = self._send(chat, sampling)
+        try:
+            self.meter.pay(chat, answer.reply, time.monotonic() - began)
+        except StoreError as error:
+            batch.stop(trouble(str(error)).reply)  # nothing more is bought that cannot be counted
+        return answer
 
     def _send(self, chat: Chat, sampling: Sampling) -> Answer:
         """One request, one answer; every fault of the way is an answer too."""

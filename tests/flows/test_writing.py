@@ -15,10 +15,11 @@ from flows.annual_refresh import refresh
 from flows.dry_run import estimate
 from flows.runs import Job
 from tasks import settings, steps
-from tasks.errors import SettingsError, SourceError
+from tasks.errors import BudgetReached, SettingsError, SourceError
+from tasks.store import Store
 from tasks.writing import http_writer
 from tests.conftest import ROOT
-from tests.flows.refreshing import query, use
+from tests.flows.refreshing import EDITION, assert_same, query, tables, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
@@ -165,6 +166,36 @@ def test_replies_that_cannot_be_used_fail_their_pairs_with_the_reason(tmp_path, 
 def test_an_unknown_writer_is_named_with_the_known_ones(tmp_path):
     with pytest.raises(SettingsError, match="no writer 'gpt-9'; known: rule, extractive-full"):
         run(tmp_path, "writing.judgments=gpt-9", limit=2)
+
+
+def test_a_run_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_tables(tmp_path):
+    with scripted_chat(pause_s=0.01) as server:
+        whole = by_lm(tmp_path, server)
+        (tmp_path / "undisturbed").mkdir()
+        run(tmp_path / "undisturbed", *whole, limit=3)
+        undisturbed = server.count
+        for bound in (0, 2, 7):
+            with pytest.raises(BudgetReached, match=f"paused at budget.requests: {bound} of {bound} requests"):
+                run(tmp_path, *whole, f"budget.requests={bound}", limit=3)
+            assert server.count == undisturbed + bound
+            assert Store(tmp_path, EDITION).status()["state"] == "paused"
+        with pytest.raises(BudgetReached, match="budget.models.scripted.prompt_tokens"):
+            run(tmp_path, *whole, 'budget.models={scripted={prompt_tokens=20}}', limit=3)
+        assert server.count == undisturbed + 7
+        summary = run(tmp_path, *whole, f"budget.requests={undisturbed}", limit=3)
+        assert (summary["outcome"], server.count) == ("done", 2 * undisturbed)
+    assert_same(tables(tmp_path), tables(tmp_path / "undisturbed"))
+    assert query(tmp_path, "select outcome, count(*) from runs group by all order by all") == [("done", 1), ("paused", 4)]
+
+
+def test_hours_of_a_run_are_bounded_over_all_its_starts(tmp_path):
+    with pytest.raises(BudgetReached, match="paused at budget.hours"):
+        run(tmp_path, "budget.hours=1e-6", limit=2)
+    assert query(tmp_path, "select count(*) > 0 from texts") == [(True,)]
+    with pytest.raises(BudgetReached, match="Raise it .--set budget.hours="):
+        run(tmp_path, "budget.hours=1e-6", limit=2)
+    assert run(tmp_path, "budget.hours=1", limit=2)["outcome"] == "done"
+
 
 
 def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
