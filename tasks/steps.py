@@ -301,7 +301,11 @@ def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -
 
         return open_embedder(instruments.embedder).identity
     if recipe.name.startswith(EXAMINER):
-        return grader_of(_examiner(recipe, scoring), scoring.examiner, instruments.desk)[1]
+        from tasks.examiners.metric import check_metric
+
+        examiner = _examiner(recipe, scoring)
+        check_metric(examiner)
+        return grader_of(examiner, scoring.examiner, instruments.desk)[1]
     if recipe.asks == "writer":
         from tasks.metrics.lm_examiner import PROMPT
 

@@ -49,6 +49,17 @@ def asked(
     return LMIdentity(writer or "none", digest(writer or "none"), of, dtype="none")
 
 
+def check_metric(examiner: Examiner) -> None:
+    """`SettingsError` if *examiner* can grade texts and yet be no metric of reviews."""
+    if examiner.item != "review":
+        raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
+    if examiner.binning and examiner.binning.method != "equal_width":
+        raise SettingsError(
+            f"examiner {examiner.name}: quantile bins depend on which other texts are graded; "
+            'as a metric, set binning.method = "equal_width"'
+        )
+
+
 class ExaminerMetric:
     """A `Metric` that needs no reference. Keeps the *grades* of its last `score`, one for each case."""
 
@@ -56,13 +67,7 @@ class ExaminerMetric:
     reads = "review"
 
     def __init__(self, examiner: Examiner, grader: Grader, signature_id: str):
-        if examiner.item != "review":
-            raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
-        if examiner.binning and examiner.binning.method != "equal_width":
-            raise SettingsError(
-                f"examiner {examiner.name}: quantile bins depend on which other texts are graded; "
-                'as a metric, set binning.method = "equal_width"'
-            )
+        check_metric(examiner)
         self.examiner = examiner
         self.grader = grader
         self.signature_id = signature_id
