@@ -31,6 +31,7 @@ from flows import (
     snapshot_commands,
     tune_commands,
     validation_commands,
+    why_commands,
 )
 from flows.engine import settle, tame_server
 from flows.options import EXIT_CODES
@@ -68,6 +69,7 @@ app.add_typer(bench_commands.app, name="bench")
 app.add_typer(guideline_commands.app, name="guidelines")
 app.add_typer(examiner_commands.app, name="examiners")
 board_commands.register(app)
+why_commands.register(app)
 pdf_commands.register(app)
 compare_commands.register(app)
 known_answers_commands.register(app)
