@@ -87,8 +87,11 @@ def study(tmp_path):
     """Writes the settings and the models file of a validation that asks the server; the settings' file."""
     def write(server, text=STUDY):
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
-        folder = settings.checkout() / "data" / "sample"
-        sources = f'\n[sources]\nnotes = "{folder / "notes.jsonl"}"\npdfs = "{folder / "pdfs"}"\n'
+        notes = settings.checkout() / "data" / "sample" / "notes.jsonl"
+        papers = {json.loads(line)["forum"] for line in notes.read_text().splitlines()}
+        texts = [json.dumps({"paper_id": name, "text": f"1 Introduction\n\nThe body of paper {name}."}) for name in sorted(papers)]
+        (tmp_path / "texts.jsonl").write_text("\n".join(texts) + "\n")
+        sources = f'\n[sources]\nnotes = "{notes}"\ntexts = "texts.jsonl"\n'
         (tmp_path / "study.toml").write_text(text.format(demo=sources))
         return tmp_path / "study.toml"
 
