@@ -25,22 +25,24 @@ from tasks.store import Row, Store
 
 def publish_edition(store: Store, shelf: Shelf, everything: bool = False, again: bool = False) -> Published:
     """Makes a release of the edition in *store* on *shelf*; `SettingsError` if it has no board yet."""
+    return publish(shelf, publication_of(store, everything, again))
+
+
+def publication_of(store: Store, everything: bool = False, again: bool = False) -> Publication:
+    """What a release of the edition in *store* is made of now."""
     signatures = store.read("current_signatures")
     if not signatures:
         raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     last = store.read("last_settings")
     settings = parse(json.loads(last[0]["settings"])) if last else Settings()
-    return publish(
-        shelf,
-        Publication(
-            source=store.read_file,
-            additions=additions(store, settings, signatures),
-            is_free=may_publish,
-            provenance=provenance(store, settings, signatures),
-            pieces_of=pieces_of(settings.evaluation_lm),
-            everything=everything,
-            again=again,
-        ),
+    return Publication(
+        source=store.read_file,
+        additions=additions(store, settings, signatures),
+        is_free=may_publish,
+        provenance=provenance(store, settings, signatures),
+        pieces_of=pieces_of(settings.evaluation_lm),
+        everything=everything,
+        again=again,
     )
 
 

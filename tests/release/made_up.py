@@ -12,9 +12,12 @@ import pyarrow.parquet as pq
 
 from tasks import models
 from tasks.records import LMIdentity, Signature
+from tasks.release.shelf import Shelf
 from tasks.settings import Settings
 from tasks.store import Store, now
 
+EDITION = "ICLR-2025"
+FREE = ("A paper under a free licence",)
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
 LM = LMIdentity("made-up", "0" * 64, "1", "float32")
 WORDS = [
@@ -37,6 +40,16 @@ WORDS = [
 ]
 
 
+def store_of(state: Path) -> Store:
+    """The store of the edition that tests share."""
+    return Store(state, EDITION)
+
+
+def shelf_of(state: Path) -> Shelf:
+    """Its releases."""
+    return Shelf(state / "releases", EDITION)
+
+
 def signature(metric: str) -> Signature:
     """The signature of a made-up metric's scores."""
     return Signature(metric, "p", LM.name, LM.digest, LM.dtype, LM.quantisation, LM.attention, LM.template_digest,
@@ -56,6 +69,7 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
     with store.lock("made up"):
         _describe(store, papers, names, titles)
         _score(store, Path(state), papers, ("human", *names), tokens)
+        _validate(store)
         store.copy_for_readers()
     return store
 
@@ -117,6 +131,24 @@ def _score(store: Store, folder: Path, papers: int, names: tuple[str, ...], toke
                     f"0 as escaped from (select distinct {name} from '{file}'))"
                 )
     file.unlink()
+
+
+def _validate(store: Store) -> None:
+    """Effects of four changes on the first metric, one of each verdict and one without a number."""
+    first = signature(METRICS[0]).signature_id
+    tried = [("line_deletion", "degradation", -0.4, -0.45, -0.35, "pass"), ("rephrase_1", "manipulation", 0.05, -0.02, 0.12, "undecided"),
+             ("abstract_only", "degradation", 0.03, 0.01, 0.05, "fail"), ("elongation", "manipulation", None, None, None, "undecided")]  # fmt: skip
+    with store.transaction() as run:
+        for change, family, d, low, high, verdict in tried:
+            run.execute(
+                "insert into effects by name (select $1 as signature_id, $2 as change, 'human~' || $2 as candidate_id, "
+                "$3 as family, 'rule' as made_by, $4::double as d, $5::double as low, $6::double as high, 600 as pairs, "
+                "600 as planned, 300 as papers, $7 as verdict, $8 as problem, 'made-up' as run_id)",
+                [first, change, family, d, low, high, verdict, None if d is not None else "no pairs"],
+            )
+        run.execute(
+            "insert into validations values ($1, 'fail', 'ICLR-2023', 'does not pass abstract_only', now())", [first]
+        )
 
 
 if __name__ == "__main__":

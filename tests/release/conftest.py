@@ -1,0 +1,48 @@
+"""What tests of releases share: a small edition with its first release, and the command line."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import pytest
+
+from flows import cli, screen
+from flows.publishing import publish_edition
+from tasks.release.shelf import Shelf
+from tests.release.made_up import EDITION, FREE, make
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """An edition of six papers, one of them under a free licence, and its first release."""
+    folder = tmp_path_factory.mktemp("state")
+    store = make(folder, EDITION, papers=6, candidates=4, tokens=12, titles=FREE)
+    publish_edition(store, Shelf(folder / "releases", EDITION))
+    return folder
+
+
+@pytest.fixture
+def own(state, tmp_path):
+    """The same, for a test that changes it."""
+    shutil.copytree(state, tmp_path / "own", symlinks=True)
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Runs gre-bench in this process; (exit code, standard output, standard error)."""
+
+    def calling(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gre-bench", *map(str, arguments)])
+        monkeypatch.setattr(screen, "out", screen.Console(width=400))
+        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=400))
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return calling

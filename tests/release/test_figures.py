@@ -1,0 +1,118 @@
+"""Figures of boards, those of the published tables among them."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flows.plotting import plotted, printed_boards
+from tasks.errors import SettingsError
+from tasks.release.board import Board, Entry
+from tasks.release.drawing import drawn
+from tasks.release.labels import CHARACTER, LINE, POINT, placed
+from tasks.release.names import page_of_paper
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def table6(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plot")
+    return plotted("table6", folder, folder), folder
+
+
+def printed(table):
+    with (ROOT / "data" / "published" / f"{table}.csv").open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_the_published_board_is_drawn_with_its_own_numbers_and_without_what_it_lacks(table6):
+    written, folder = table6
+    page = (folder / "index.html").read_text()
+    rows = [row for row in printed("table6") if row["metric"] != "parameters_billion"]
+    assert len(rows) == 60
+    for row in rows:
+        assert f">{float(row['value']):+.2f}<".replace("-", "−") in page, row
+    assert "neither intervals nor the human baseline nor dates" in page
+    assert 'class="band"' not in page and 'class="range"' not in page and "±" not in page
+    assert {path.name for path in written} == {"index.html"} | {
+        f"{name}.{ending}"
+        for name in ("gem_by_size", "gem_s_abstract_by_size", "gem_s_assw_by_size", "ranks")
+        for ending in ("svg", "png")
+    }
+    for path in written:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000
+
+
+def test_ranks_of_the_published_board_are_those_of_its_scores():
+    boards = printed_boards("table6")
+    assert [board.metric for board in boards] == ["gem", "gem_s_abstract", "gem_s_assw"]
+    for board in boards:
+        assert [entry.mean for entry in board.entries] == sorted((entry.mean for entry in board.entries), reverse=True)
+        assert board.entries[0].rank == 1 and len(board.entries) == 20
+        assert board.human is None and all(entry.family for entry in board.entries)
+
+
+def test_a_figure_draws_every_model_with_a_size_once_and_holds_no_style_that_a_strict_policy_refuses(table6):
+    svg = (table6[1] / "gem_by_size.svg").read_text()
+    assert len(re.findall(r'aria-roledescription="point"', svg)) == 20
+    assert "style=" not in svg and "<script" not in svg and "currentColor" not in svg and "claude-3-opus" in svg
+
+
+def test_the_human_band_and_the_intervals_are_drawn_where_there_are_some():
+    entries = (
+        Entry("human", "human", 3.0, 2.5, 3.5, rank=2),
+        Entry("a/big", "model", 4.0, 3.5, 4.5, rank=1, family="A", parameters=70),
+        Entry("b/small", "model", 1.0, 0.5, 1.5, rank=3, family="B", parameters=7),
+        Entry("c/unsized", "model", 0.5, 0.2, 0.9, rank=4, family="B"),
+    )
+    found = drawn([Board("gem", "GEM", "nats", entries)])
+    assert list(found.pictures) == [("gem", "size")] and found.ranks is None
+    svg = found.pictures["gem", "size"]
+    assert "human baseline" in svg and svg.count('aria-roledescription="point"') == 2
+    assert "1 models without that figure" in found.captions["gem", "size"]
+    assert "90% intervals" in found.captions["gem", "size"]
+
+
+def test_nothing_is_drawn_of_a_board_without_models():
+    assert drawn([Board("gem", "GEM", "nats", (Entry("human", "human", 3.0, rank=1),))]).files() == {}
+
+
+def test_what_is_no_board_is_one_line(tmp_path):
+    with pytest.raises(SettingsError, match="table1 is no board"):
+        plotted("table1", tmp_path, tmp_path)
+    with pytest.raises(SettingsError, match="no edition, release or published board"):
+        plotted("nothing", tmp_path, tmp_path)
+
+
+points = st.tuples(st.floats(0, 400), st.floats(0, 300))
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(points, st.text("abcdefgh-", min_size=1, max_size=24)), max_size=25))
+def test_a_label_never_covers_another_label_or_a_point(found):
+    spots, names = [spot for spot, _ in found], [name for _, name in found]
+    boxes = []
+    for label in placed(spots, names, 400, 300):
+        wide = CHARACTER * len(names[label.place])
+        left = spots[label.place][0] + label.dx - {"left": 0.0, "right": wide, "center": wide / 2}[label.align]
+        middle = spots[label.place][1] + label.dy
+        boxes.append((label.place, left, middle - LINE / 2, left + wide, middle + LINE / 2))
+    for place, left, top, right, bottom in boxes:
+        for other, x0, y0, x1, y1 in boxes:
+            assert other == place or right <= x0 or x1 <= left or bottom <= y0 or y1 <= top
+        for other, (x, y) in enumerate(spots):
+            assert other == place or right <= x - POINT or x + POINT <= left or bottom <= y - POINT or y + POINT <= top
+    if len(found) == 1 and len(names[0]) * CHARACTER < 180:
+        assert len(boxes) == 1
+
+
+@given(st.lists(st.text(min_size=1), unique=True, max_size=20))
+def test_pages_of_papers_have_plain_names_and_never_share_one(ids):
+    names = [page_of_paper(one) for one in ids]
+    assert len({name.lower() for name in names}) == len(ids)
+    assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,80}\.html", name) for name in names)

@@ -1,0 +1,58 @@
+"""A publisher that is killed or not alone: a reader always sees a whole release."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+
+import pytest
+
+from flows.publishing import publication_of, publish_edition
+from tasks.errors import LockedError
+from tasks.release import manifest
+from tasks.release.publishing import publish
+from tests.release.made_up import EDITION, shelf_of, store_of
+from tests.release.publishing import publish_until
+
+STEPS = ("database", "pieces", "parquet", "page", "figures", "index", "papers", "manifest", "place", "ledger", "latest")
+
+
+@pytest.fixture(scope="module")
+def context():
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.release.publishing", "altair", "vl_convert"])
+    return context
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes_through(own, context, step):
+    process = context.Process(target=publish_until, args=(str(own), EDITION, step))
+    process.start()
+    process.join()
+    assert process.exitcode == -9
+    shelf = shelf_of(own)
+    found = manifest.verify(shelf.latest.resolve())
+    moved = step in ("ledger", "latest")
+    assert found["release"] == f"{EDITION}-r1"
+    assert shelf.names() == [f"{EDITION}-r1", *([f"{EDITION}-r2"] if moved else [])]
+    made = publish_edition(store_of(own), shelf, again=True)
+    assert manifest.verify(shelf.latest.resolve())["release"] == made.name == f"{EDITION}-r{3 if moved else 2}"
+    assert not [path.name for path in shelf.folder.iterdir() if path.name.startswith(".")]
+
+
+def test_of_two_publishers_one_wins_and_the_other_says_so(own, context, call):
+    process = context.Process(target=publish_until, args=(str(own), EDITION, None, "papers"))
+    process.start()
+    deadline = time.monotonic() + 60
+    while not (own / "hold").exists():
+        assert process.is_alive() and time.monotonic() < deadline
+        time.sleep(0.01)
+    with pytest.raises(LockedError):
+        publish(shelf_of(own), publication_of(store_of(own)))
+    code, out, err = call("publish", EDITION, "--state", own)
+    assert (code, out, err.count("\n")) == (3, "", 1) and "are being written by another process" in err
+    assert manifest.verify(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r1"
+    (own / "hold").unlink()
+    process.join()
+    assert process.exitcode == 0
+    assert manifest.verify(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r2"

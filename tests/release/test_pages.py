@@ -1,0 +1,222 @@
+"""The pages of a release in a real browser, from disk: what they do, say, ask for, and how they read to everyone."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from flows.publishing import publish_edition
+from tasks.release.names import page_of_paper
+from tasks.release.shelf import Shelf
+from tests.conftest import ROOT
+from tests.release import browser
+from tests.release.made_up import make
+
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)>"
+NAMES = ("anthropic/claude-3-opus", "openai/gpt-4o", "meta-llama/llama-3-8b-instruct", "meta-llama/llama-3.1-8b-instruct",
+         f"evil/{HOSTILE}", "google/gemini-pro")  # fmt: skip
+TITLES = (f"A title {HOSTILE}", "Tokens & <b>bold</b> claims")
+WIDTHS = (1280, 768, 375)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("state")
+    store = make(folder, papers=12, tokens=9, titles=TITLES, names=NAMES)
+    return publish_edition(store, Shelf(folder / "releases", "ICLR-2025")).folder
+
+
+@pytest.fixture(scope="module")
+def tab():
+    if browser.program() is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    pytest.importorskip("websockets", reason="websockets is not installed")
+    with browser.opened() as tab:
+        yield tab
+
+
+def column(tab, table, place):
+    """The texts of one column of a table, shown rows only."""
+    rows = f"[...document.querySelectorAll('#{table} tbody tr')].filter(row => !row.hidden)"
+    return tab.ask(f"{rows}.map(row => (row.cells[{place}].dataset.v ?? row.cells[{place}].textContent).trim())")
+
+
+def click(tab, selector):
+    tab.ask(f"document.querySelector({json.dumps(selector)}).click()")
+
+
+def fill(tab, selector, text):
+    tab.ask(f"(box => {{ box.value = {json.dumps(text)}; box.dispatchEvent(new Event('input', {{bubbles: true}})); }})"
+            f"(document.querySelector({json.dumps(selector)}))")  # fmt: skip
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_page_says_nothing_asks_for_nothing_and_never_scrolls_sideways(tab, release, width, dark):
+    for page in (
+        release / "index.html",
+        release / "papers" / page_of_paper("p00000"),
+        release / "papers" / page_of_paper("p00007"),
+    ):
+        tab.open(page, width, dark=dark)
+        assert (tab.said, tab.asked) == ([], [])
+        assert tab.ask("document.documentElement.scrollWidth") == width
+        assert tab.ask("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+
+
+def test_what_a_name_or_a_title_says_stays_text(tab, release):
+    tab.open(release / "index.html")
+    assert tab.ask("document.title") == "GRE-bench ICLR-2025-r1"
+    assert f"evil/{HOSTILE}" in [
+        name.split("\n")[0] for name in tab.ask("[...document.querySelectorAll('th.name')].map(e => e.innerText)")
+    ]
+    assert tab.ask("document.images.length + document.querySelectorAll('script').length") == 1
+    tab.open(release / "papers" / page_of_paper("p00000"))
+    assert tab.ask("document.querySelector('h1').textContent") == TITLES[0]
+    assert tab.ask("document.images.length") == 0 and tab.ask("document.title").startswith("A title </script>")
+    for page in release.rglob("*.html"):
+        assert HOSTILE not in page.read_text() and "onerror=alert(1)>" not in page.read_text().replace("&gt;", "")
+    for picture in (release / "figures").iterdir():
+        assert "<script" not in picture.read_text() and "<img" not in picture.read_text()
+
+
+def test_the_policy_lets_nothing_run_but_the_pages_own_script(tab, release, tmp_path):
+    tab.open(release / "index.html")
+    policy = tab.ask("document.querySelector('meta[http-equiv]').content")
+    assert "unsafe" not in policy and policy.startswith("default-src 'none'") and "http" not in policy
+    page = (release / "index.html").read_text()
+    assert page.count("<script>") == 1
+    changed = tmp_path / "changed.html"
+    changed.write_text(
+        page.replace("</body>", "<script>document.title='taken'</script><img src='http://127.0.0.1:9/x'></body>")
+    )
+    tab.open(changed)
+    assert tab.ask("document.title") == "GRE-bench ICLR-2025-r1"
+    assert len(tab.said) >= 2 and all("Content Security Policy" in line for line in tab.said)
+
+
+def test_a_board_is_sorted_by_any_column_and_says_by_which(tab, release):
+    tab.open(release / "index.html")
+    assert column(tab, "table-1", 0) == [str(rank) for rank in range(1, 8)]
+    scores = [float(score) for score in column(tab, "table-1", 2)]
+    assert scores == sorted(scores, reverse=True)
+    click(tab, "#table-1 th:nth-child(2) button")
+    names = column(tab, "table-1", 1)
+    assert names == sorted(names, key=str.lower) and names != sorted(names, reverse=True)
+    assert tab.ask("document.querySelector('#table-1 th:nth-child(2)').getAttribute('aria-sort')") == "ascending"
+    click(tab, "#table-1 th:nth-child(3) button")
+    assert [float(score) for score in column(tab, "table-1", 2)] == sorted(scores, reverse=True)
+    click(tab, "#table-1 th:nth-child(3) button")
+    assert [float(score) for score in column(tab, "table-1", 2)] == sorted(scores)
+    assert tab.ask("document.querySelectorAll('#table-1 th[aria-sort]').length") == 1
+    # The human baseline has no difference to itself: it stays last, whichever way.
+    for _ in range(2):
+        click(tab, "#table-1 th:nth-child(5) button")
+        assert column(tab, "table-1", 4)[-1] == "" and len(column(tab, "table-1", 4)) == 7
+
+
+def test_a_board_is_filtered_by_words_and_by_kind(tab, release):
+    tab.open(release / "index.html")
+    fill(tab, ".tools[data-for=table-1] input[type=search]", "LLAMA instruct")
+    assert len(column(tab, "table-1", 1)) == 2
+    assert tab.ask("document.querySelector('.tools[data-for=table-1] .count').textContent") == "2 of 7"
+    fill(tab, ".tools[data-for=table-1] input[type=search]", "")
+    click(tab, ".tools[data-for=table-1] input[data-kind=model]")
+    assert column(tab, "table-1", 1) == ["humanhuman baseline"]
+    click(tab, ".tools[data-for=table-1] input[data-kind=model]")
+    assert len(column(tab, "table-1", 1)) == 7
+    fill(tab, ".tools[data-for=table-papers] input[type=search]", "bold claims")
+    assert len(column(tab, "table-papers", 0)) == 1
+
+
+def test_metrics_are_changed_by_keyboard_alone(tab, release):
+    tab.open(release / "index.html")
+    shown = "[...document.querySelectorAll('[role=tabpanel]')].map(panel => !panel.hidden)"
+    assert tab.ask(shown) == [True, False, False]
+    tab.ask("document.querySelector('[role=tab]').focus()")
+    tab.press("ArrowRight")
+    assert tab.ask(shown) == [False, True, False]
+    assert (
+        tab.ask("document.activeElement.textContent + document.activeElement.getAttribute('aria-selected')")
+        == "GEM-S (abstract)true"
+    )
+    tab.press("End")
+    assert tab.ask(shown) == [False, False, True]
+    tab.press("ArrowRight")
+    assert tab.ask(shown) == [True, False, False]
+
+
+def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
+    tab.open(release / "index.html")
+    links = tab.ask("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))")
+    assert len([link for link in links if link.startswith("papers/")]) == 12
+    for link in links:
+        if link.startswith("#"):
+            assert tab.ask(f"!!document.getElementById({json.dumps(link[1:])})"), link
+        else:
+            assert (release / link).is_file(), link
+    click(tab, "#table-papers a")
+    while not tab.ask("location.pathname").endswith("p00000.html") or tab.ask("document.readyState") != "complete":
+        pass
+    click(tab, ".bar a")
+    while not tab.ask("location.pathname").endswith("index.html") or tab.ask("document.readyState") != "complete":
+        pass
+
+
+def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
+    tab.open(release / "papers" / page_of_paper("p00001"))
+    data = json.loads(tab.ask("document.getElementById('gains').textContent"))
+    assert [board["references"][0]["pieces"] for board in data] == [None] * 3
+    for place, board in enumerate(data):
+        assert {row["candidate"] for row in board["rows"]} == {"human", *NAMES}
+        tab.ask(
+            f"(s => {{ s.value = '{place}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('metric'))"
+        )
+        for name in ("human", NAMES[0]):
+            tab.ask(
+                f"(s => {{ s.value = {json.dumps(name)}; s.dispatchEvent(new Event('change')); }})(document.getElementById('candidate'))"
+            )
+            for reference in (0, 1):
+                gains = next(
+                    row["gains"] for row in board["rows"] if (row["candidate"], row["reference"]) == (name, reference)
+                )
+                cells = tab.ask(f"[...document.querySelectorAll('#heat-{reference} span')].map(s => s.className)")
+                assert len(cells) == len(gains) == 9
+                assert all((gain >= 2) == cell.startswith("p") and (gain <= -2) == cell.startswith("n")
+                           for gain, cell in zip(gains, cells, strict=True))  # fmt: skip
+
+
+def test_every_cell_of_the_validation_says_its_verdict_by_colour_sign_and_word(tab, release):
+    tab.open(release / "index.html")
+    cells = tab.ask(
+        "[...document.querySelectorAll('#validation td')].map(cell => [cell.querySelector('span').className, cell.innerText.replace(/\\s+/g, ' ')])"
+    )
+    assert ["pass", "✓ −0.40 −0.45 to −0.35, pass"] in cells
+    assert ["fail", "✗ +0.03 +0.01 to +0.05, fail"] in cells
+    assert ["undecided", "◇ +0.05 −0.02 to +0.12, undecided"] in cells
+    assert ["soft", "no pairs"] in cells
+    assert "fail on ICLR-2023" in tab.ask("document.querySelector('#board-1 .badge').textContent")
+
+
+def axe() -> Path | None:
+    """The accessibility checker axe-core, where somebody has put it (npm install axe-core)."""
+    places = (os.environ.get("GRE_BENCH_AXE"), ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    return next((Path(place) for place in places if place and Path(place).is_file()), None)
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nobody_is_kept_out(tab, release, width, dark):
+    script = axe()
+    if script is None:
+        pytest.skip("axe-core is not here: npm install axe-core, or GRE_BENCH_AXE=axe.min.js")
+    for page in (release / "index.html", release / "papers" / page_of_paper("p00000")):
+        tab.open(page, width, dark=dark)
+        tab.ask(script.read_text() + "; 0")
+        found = tab.ask(
+            "axe.run().then(found => found.violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes[0].html, v.nodes[0].failureSummary]))"
+        )
+        assert [line for line in found if line[0] in ("serious", "critical", "moderate")] == []

@@ -1,0 +1,197 @@
+"""Releases: what goes in and what stays behind, that none is ever half there, and that no byte of one can change."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+import duckdb
+import pytest
+
+from flows.publishing import publish_edition
+from tasks.errors import SettingsError, SourceError, StoreError
+from tasks.release import manifest
+from tasks.release.database import REDACTED, WHOLE
+from tasks.release.manifest import public_settings
+from tasks.release.shelf import Shelf
+from tasks.store import STORAGE_VERSION, TABLES
+from tests.release.made_up import EDITION, FREE, make, shelf_of, store_of
+
+
+def test_every_table_of_an_edition_is_either_public_as_it_is_or_redacted():
+    assert set(TABLES) == set(WHOLE) | set(REDACTED) and not set(WHOLE) & set(REDACTED)
+
+
+def test_a_release_holds_its_tables_twice_its_page_and_pages_of_papers_and_is_the_latest(state):
+    folder = state / "releases" / f"{EDITION}-latest"
+    found = manifest.verify(folder)
+    assert os.readlink(folder) == f"{EDITION}-r1" == found["release"]
+    assert not list(folder.rglob("*.wal"))
+    tables = sorted(path.stem for path in (folder / "tables").iterdir())
+    assert tables == sorted(found["tables"]) and set(tables) >= set(TABLES)
+    with duckdb.connect(str(folder / "release.duckdb"), read_only=True) as run:
+        for table, count in found["tables"].items():
+            assert run.sql(f"select count(*) from {table}").fetchall() == [(count,)]
+            both = f"(from {table} except all from '{folder}/tables/{table}.parquet')"
+            assert run.sql(f"select count(*) from {both}").fetchall() == [(0,)], table
+        assert run.sql("select count(*) from leaderboard").fetchall() == [(12,)]
+        version = run.sql("select tags['storage_version'] from duckdb_databases() where not internal").fetchall()
+        assert version[0][0].startswith(STORAGE_VERSION.removesuffix(".0")), version
+    assert len(list((folder / "papers").glob("*.html"))) == 6
+    for name in ("program", "settings", "signatures", "seeds", "validations", "snapshots", "imports"):
+        assert name in found
+    assert found["program"]["packages"]["duckdb"] and found["validations"]["gem"]["verdict"] == "fail"
+    assert found["validations"]["gem_s_assw"] == {"verdict": "unvalidated"}
+
+
+def everything_in(folder):
+    """All texts of a release: its pages, its manifest, and every value of every table."""
+    texts = [path.read_text() for path in folder.rglob("*") if path.suffix in (".html", ".json", ".svg")]
+    with duckdb.connect(str(folder / "release.duckdb"), read_only=True) as run:
+        texts += [str(run.sql(f"from {path.stem}").fetchall()) for path in (folder / "tables").iterdir()]
+    return "\n".join(texts)
+
+
+def test_texts_are_published_only_where_their_licence_allows_it(state):
+    said = everything_in(state / "releases" / f"{EDITION}-r1")
+    assert "Private words of p00000-r1" in said and FREE[0] in said
+    for paper in range(1, 6):
+        assert f"Private words of p0000{paper}" not in said and f"Paper {paper}" not in said
+    with duckdb.connect(str(state / "releases" / f"{EDITION}-r1" / "release.duckdb"), read_only=True) as run:
+        rows = run.sql("select text is null, text_sha256 is null, paper_id = 'p00000' from reviews").fetchall()
+        assert {(hidden, hashed) for hidden, hashed, free in rows if free} == {(False, False)}
+        assert {(hidden, hashed) for hidden, hashed, free in rows if not free} == {(True, False)}
+        spelled = run.sql("select count(*) filter (ids is not null), count(*) from spans").fetchall()[0]
+        # Token ids spell a text: those of the one free paper's references alone, under each metric.
+        assert 0 < spelled[0] == spelled[1] // 6
+        assert run.sql("select count(*) from judgments where text is not null").fetchall() == [(3,)]
+
+
+def test_all_texts_are_in_a_release_that_is_not_to_be_passed_on(own):
+    made = publish_edition(store_of(own), shelf_of(own), everything=True)
+    assert made.name == f"{EDITION}-r2" and "Private words of p00005-r2" in everything_in(made.folder)
+    assert manifest.verify(made.folder)["texts"] == "all: not to be passed on"
+
+
+def test_settings_are_published_without_paths_and_addresses():
+    given = {"sources": {"notes": "/home/me/notes.jsonl", "text": None}, "evaluation_lm": {"endpoint": "http://10.0.0.1"},
+             "fetch": {"password": "env:X", "host": None}, "edition": {"reference_slots": [1, "/a/b"]}}  # fmt: skip
+    assert public_settings(given) == {
+        "sources": {"notes": "notes.jsonl", "text": None},
+        "evaluation_lm": {"endpoint": "(not published)"},
+        "fetch": {"password": "(not published)", "host": None},
+        "edition": {"reference_slots": [1, "b"]},
+    }
+
+
+def test_an_unchanged_edition_is_not_published_twice(own):
+    again = publish_edition(store_of(own), shelf_of(own))
+    assert (again.new, again.name, shelf_of(own).names()) == (False, f"{EDITION}-r1", [f"{EDITION}-r1"])
+    assert publish_edition(store_of(own), shelf_of(own), again=True).name == f"{EDITION}-r2"
+
+
+def test_any_changed_byte_any_missing_and_any_further_file_is_found(own):
+    folder = own / "releases" / f"{EDITION}-r1"
+    assert manifest.verify(folder)["release"] == f"{EDITION}-r1"
+    chosen = random.Random(20261121)
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        whole = file.read_bytes()
+        file.chmod(0o644)
+        for place in {0, len(whole) - 1, *(chosen.randrange(len(whole)) for _ in range(3))}:
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << chosen.randrange(8)]) + whole[place + 1 :])
+            with pytest.raises(SourceError, match="not as it was written|cannot be read"):
+                manifest.verify(folder)
+        file.write_bytes(whole[:-1])
+        with pytest.raises(SourceError):
+            manifest.verify(folder)
+        file.unlink()
+        with pytest.raises(SourceError):
+            manifest.verify(folder)
+        file.write_bytes(whole)
+    (folder / "papers" / "more.html").touch()
+    with pytest.raises(SourceError, match="papers/more.html is not part of the release"):
+        manifest.verify(folder)
+
+
+def test_a_release_that_was_sealed_anew_is_not_the_one_that_was_published(own, call):
+    folder = own / "releases" / f"{EDITION}-r1"
+    code, out, _ = call("verify", folder)
+    assert code == 0 and "files are as they were written" in out
+    (folder / "index.html").chmod(0o644)
+    (folder / "index.html").write_text("another page")
+    about = {key: value for key, value in json.loads((folder / "manifest.json").read_text()).items() if key != "files"}
+    for name in ("manifest.json", "manifest.sha256"):
+        (folder / name).chmod(0o644)
+        (folder / name).unlink()
+    manifest.seal(folder, about)
+    code, out, err = call("verify", folder)
+    assert (code, out) == (2, "") and "not the release that was published under this name" in err
+
+
+def test_a_line_of_the_ledger_that_a_kill_cut_off_is_none_and_is_taken_off(own):
+    shelf = shelf_of(own)
+    whole = shelf.ledger.read_bytes()
+    shelf.ledger.write_bytes(whole + b'{"what": "publi')
+    assert [entry["what"] for entry in shelf.entries()] == ["published"]
+    with shelf.lock():
+        shelf.say("erratum", f"{EDITION}-r1", {"text": "later"})
+    assert shelf.ledger.read_bytes().startswith(whole)
+    assert [entry["what"] for entry in shelf.entries()] == ["published", "erratum"]
+
+
+def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_no_longer_the_latest(own, call):
+    state = ("--state", own)
+    assert call("publish", EDITION, "--again", *state)[0] == 0
+    code, out, _ = call("errata", f"{EDITION}-r2", "Two reviews were swapped <b>", "--retire", *state)
+    assert code == 0 and f"latest is {EDITION}-r1" in out
+    assert os.readlink(shelf_of(own).latest) == f"{EDITION}-r1"
+    code, out, _ = call("verify", own / "releases" / f"{EDITION}-r2")
+    assert code == 0 and "retired" in out and "Two reviews were swapped <b>" in out
+    made = publish_edition(store_of(own), shelf_of(own), again=True)
+    assert made.name == f"{EDITION}-r3" == os.readlink(shelf_of(own).latest)
+    page = (made.folder / "index.html").read_text()
+    assert "Two reviews were swapped &lt;b&gt;" in page
+    code, _, err = call("errata", f"{EDITION}-r9", "x", *state)
+    assert code == 2 and f"no release {EDITION}-r9" in err and f"{EDITION}-r3" in err
+    assert call("errata", "nonsense", "x", *state)[0] == 2
+
+
+def test_releases_stand_where_they_are_asked_to(own, tmp_path, call):
+    code, out, _ = call("publish", EDITION, "--out", tmp_path / "there", "--state", own, "--json")
+    assert code == 0 and json.loads(out)["folder"] == str(tmp_path / "there" / f"{EDITION}-r1")
+    code, out, _ = call("verify", tmp_path / "there" / f"{EDITION}-latest", "--json")
+    assert code == 0 and json.loads(out)["release"] == f"{EDITION}-r1"
+
+
+def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
+    code, _, err = call("publish", "ICLR-2024", "--state", own)
+    assert code == 2 and err.count("\n") == 1 and f"known: {EDITION}" in err
+    source = store_of(own).read_file
+    with duckdb.connect(str(source)) as run:
+        run.sql("drop view leaderboard; drop view boards; drop table profiles")
+    with pytest.raises(StoreError, match="has no table profiles; run gre-bench refresh"):
+        publish_edition(store_of(own), shelf_of(own))
+    source.write_bytes(b"no database")
+    with pytest.raises(StoreError):
+        publish_edition(store_of(own), shelf_of(own))
+    assert manifest.verify(shelf_of(own).latest)["release"] == f"{EDITION}-r1"
+    with pytest.raises(SourceError):
+        manifest.verify(tmp_path)
+    with pytest.raises(SettingsError):
+        shelf_of(own).say("erratum", "ICLR-2025-r7", {})
+
+
+def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to_the_human_baseline(own):
+    earlier = make(own, "ICLR-2024", papers=6, candidates=4)
+    publish_edition(earlier, Shelf(own / "releases", "ICLR-2024"))
+    made = publish_edition(store_of(own), shelf_of(own), again=True)
+    page = (made.folder / "index.html").read_text()
+    years = page[page.index('id="years"') : page.index('id="papers"')]
+    assert years.index("ICLR-2024") < years.index("ICLR-2025")
+    board = store_of(own).read(
+        "leaderboard", signature_ids=[row["signature_id"] for row in store_of(own).read("current_signatures")]
+    )
+    row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
+    assert f"{row['difference']:+.2f}".replace("-", "−") in years
+    assert f"{row['mean']:+.2f}" not in years

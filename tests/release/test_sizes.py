@@ -1,0 +1,56 @@
+"""Pages of editions as large as the benchmark's own, and of its real reviews."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.annual_refresh import refresh
+from flows.publishing import publish_edition
+from flows.runs import Job
+from tasks import settings, steps
+from tasks.release import manifest
+from tasks.release.shelf import Shelf
+from tasks.store import Store
+from tests.conftest import ROOT
+from tests.release import browser
+from tests.release.made_up import make
+
+
+def published(state, store):
+    return publish_edition(store, Shelf(state / "releases", store.key)).folder
+
+
+def look(folder):
+    """Opens the board and the first paper's page, where there is a browser: no word said, nothing asked for."""
+    if browser.program() is None:
+        return
+    with browser.opened() as tab:
+        for page in (folder / "index.html", sorted((folder / "papers").iterdir())[0]):
+            tab.open(page)
+            assert (tab.said, tab.asked) == ([], [])
+        tab.open(folder / "index.html")
+        assert tab.ask("document.querySelectorAll('#table-papers tbody tr').length") == 300
+
+
+def test_a_board_of_300_papers_and_21_candidates_is_under_3_megabytes(tmp_path):
+    folder = published(tmp_path, make(tmp_path, papers=300, candidates=21))
+    assert (folder / "index.html").stat().st_size < 3_000_000
+    assert len(list((folder / "papers").iterdir())) == 300
+    look(folder)
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_the_300_real_papers_are_published_without_a_word_of_their_reviews(iclr2023, tmp_path):
+    chosen = settings.load(ROOT / "deployments" / "iclr2023.toml", (f"sources.reviews={iclr2023}",))
+    assert refresh(Job(chosen, tmp_path), steps.undecorated())["outcome"] == "done"
+    store = Store(tmp_path, "ICLR-2023")
+    folder = published(tmp_path, store)
+    assert manifest.verify(folder)["texts"] == "where their licence allows it"
+    assert (folder / "index.html").stat().st_size < 3_000_000
+    pages = "\n".join(path.read_text() for path in folder.rglob("*.html"))
+    with store.transaction() as run:
+        lines = run.sql("select unnest(string_split(text, chr(10))) as line from judgments").fetchall()
+    assert len(lines) > 5_000
+    assert not [line for (line,) in lines if len(line) > 60 and line.strip() in pages]
+    look(folder)
