@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import signal
@@ -26,9 +27,11 @@ from tasks import settings, steps
 from tasks.corpus.graded_texts import read_graded_texts
 from tasks.errors import SettingsError, SourceError
 from tasks.examiners.layouts import LAYOUTS
+from tasks.records import LMIdentity, SpanLogprob
 from tasks.store import Store
 from tasks.writing import http_writer
 from tests.conftest import ROOT, SHARED
+from tests.flows.refreshing import use
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import chooser, distribution, examiner
 
@@ -187,6 +190,31 @@ def test_probabilities_come_from_the_endpoint_with_their_mass(job):
     assert found(summary)["weighed"]["mass"] == pytest.approx(0.9)
     assert {row["grade"] for row in grades(asked) if row["examiner"] == "weighed"} == {"3.0"}
     assert "do not vary" in found(summary)["weighed"]["problem"]
+
+
+class Weigher:
+    """An evaluation LM of chats: the nearer a score to the quality that the text states, the likelier."""
+
+    identity = LMIdentity("scripted-weigher", "0" * 64, "scripted-1")
+    reads_chats = True
+
+    def logprob(self, predictions):
+        totals = [-abs(float(chat.reply) - 1 - 4 * float(re.findall(r"quality ([\d.]+)\.", chat.user)[-1])) for chat in predictions]
+        return [SpanLogprob(total - 1.0, (0,), (total - 1.0,)) for total in totals]
+
+
+def test_probabilities_come_from_an_evaluation_lm_where_the_settings_say_so(job):
+    use(Weigher())
+    with scripted_chat(write=examiner()) as server:
+        trees = {"weighed": {"template": "human", "granularity": "fine", "aggregation": "logprob"}, "told": {"template": "base"}}
+        asked = job(server, trees, probabilities="evaluation_lm", evaluation_lm={"backend": "scripted"})
+        summary = run(asked)
+        assert server.count == 12
+    assert found(summary)["weighed"]["by"] == "scripted-weigher" and found(summary)["told"]["by"] == "scripted"
+    assert found(summary)["weighed"]["kendall"]["value"] == pytest.approx(1)
+    [middle] = [float(row["grade"]) for row in grades(asked) if row["examiner"] == "weighed" and row["human"] == "2.0"]
+    weights = [math.exp(-abs(score - 2)) for score in range(1, 6)]
+    assert middle == pytest.approx(sum(score * weight for score, weight in enumerate(weights, 1)) / sum(weights))
 
 
 def test_nothing_is_asked_twice_and_a_further_examiner_pays_for_itself_only(job):
