@@ -193,7 +193,9 @@ def status(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Say what is done, running and missing in each edition. Never waits for a run."""
+    """Say what is done, running, missing, spent and left of the budget in each edition. Never waits for a run."""
+    from flows import spending
+
     found = []
     for key in [edition] if edition else find_editions(state):
         store = Store(state, key)
@@ -202,7 +204,7 @@ def status(
         current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
         if current["state"] == "running" and not store.is_being_written():
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
-        found.append(current | {"edition": store.key})
+        found.append(current | {"edition": store.key} | spending.account(store))
     if as_json:
         return screen.print_json(found)
     if not found:

@@ -1,26 +1,29 @@
 """What a refresh would do, and how long it would take: the same stages on a copy that is thrown away.
 
-Nothing is bought: texts that an LM would write are counted, not asked for.
+Nothing is bought: texts that an LM would write and grades that it would give are counted and priced, not asked for.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from flows.annual_refresh import prepare, usable
+from flows.bill import Bill, over
 from flows.domains import in_domain
 from flows.instruments import instruments
 from flows.runs import Job, recorded
 from flows.scoring import due_cases, works_of
+from flows.spending import ledger
 from tasks import steps
 from tasks.errors import SourceError
+from tasks.metrics.catalog import recipe_of
 from tasks.records import Paper, Written
+from tasks.settings import BudgetSettings
 from tasks.store import Store
 from tasks.writing.catalog import Desk, by_rule
 
@@ -29,7 +32,7 @@ TRIED_PAPERS = 2
 
 
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
-    """Pairs by metric and state, texts an LM would write, pairs due and the seconds they take at the pace of a few.
+    """Pairs by metric and state, what LMs would be asked, pairs due and the seconds they take at the pace of a few.
 
     *scratch* is an empty folder for the copy.
     """
@@ -38,23 +41,25 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     if original.read_file.is_file():
         copy.folder.mkdir(parents=True)
         shutil.copyfile(original.read_file, copy.file)
-    run, unwritten = steps.undecorated(), Counter[str]()
+    judge = job.settings.writing.judgments
+    run, bill = steps.undecorated(), Bill(None if judge is None or by_rule(judge) else judge)
     for task in ("write_reviews", "write_judgments", "write_assw"):
-        setattr(
-            run, task, _counting(getattr(run, task), unwritten, task.partition("_")[2], job.settings.writing.judgments)
-        )
+        setattr(run, task, _counting(getattr(run, task), bill, task.partition("_")[2]))
     try:
         with copy.lock("dry run"), recorded(copy, "dry run", job.settings) as progress:
             work = prepare(copy, replace(job, state=scratch), run, progress)
             due = due_cases(copy, work)
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
-            seconds, basis = _pace(copy, job, run, due, work, pairs)
+            seconds, basis = _pace(copy, job, run, due, work, bill)
+            to_buy = bill.rows(job.settings)
             return {
                 "edition": copy.key,
                 "papers": work.papers,
                 "sampled": work.sampled,
                 "due": pairs,
-                "to_write": dict(unwritten),
+                "to_write": bill.texts(),
+                "to_buy": to_buy,
+                "over_budget": over(to_buy, job.settings, ledger(original), original.key),
                 "seconds": seconds,
                 "basis": basis,
                 "metrics": copy.rows("progress", signature_ids=work.signature_ids),
@@ -66,27 +71,33 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
-def _pace(store: Store, job: Job, run: Any, due: dict[str, Any], work: Any, pairs: int) -> tuple[float, str]:
-    chunk = list(due.items())[:TRIED_PAPERS]
-    tried = sum(len(cases) for _, by_signature in chunk for cases in by_signature.values())
+def _pace(store: Store, job: Job, run: Any, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
+    """Seconds of the scoring, and what that rests on; what an LM would grade goes on the *bill* and is not tried."""
+    chunk, pairs = list(due.items()), 0
+    for item in works_of(chunk, work):
+        if recipe_of(item.metric).asks == "writer":
+            bill.add("grades", str(job.settings.scoring.examiner), item.cases)
+        else:
+            pairs += len(item.cases)
+    trial = [item for item in works_of(chunk[:TRIED_PAPERS], work) if recipe_of(item.metric).asks != "writer"]
+    tried = sum(len(item.cases) for item in trial)
     if not tried:
-        return 0.0, "nothing is due"
+        return 0.0, "nothing is due" if not due else "what is due is asked of an LM"
+    nothing = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
     began = time.monotonic()
-    run.score_papers("trial", instruments(store, job), job.settings.scoring, works_of(chunk, work), {})
+    run.score_papers("trial", instruments(store, replace(job, settings=nothing)), job.settings.scoring, trial, {})
     return round((time.monotonic() - began) * pairs / tried, 1), f"at the pace of {tried} pairs tried now"
 
 
 def _counting(
-    step: Callable[[str, Desk, Sequence[Any]], list[Written]], unwritten: Counter[str], what: str, judge: str | None
+    step: Callable[[str, Desk, Sequence[Any]], list[Written]], bill: Bill, what: str
 ) -> Callable[[str, Desk, Sequence[Any]], list[Written]]:
-    """*step* for writers by rule; for an LM a count, and texts that are still to be written."""
+    """*step* for writers by rule; for an LM an entry on the *bill*, and texts that are still to be written."""
 
     def counted(name: str, desk: Desk, items: Sequence[Any]) -> list[Written]:
         if by_rule(name):
             return step(name, desk, items)
-        unwritten[f"{what} by {name}"] += len(items)
-        if what == "reviews" and judge and not by_rule(judge):
-            unwritten[f"judgments by {judge}"] += len(items)
+        bill.add(what, name, items)
         ids = [item.paper_id if isinstance(item, Paper) else item[0] for item in items]
         return [Written(item, None, "to_be_written", final=False) for item in ids]
 

@@ -98,6 +98,12 @@ def estimate(found: Row) -> None:
     show_reasons([row for row in found["reasons"] if row["state"] != "missing"])
     for what, count in found["to_write"].items():
         say(f"to be written first: {count} {what}")
+    for row in found["to_buy"]:
+        cost = "price unknown" if row["usd"] is None else f"{row['usd']:.2f} USD"
+        tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
+        say(f"to be bought of {row['model']}: {row['requests']:,} requests, about {tokens}, {cost}")
+    for line in found["over_budget"]:
+        say(line)
     say(f"{found['due']} pairs to score, about {duration(found['seconds'])} ({found['basis']})")
 
 
@@ -114,3 +120,15 @@ def status(current: Row) -> None:
     out.print(line, soft_wrap=True)
     if current["metrics"]:
         show_counts(current["metrics"])
+    if current["spent"]["requests"]:
+        for name, spent in current["spent_by_model"].items():
+            outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
+            say(
+                f"spent on {name}: {spent['requests']:,} requests ({outcomes}), {spent['prompt_tokens']:,} prompt and "
+                f"{spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, {duration(spent['hours'] * 3600)}"
+            )
+        odd = [row for row in current["texts"] if row["outcome"] != "ok"]
+        for row in odd:
+            say(f"{row['task']} by {row['writer']}: {row['texts']:,} {row['outcome']}")
+    if current["remaining"]:
+        say("budget left: " + ", ".join(f"{value:,.6g} {bound}" for bound, value in current["remaining"].items()))

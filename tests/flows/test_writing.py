@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flows import spending
 from flows.annual_refresh import refresh
 from flows.dry_run import estimate
 from flows.runs import Job
@@ -278,3 +279,35 @@ def test_files_that_are_not_there_are_one_line(tmp_path):
             run(tmp_path, override)
     with pytest.raises(SourceError, match="no folder .*nowhere; PDFs lie in a folder"):
         run(tmp_path, "sources.pdfs=nowhere")
+
+
+def test_a_dry_run_prices_what_is_to_be_bought_and_says_which_bounds_it_would_break(tmp_path):
+    with scripted_chat() as server:
+        overrides = by_lm(tmp_path, server, "scoring.metrics=['gem', 'lm_examiner']", "scoring.examiner=scripted")
+        file = tmp_path / "models.toml"
+        file.write_text(file.read_text() + "price_in = 2.0\nprice_out = 10.0\n")
+        chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides, "budget.usd=0.01", "budget.requests=99"))
+        (tmp_path / "scratch").mkdir()
+        found = estimate(Job(chosen, tmp_path / "state", limit=2), tmp_path / "scratch")
+        assert server.count == 0  # the trial of the pace asks no examiner either
+    row, = found["to_buy"]
+    assert row["requests"] == sum(found["to_write"].values()) and "grades by scripted" in found["to_write"]
+    assert row["usd"] == pytest.approx((2 * row["prompt_tokens"] + 10 * row["reply_tokens"]) / 1e6) and row["usd"] > 0.01
+    assert [line.partition(" ")[0] for line in found["over_budget"]] == ["budget.usd"]
+
+
+def test_status_tells_what_is_spent_by_model_what_became_of_it_and_what_is_left(tmp_path):
+    with scripted_chat("refusal") as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, "budget.requests=9", candidates=("scripted",), limit=2)
+        found = spending.account(Store(tmp_path, EDITION))
+    assert found["spent_by_model"]["scripted"]["outcomes"] == {"refused": 1, "ok": 1}
+    assert (found["spent"]["requests"], found["remaining"], found["ledger_lines_damaged"]) == (2, {"requests": 7}, 0)
+    assert found["spent"]["hours"] > 0
+    by_outcome = {row["outcome"]: row["texts"] for row in found["texts"] if row["task"] == "review" and "scripted" in row["writer"]}
+    assert by_outcome == {"ok": 1, "refused": 1}
+
+
+def test_a_bound_of_a_model_that_there_is_not_is_named(tmp_path):
+    with pytest.raises(SettingsError, match="budget.models: no model 'gpt-9' in the models file; known: "):
+        run(tmp_path, "budget.models={gpt-9={usd=5}}", limit=2)
