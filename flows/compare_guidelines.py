@@ -55,7 +55,7 @@ class GuidelineJob:
         return Desk(self.state / "replies", self.models_file, self.again)
 
 
-@flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
+@flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines; the summary has every outcome, and the folder that holds all of it."""
     return compare(job, steps)

@@ -1,99 +1,181 @@
-"""The deployments, deployed to a real Prefect server on loopback, and one of them triggered."""
+"""The deployments: forms that can be filled in, schedules, and all of it deployed to a real Prefect server on loopback."""
 
 from __future__ import annotations
 
+import importlib
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
+import re
 import time
-import urllib.request
-from contextlib import contextmanager, suppress
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
+import yaml
+from prefect.flows import load_flow_from_entrypoint
+from prefect.utilities.callables import parameter_schema
 
+from tasks.corpus.loopback_limits import Limit
+from tasks.corpus.snapshot import Snapshot
 from tests.conftest import ROOT
+from tests.flows.fetching import ACCOUNT, served
+from tests.servers.prefect_server import answered, running, serving
 
-PREFECT = Path(sys.executable).with_name("prefect")
 FILE = ROOT / "deployments" / "prefect.yaml"
+DEPLOYMENTS = {item["name"]: item for item in yaml.safe_load(FILE.read_text())["deployments"]}
+SCHEDULED = {
+    "fetch-iclr": ("15 */3 * 1,2 *", "UTC", True),
+    "fetch-neurips": ("45 */3 * 10,11 *", "America/Los_Angeles", False),
+    "annual-iclr": ("0 6 * 2 *", "UTC", True),
+    "annual-neurips": ("0 6 * 11 *", "America/Los_Angeles", False),
+    "nightly-smoke": ("30 3 * * *", "UTC", True),
+}
+ON_DEMAND = {"on-demand", "validate", "agree", "guidelines", "tune"}
 
 
-@contextmanager
-def running(*command: str, environment: dict[str, str], log: Path):
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [str(PREFECT), *command], env=environment, cwd=ROOT, stdout=output, stderr=output, start_new_session=True
-        )
-        try:
-            yield process
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(20)
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+def flow_of(name: str):
+    return load_flow_from_entrypoint(str(ROOT / DEPLOYMENTS[name]["entrypoint"]))
 
 
-@pytest.fixture
-def server(tmp_path):
-    """Environment of a Prefect server of our own on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | {
-        "PREFECT_HOME": str(tmp_path / "prefect"),
-        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "PREFECT_LOGGING_LEVEL": "INFO",
-        "GRE_BENCH_CHECKOUT": str(ROOT),
-        "PYTHONPATH": str(ROOT),
+def untyped(schema: dict, place: str = "") -> list[str]:
+    """Where a form would have a field of no known type."""
+    found = []
+    for name, field in schema.get("properties", {}).items():
+        if not {"type", "$ref", "anyOf", "allOf", "enum", "const"} & field.keys():
+            found.append(f"{place}.{name}")
+        found += untyped(field, f"{place}.{name}")
+    return found
+
+
+def test_what_is_scheduled_and_what_waits_for_somebody_to_ask():
+    planned = {
+        name: tuple(schedule[key] for key in ("cron", "timezone", "active"))
+        for name, item in DEPLOYMENTS.items()
+        for schedule in item["schedules"]
     }
-    log = tmp_path / "server.log"
-    with running("server", "start", "--port", str(port), environment=environment, log=log):
-        deadline = time.monotonic() + 120
-        while True:
-            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/api/health", timeout=2) as answer:
-                if answer.status == 200:
-                    break
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.5)
+    assert planned == SCHEDULED
+    assert DEPLOYMENTS.keys() - SCHEDULED.keys() == ON_DEMAND
+    for _, zone, _ in planned.values():
+        ZoneInfo(zone)
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_the_parameters_of_a_deployment_are_a_form_of_typed_fields(name):
+    schema = parameter_schema(flow_of(name)).model_dump()
+    assert schema["properties"]
+    assert (
+        untyped(schema)
+        == [where for definition in schema["definitions"].values() for where in untyped(definition)]
+        == []
+    )
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS.keys() - {"guidelines", "tune"})
+def test_the_parameters_given_are_taken_by_the_flow(name):
+    given = DEPLOYMENTS[name]["parameters"]
+    taken = flow_of(name).validate_parameters(given)
+    assert taken["settings"].edition.venue == given["settings"]["edition"]["venue"]
+    assert isinstance(taken["state"], Path)
+
+
+@pytest.mark.parametrize(
+    ("name", "filled"),
+    [
+        ("guidelines", {"name": "mine", "models": ["local-vllm"], "conditions": ["none"], "edition": "ICLR-2024"}),
+        ("tune", {"base": "base", "judgments": "file.parquet", "train": "0:9", "out": "o", "settings": {"epochs": 1}}),
+    ],
+)
+def test_a_form_that_was_filled_in_becomes_the_job_of_the_flow(name, filled):
+    flow = flow_of(name)
+    job = flow.validate_parameters({"job": filled})["job"]
+    assert type(job).__module__ == flow.fn.__module__
+    kept = job.models if name == "guidelines" else job.settings.epochs
+    assert kept == (("local-vllm",) if name == "guidelines" else 1)
+
+
+def test_the_service_of_the_evaluation_lm_and_the_worker_fit_what_is_locked():
+    compose = yaml.safe_load((ROOT / "deployments" / "container" / "compose.yaml").read_text())
+    services = compose["services"]
+    assert services.keys() == {"prefect", "vllm", "worker"}
+    version = re.search(r"^vllm==(\S+)$", (ROOT / "deployments" / "vllm.txt").read_text(), re.MULTILINE)[1]
+    assert services["vllm"]["image"].endswith(f":v{version}")
+    locked = re.search(r"^prefect==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[1]
+    assert services["prefect"]["image"].endswith(f":{locked}-python3.11")
+    for service in services.values():
+        for other, condition in service.get("depends_on", {}).items():
+            assert condition["condition"] == "service_healthy" and "healthcheck" in services[other]
+        for volume in service["volumes"]:
+            name = volume.split(":")[0]
+            assert name in compose["volumes"] or name == "${MODEL_FOLDER"
+        for port in service.get("ports", []):
+            assert port.startswith("127.0.0.1:"), "reachable from outside, and asks nobody who is calling"
+    build = services["worker"]["build"]
+    context = (ROOT / "deployments" / "container" / build["context"]).resolve()
+    assert context == ROOT and (context / build["dockerfile"]).is_file()
+
+
+def test_the_container_holds_what_the_program_reads():
+    lines = (ROOT / "deployments" / "container" / "Containerfile").read_text().splitlines()
+    copied = {name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]}
+    assert all((ROOT / name).exists() for name in copied)
+    assert copied >= {"flows", "tasks", "sql", "data", "deployments", "pyproject.toml", "constraints.txt"}
+    pool = next(line for line in lines if line.startswith("CMD"))
+    setup = importlib.import_module("deployments.server_setup")
+    assert json.loads(pool.removeprefix("CMD "))[4] in setup.POOLS
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server that was told of the work pools, with everything deployed."""
+    with serving(tmp_path_factory.mktemp("server")) as environment:
+        answered(environment, "python", "deployments/server_setup.py")
+        answered(environment, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(FILE))
         yield environment
 
 
-def prefect(environment, *arguments: str) -> str:
-    found = subprocess.run([str(PREFECT), *arguments], env=environment, cwd=ROOT, text=True, capture_output=True)
-    assert found.returncode == 0, found.stdout + found.stderr
-    return found.stdout
+@pytest.mark.slow
+def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(server, tmp_path):
+    for name, planned in SCHEDULED.items():
+        flow = flow_of(name).name
+        listed = json.loads(answered(server, "prefect", "deployment", "inspect", f"{flow}/{name}", "--output", "json"))
+        (schedule,) = listed["schedules"]
+        assert (schedule["schedule"]["cron"], schedule["schedule"]["timezone"], schedule["active"]) == planned
+        assert listed["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
+    log = tmp_path / "worker.log"
+    with running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
+        answered(
+            server, "prefect", "deployment", "run", "annual-refresh/on-demand", "--param",
+            f'state="{tmp_path / "state"}"', "--param", "limit=4", "--watch", "--watch-interval", "1",
+            "--watch-timeout", "150",
+        )  # fmt: skip
+    status = json.loads((tmp_path / "state" / "editions" / "SAMPLE-2026" / "status.json").read_text())
+    assert status["state"] == "done"
 
 
 @pytest.mark.slow
-def test_the_deployments_are_deployed_scheduled_and_triggered(server, tmp_path):
-    prefect(server, "work-pool", "create", "gre-bench", "--type", "process")
-    prefect(server, "--no-prompt", "deploy", "--all", "--prefect-file", str(FILE))
-    listed = json.loads(prefect(server, "deployment", "inspect", "annual-refresh/annual", "--output", "json"))
-    assert [(item["schedule"]["cron"], item["schedule"]["timezone"]) for item in listed["schedules"]] == [
-        ("0 6 1 2 *", "UTC")
-    ]
-    with running("worker", "start", "--pool", "gre-bench", environment=server, log=tmp_path / "worker.log"):
-        prefect(
-            server,
-            "deployment",
-            "run",
-            "annual-refresh/on-demand",
-            "--param",
-            f'state="{tmp_path / "state"}"',
-            "--param",
-            "limit=4",
-            "--watch",
-            "--watch-interval",
-            "1",
-            "--watch-timeout",
-            "150",
-        )
-    status = json.loads((tmp_path / "state" / "editions" / "SAMPLE-2026" / "status.json").read_text())
-    assert status["state"] == "done"
+def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server, tmp_path):
+    """Nobody asks for a run: the server's scheduler does, and each goes on where the service's limits stopped the last."""
+    with served(limits={kind: Limit(5, 15.0) for kind in ("pdf", "attachment")}) as loopback:
+        deployed = yaml.safe_load(FILE.read_text())
+        fetch = next(item for item in deployed["deployments"] if item["name"] == "fetch-iclr")
+        fetch["name"] = "drip"
+        fetch["schedules"] = [{"interval": 18, "active": True}]
+        fetch["parameters"]["settings"] |= {"edition": {"venue": "SAMPLE", "year": 2026, "papers": 16}}
+        fetch["parameters"]["settings"]["fetch"] |= {"host": loopback.v2, "pdf_batch": 2, "page": 5}
+        fetch["parameters"]["state"] = str(tmp_path / "state")
+        file = tmp_path / "prefect.yaml"
+        file.write_text(yaml.safe_dump(deployed | {"deployments": [fetch]}))
+        login = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+        answered(server | login, "python", "deployments/server_setup.py")
+        log = tmp_path / "worker.log"
+        with running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
+            answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
+            deadline = time.monotonic() + 150
+            while not (found := list(tmp_path.glob("state/snapshots/*/manifest.json"))):
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(1)
+        answered(server, "prefect", "deployment", "delete", "fetch/drip")
+        assert loopback.limits.early["attachment"] == 0, "asked again before it was allowed"
+        assert loopback.counts["attachment"] > 5, "one window was enough: nothing was paused"
+    snapshot = Snapshot.open(found[0].parent)
+    snapshot.verify()
+    assert len(snapshot.papers()) == 16

@@ -1,0 +1,128 @@
+"""Work pools, login and automations of a Prefect server: told twice, there once; and what they do when a run crashes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.servers.prefect_server import answered, serving
+
+ASKING = """
+import sys, time
+from prefect.client.orchestration import get_client
+from prefect.states import Completed, Crashed, Running
+with get_client(sync_client=True) as client:
+    for name in sys.argv[2:]:
+        found = client.read_deployment_by_name(name)
+        run = client.create_flow_run_from_deployment(found.id)
+        client.set_flow_run_state(run.id, Running(), force=True)
+        end = Crashed(message="killed") if sys.argv[1] == "crashed" else Completed(message="all done")
+        client.set_flow_run_state(run.id, end, force=True)
+"""
+LISTING = """
+import json
+from prefect.blocks.system import Secret
+from prefect.client.orchestration import get_client
+with get_client(sync_client=True) as client:
+    runs = [(run.name, run.state_name, client.read_deployment(run.deployment_id).name, run.auto_scheduled,
+             (run.created_by.type if run.created_by else None)) for run in client.read_flow_runs(limit=200)]
+    print(json.dumps({
+        "pools": {pool.name: [pool.type, pool.concurrency_limit, pool.base_job_template["variables"]["properties"]["env"]["default"]]
+                  for pool in client.read_work_pools()},
+        "automations": sorted(item.name for item in client.read_automations()),
+        "secret": Secret.load("openreview-username").get(),
+        "runs": [run for run in runs if not run[3]],
+    }))
+"""
+DO = ["gre-bench: a crashed run goes on", "gre-bench: a silent run has crashed"]
+TELL = [
+    "gre-bench: a finished refresh is told",
+    "gre-bench: a late run is told",
+    "gre-bench: a run that did not end well is told",
+]
+
+
+@contextmanager
+def webhook():
+    """Its address, and what was posted to it so far."""
+    told: list[str] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self):
+            told.append(json.loads(self.rfile.read(int(self.headers["content-length"])))["text"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    listening = HTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=listening.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listening.server_port}/news", told
+    listening.shutdown()
+    listening.server_close()
+
+
+@pytest.mark.parametrize(
+    ("address", "line"),
+    [
+        ("", "name the server: export PREFECT_API_URL="),
+        ("http://127.0.0.1:9/api", "no Prefect server answers at http://127.0.0.1:9/api"),
+    ],
+)
+def test_a_server_that_is_not_there_is_one_line(tmp_path, address, line):
+    found = subprocess.run(
+        [sys.executable, "deployments/server_setup.py"],
+        env={"PREFECT_HOME": str(tmp_path), "PREFECT_API_URL": address, "PREFECT_CLIENT_MAX_RETRIES": "0"},
+        cwd=ROOT, text=True, capture_output=True,
+    )  # fmt: skip
+    assert found.returncode == 2
+    assert line in found.stderr and "Traceback" not in found.stderr
+
+
+@pytest.mark.slow
+def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path):
+    with serving(tmp_path) as server, webhook() as (address, told):
+        first = answered(
+            server | {"OPENREVIEW_USERNAME": "ours"}, "python", "deployments/server_setup.py", "--rest", "0"
+        )
+        assert "nobody is told" in first and "secret openreview-password: as it was" in first
+        assert there(server)["automations"] == DO
+        answered(server, "python", "deployments/server_setup.py", "--rest", "0", "--tell", address)
+        listed = there(server)
+        assert listed["automations"] == sorted(DO + TELL)
+        assert listed["secret"] == "ours"
+        beat = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "60"}
+        assert listed["pools"] == {"gre-bench-cpu": ["process", 2, beat], "gre-bench-gpu": ["process", 1, beat]}
+        answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
+        answered(server, "python", "-c", ASKING, "crashed", "fetch/fetch-iclr", "annual-refresh/on-demand")
+        answered(server, "python", "-c", ASKING, "done", "annual-refresh/annual-iclr", "annual-refresh/on-demand")
+        deadline = time.monotonic() + 60
+        while len(told) < 3 or not again(there(server)["runs"]):
+            assert time.monotonic() < deadline, (told, there(server)["runs"])
+            time.sleep(1)
+        assert again(there(server)["runs"]) == ["fetch-iclr"], "what somebody asked for by hand is theirs to ask again"
+    assert sorted(text.splitlines()[0] for text in told) == [
+        "GRE-bench: a finished refresh is told",
+        "GRE-bench: a run that did not end well is told",
+        "GRE-bench: a run that did not end well is told",
+    ]
+    assert any("Crashed. killed" in text for text in told)
+
+
+def there(server: dict[str, str]) -> dict:
+    return json.loads(answered(server, "python", "-c", LISTING))
+
+
+def again(runs: list[list]) -> list[str]:
+    """Deployments that an automation ran."""
+    return [deployment for _, _, deployment, _, by in runs if by == "AUTOMATION"]

@@ -1,0 +1,72 @@
+"""A real Prefect server on a free port of loopback, with a home of its own, and what tests ask of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+PREFECT = Path(sys.executable).with_name("prefect")
+
+
+@contextmanager
+def running(*command: str, environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
+    """``prefect COMMAND`` in the background, stopped with all it started."""
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [str(PREFECT), *command], env=environment, cwd=ROOT, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[dict[str, str]]:
+    """The environment in which this server is the one to talk to."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {
+        "PREFECT_HOME": str(folder / "prefect"),
+        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_LEVEL": "INFO",
+        "PREFECT_WORKER_QUERY_SECONDS": "2",
+        "GRE_BENCH_CHECKOUT": str(ROOT),
+        "PYTHONPATH": str(ROOT),
+    }
+    log = folder / "server.log"
+    with running("server", "start", "--port", str(port), environment=environment, log=log):
+        deadline = time.monotonic() + 120
+        while True:
+            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/api/health", timeout=2) as answer:
+                if answer.status == 200:
+                    break
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.5)
+        yield environment
+
+
+def answered(environment: dict[str, str], *command: str) -> str:
+    """What a command that must succeed prints: ``prefect ...``, or ``python ...`` of this environment."""
+    program = sys.executable if command[0] == "python" else str(PREFECT)
+    found = subprocess.run([program, *command[1:]], env=environment, cwd=ROOT, text=True, capture_output=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+    return found.stdout
