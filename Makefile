@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
-.PHONY: demo test test-vllm lint bench clean
+.PHONY: demo test test-all test-vllm lint bench clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench refresh --settings deployments/demo.toml
@@ -14,7 +14,10 @@ demo: $(VENV)/.base               ## install, refresh the sample edition, show i
 	@echo "  $(BIN)/gre-bench import reviews --help                 # bring reviews of your own candidate"
 	@echo "  $(BIN)/gre-bench refresh --dry-run --limit 4           # what a pilot would do, and how long it takes"
 
-test: $(VENV)/.test               ## install what the tests need (with torch), run all of them
+test: $(VENV)/.test               ## install what the tests need (with torch), run them, but for the slow ones
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(VENV)/.test           ## the slow ones too: kills at random moments, real servers, thousands of worlds
 	@$(BIN)/python -m pytest
 
 test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference
