@@ -23,6 +23,7 @@ from flows import (
     examiner_commands,
     fetch_commands,
     guideline_commands,
+    hygiene_commands,
     known_answers_commands,
     options,
     pdf_commands,
@@ -70,6 +71,7 @@ app.add_typer(guideline_commands.app, name="guidelines")
 app.add_typer(examiner_commands.app, name="examiners")
 board_commands.register(app)
 why_commands.register(app)
+hygiene_commands.register(app)
 pdf_commands.register(app)
 compare_commands.register(app)
 known_answers_commands.register(app)

@@ -26,6 +26,7 @@ FIRST = GROUND | {
     "tasks.comparison",
     "tasks.exposure",
     "tasks.standings",
+    "tasks.hygiene",
 }
 ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.release", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
@@ -52,6 +53,7 @@ MAY_IMPORT = {
     "tasks.changes": GROUND | {"tasks.judgments", "tasks.review_text", "tasks.replies", "tasks.controls"},
     "tasks.published": GROUND | {"tasks.settings"},
     "tasks.exposure": GROUND | {"tasks.models", "tasks.prompts"},
+    "tasks.hygiene": GROUND | {"tasks.stats", "tasks.standings"},
     "tasks.standings": GROUND | {"tasks.stats"},
     "tasks.comparison": GROUND | {"tasks.published"},
     "tasks.store": FIRST,
