@@ -19,6 +19,7 @@ from flows import (
     board_commands,
     board_screen,
     compare_commands,
+    doctor_commands,
     domain_commands,
     examiner_commands,
     fetch_commands,
@@ -216,6 +217,7 @@ def status(
 
 
 domain_commands.register(imports, lambda *asked: _import(*asked))
+doctor_commands.register(app, lambda *asked: _settings(*asked))
 for _more in (validation_commands, agreement_commands):
     _more.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
 
