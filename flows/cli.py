@@ -24,6 +24,7 @@ from flows import (
     examiner_commands,
     fetch_commands,
     guideline_commands,
+    history_commands,
     hygiene_commands,
     known_answers_commands,
     options,
@@ -73,6 +74,7 @@ app.add_typer(examiner_commands.app, name="examiners")
 board_commands.register(app)
 why_commands.register(app)
 hygiene_commands.register(app)
+history_commands.register(app)
 pdf_commands.register(app)
 compare_commands.register(app)
 known_answers_commands.register(app)

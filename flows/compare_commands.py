@@ -19,7 +19,9 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 
 Runs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[RUN]...", help="Edition, or a file of leaderboard --json or validate --json."),
+    typer.Argument(
+        metavar="[RUN]...", help="Edition, or a file of leaderboard --json or validate --json; with --in: candidates."
+    ),
 ]
 Published = Annotated[
     list[str] | None,
@@ -30,6 +32,9 @@ Boards = Annotated[
 ]
 Benchmarks = Annotated[
     Path | None, typer.Option("--benchmarks", help="CSV of model,benchmark,value: correlations as in table 5.")
+]
+Inside = Annotated[
+    str | None, typer.Option("--in", help="Edition; the two things compared are candidates of it, paired by paper.")
 ]
 
 
@@ -43,15 +48,22 @@ def compare(
     table: Published = None,
     board: Boards = None,
     benchmarks: Benchmarks = None,
+    inside: Inside = None,
+    metric: options.Metric = None,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Compare two things: published tables, leaderboards, a run's effects; or a board with other benchmarks.
+    """Compare two things: published tables, leaderboards, candidates, a run's effects; a board with other benchmarks.
 
     Two leaderboards: Spearman per metric over the models that both rank, with what the paper's text prints. Effects of
     changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With --benchmarks and one leaderboard:
     Spearman and Pearson per metric and benchmark; missing entries are left out and counted.
     """
+    if inside is not None:
+        from flows.compare_candidates import compare_candidates
+
+        told = compare_candidates(state, inside, list(runs or ()), metric)
+        return screen.print_json(told) if as_json else compare_screen.show_candidates(told)
     tables = [from_table(name) for name in table or ()]
     kind = "effects" if any(side.kind == "effects" for side in tables) and benchmarks is None else "board"
     sides = [

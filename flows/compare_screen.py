@@ -42,6 +42,24 @@ def show(found: dict[str, Any]) -> None:
     _left_out(found)
 
 
+def show_candidates(found: dict[str, Any]) -> None:
+    """Two candidates of one edition, metric by metric."""
+    one, other = found["compared"]
+    for row in found["candidates"]:
+        if row["problem"]:
+            screen.say(f"{row['metric']}: {row['problem']}")
+            continue
+        sure = "not told apart" if row["p"] >= 0.05 else f"{one if row['difference'] > 0 else other} scores higher"
+        screen.say(
+            f"{row['metric']}: {one} − {other} {row['difference']:+.3f} (90% {row['low']:+.3f} to {row['high']:+.3f}; "
+            f"p {_p(row['p'])}, asked alone; {row['papers']} papers): {sure}; higher on {row['won']}, lower on "
+            f"{row['lost']} papers"
+        )
+        for name, papers in ((one, row["most"]), (other, row["least"])):
+            told = ", ".join(f"{paper['paper_id']} {paper['difference']:+.2f}" for paper in papers)
+            screen.say(f"  best for {name}: {told}")
+
+
 def _left_out(found: dict[str, Any]) -> None:
     for name, lacks in found["left_out"].items():
         for what, why in lacks.items():

@@ -12,6 +12,7 @@ comparison   two correlations that share the grades
 length       scores at the length of a human review
 pair_tests   every candidate against every other, papers that would tell two apart
 ranks        intervals of ranks, consistency of two boards
+welch        whether a mean has changed from one set of papers to another
 symmetry     whether an evaluation LM gives a pair the same probability both ways round
 """
 

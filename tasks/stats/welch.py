@@ -1,0 +1,45 @@
+"""Have two means changed from one set of papers to another? Welch's test from what is known of each.
+
+t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom
+(se₁² + se₂²)²/(se₁⁴/(n₁ − 1) + se₂⁴/(n₂ − 1)). The two sets have no paper in common.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A mean over *units* independent units, and its standard error."""
+
+    mean: float
+    se: float
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The second mean less the first, with its interval and two-sided p."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
+    """How far the mean has moved. ValueError: fewer than two units on a side, or no spread on either."""
+    from scipy.special import stdtr, stdtrit
+
+    if min(first.units, second.units) < 2:
+        raise ValueError("a change needs at least two papers on either side")
+    variances = first.se**2, second.se**2
+    total = sum(variances)
+    if not total > 0:
+        raise ValueError("neither side varies: the spread of the change cannot be told")
+    df = total**2 / (variances[0] ** 2 / (first.units - 1) + variances[1] ** 2 / (second.units - 1))
+    value, error = second.mean - first.mean, math.sqrt(total)
+    half = float(stdtrit(df, 0.5 + level / 2)) * error
+    return Change(value, value - half, value + half, 2 * float(stdtr(df, -abs(value) / error)))
