@@ -24,7 +24,7 @@ from flows.planning import Work, add_plan, lacks, synopses
 from flows.progress import Progress
 from flows.reading import import_sources
 from flows.runs import Job, recorded
-from flows.scoring import score
+from flows.scoring import counts, reasons_of, score
 from flows.workers import Workers
 from flows.writing import judge_responses
 from tasks import steps
@@ -161,8 +161,7 @@ def correlate_all(
 
 def _summary(store: Store, work: Work, progress: Progress, rows: list[Row]) -> dict[str, Any]:
     store.copy_for_readers()
-    metrics = store.rows("progress", signature_ids=work.signature_ids)
-    reasons = store.rows("reasons", signature_ids=work.signature_ids)
+    metrics, reasons = counts(store, work), reasons_of(store, work)
     outcome, message = outcome_of(metrics, reasons)
     progress.end(outcome, message, metrics)
     return {

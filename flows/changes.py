@@ -32,32 +32,57 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
     domain = domain_of(settings.edition.domain)
     if asked is None:
         asked = tuple(name for name in domain.changes if CHANGES[name].at(level))
+    if not asked:
+        raise SettingsError(f"validation.changes names no change; those of {domain.name}: {', '.join(domain.changes)}")
     for name in asked:
         why_not = domain.why_not(name)
         if why_not is None and not named(name).at(level):
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:
             raise SettingsError(f"validation.changes: leave out {name}: {why_not}")
+    one, other = settings.validation.rephrase
+    if one == other and {"rephrase_1", "rephrase_2"} <= set(asked):
+        raise SettingsError(f"validation.rephrase names {one} twice: rephrasing is tried by two writers")
     return {name: candidate_of(name, level) for name in CHANGES if name in asked}
 
 
 def untried(settings: Settings) -> list[str]:
-    """The paper's changes that apply in the domain and are not asked for: without them no metric passes."""
-    chosen = chosen_changes(settings)
-    return [
-        name
-        for name in domain_of(settings.edition.domain).changes
-        if CHANGES[name].source != "ours" and name not in ("random_replacement", *chosen)
-    ]
+    """The paper's changes that apply in the domain and are not asked for: without them no metric passes.
+
+    Random replacement is the paper's where there is no abstract to review (A.4); elsewhere it is more than it asks.
+    """
+    chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
+    more = () if "abstract_only" in domain.left_out else ("random_replacement",)
+    return [name for name in domain.changes if CHANGES[name].source != "ours" and name not in (*more, *chosen)]
 
 
-def changed(job: Job) -> list[Candidate]:
-    """The candidates that the job's changes make, controls aside."""
-    return [
-        Candidate(candidate, "change", prompt=maker(job.settings.validation, name), change=name)
-        for name, candidate in job.changes.items()
-        if not CHANGES[name].control
-    ]
+def changed(store: Store, job: Job) -> list[Candidate]:
+    """The candidates that the job's changes make, controls aside.
+
+    `SettingsError` for judgments that were changed with another seed before: unlike reviews they are made anew by each
+    run, and their scores are not.
+    """
+    asked = job.settings.validation
+    before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows("change_makers")}
+    found = []
+    for name, candidate in job.changes.items():
+        if CHANGES[name].control:
+            continue
+        made_by = maker(asked, name)
+        if asked.level == "judgments":
+            made_by = f"{name}-{CHANGES[name].version} · seed {asked.seed}"
+            known = before.get(candidate, made_by)
+            if known != made_by and known.startswith(f"{name}-"):
+                raise SettingsError(_mixed(name, store.key, known, made_by))
+        found.append(Candidate(candidate, "change", prompt=made_by, change=name))
+    return found
+
+
+def _mixed(change: str, edition: str, before: str, now: str) -> str:
+    return (
+        f"change {change} of edition {edition} was made as {before!r} and would now be made as {now!r}; "
+        "texts of one candidate are never mixed: set edition.sample to a new name"
+    )
 
 
 def maker(settings: ValidationSettings, change: str) -> str:
@@ -81,10 +106,7 @@ def write_changes(store: Store, job: Job, run: Any, entries: Sequence[Entry], pr
         name = maker(job.settings.validation, change)
         writer = run.change_identity(change, name, desk(store, job), materials[0])
         if made_by.get(candidate, writer) != writer:
-            raise SettingsError(
-                f"change {change} of edition {store.key} was made as {made_by[candidate]!r} and would now be made as "
-                f"{writer!r}; texts of one candidate are never mixed: set edition.sample to a new name"
-            )
+            raise SettingsError(_mixed(change, store.key, made_by[candidate], writer))
         found[candidate] = writer
         known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == candidate}
         lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}

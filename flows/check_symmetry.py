@@ -15,7 +15,7 @@ from flows.annual_refresh import outcome_of, usable
 from flows.domains import in_domain
 from flows.reading import import_sources
 from flows.runs import Job, recorded
-from flows.scoring import score
+from flows.scoring import counts, reasons_of, score
 from flows.workers import Workers
 from tasks.errors import SourceError
 from tasks.stats.symmetry import PairLogprobs, symmetry
@@ -37,14 +37,17 @@ def check_symmetry(job: Job, run: Any) -> dict[str, Any]:
         score(store, job, workers, work, progress)
         (signature,) = work.signatures.values()
         rows = store.rows("pair_logprobs", signature_id=signature.signature_id, lm_id=work.lm_id)
-        pairs = both_ways(rows)
+        asked = job.settings.validation
+        planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
+        pairs = both_ways([row for row in rows if _place(row) in planned])
         if len(pairs) < 3:
             raise SourceError(f"edition {store.key}: {len(pairs)} pairs are scored both ways; symmetry needs three")
-        asked = job.settings.validation
-        found = symmetry(pairs, resamples=asked.resamples, seed=asked.seed)
+        try:
+            found = symmetry(pairs, resamples=asked.resamples, seed=asked.seed)
+        except ValueError as error:
+            raise SourceError(f"edition {store.key}: of {len(pairs)} pairs no symmetry can be told: {error}") from None
         store.copy_for_readers()
-        metrics = store.rows("progress", signature_ids=work.signature_ids)
-        reasons = store.rows("reasons", signature_ids=work.signature_ids)
+        metrics, reasons = counts(store, work), reasons_of(store, work)
         outcome, message = outcome_of(metrics, reasons)
         progress.end(outcome, message, metrics)
         return {
@@ -58,6 +61,10 @@ def check_symmetry(job: Job, run: Any) -> dict[str, Any]:
             "reasons": reasons,
             "notes": work.notes,
         }
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    return row["paper_id"], row["candidate_id"], row["reference_id"]
 
 
 def both_ways(rows: list[Row]) -> list[PairLogprobs]:

@@ -43,6 +43,10 @@ class Work:
     def signature_ids(self) -> list[str]:
         return [signature.signature_id for signature in self.signatures.values()]
 
+    @property
+    def candidates(self) -> list[str]:
+        return sorted({pair.candidate_id for _, pair in self.planned})
+
 
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the sample if it never was; what is worth a note. `SettingsError` if it was drawn otherwise."""
@@ -179,10 +183,14 @@ def add_plan(
     signatures: Mapping[str, Signature],
     candidates: Sequence[Candidate],
 ) -> None:
-    """Stores the plan of a run, in the place of what earlier runs planned of the same."""
+    """Stores the plan of a run, in the place of what earlier runs planned of the same.
+
+    What a refresh planned stays its own when a validation plans it too: a board shows what the last refresh planned.
+    """
     ids = [signature.signature_id for signature in signatures.values()]
+    beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
-    chosen = None if whole else [candidate.candidate_id for candidate in candidates]
+    chosen = None if whole else [item.candidate_id for item in candidates if item.candidate_id not in beside]
     clear = (
         []
         if job.limit is not None
@@ -191,27 +199,27 @@ def add_plan(
             for signature_id in ids
         ]
     )
+    rows = [
+        {
+            "signature_id": signature_id,
+            "paper_id": pair.paper_id,
+            "candidate_id": pair.candidate_id,
+            "reference_id": pair.reference_id,
+            "state": pair.state,
+            "reason": pair.reason,
+            "detail": pair.detail,
+            "run_id": run_id,
+        }
+        for signature_id, pair in planned
+    ]
+    places = ("signature_id", "paper_id", "candidate_id", "reference_id")
     store.write(
         ("add_candidates", candidates),
         *(("add_signature", asdict(item) | {"signature_id": item.signature_id}) for item in signatures.values()),
-        (
-            "add_plan",
-            [
-                {
-                    "signature_id": signature_id,
-                    "paper_id": pair.paper_id,
-                    "candidate_id": pair.candidate_id,
-                    "reference_id": pair.reference_id,
-                    "state": pair.state,
-                    "reason": pair.reason,
-                    "detail": pair.detail,
-                    "run_id": run_id,
-                }
-                for signature_id, pair in planned
-            ],
-        ),
+        ("add_plan", [row for row in rows if row["candidate_id"] not in beside]),
+        ("add_plan_beside", [row for row in rows if row["candidate_id"] in beside]),
         *clear,
-        *([("forget_failed", {"run_id": run_id})] if job.retry_failed else []),
+        *([("forget_failed", [{name: row[name] for name in places} for row in rows])] if job.retry_failed else []),
     )
 
 
@@ -236,7 +244,7 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
 
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
     if job.changes:
-        return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(job)]
+        return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(store, job)]
     models = sorted({name for entry in entries for name in entry.responses if not is_changed(name)})
     known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: _written_by(name) for name in models}
     asked = job.candidates or job.settings.scoring.candidates or tuple(known)

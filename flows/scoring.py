@@ -19,7 +19,7 @@ from tasks.metrics.catalog import recipe_of
 from tasks.metrics.logprobs import needed
 from tasks.metrics.scoring import MetricWork, Scored
 from tasks.records import HUMAN, Case, Problem, Score, SpanLogprob
-from tasks.store import Store, now
+from tasks.store import Row, Store, now
 
 Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 """Some papers, each with its cases by signature."""
@@ -28,7 +28,7 @@ Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
     """Scores what is due and missing, some papers at a time; a paper's scores are committed together."""
     due = due_cases(store, work)
-    progress.stage("scoring", store.rows("progress", signature_ids=work.signature_ids))
+    progress.stage("scoring", counts(store, work))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
     chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
@@ -151,6 +151,16 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
             ],
         ),
     )
+
+
+def counts(store: Store, work: Work) -> list[Row]:
+    """The planned pairs of the candidates of *work* by state, one row a metric."""
+    return store.rows("progress_of", signature_ids=work.signature_ids, candidates=work.candidates)
+
+
+def reasons_of(store: Store, work: Work) -> list[Row]:
+    """Why pairs of the candidates of *work* have no score."""
+    return store.rows("reasons_of", signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def separate(store: Store, signature_id: str) -> None:

@@ -8,7 +8,7 @@ and must not rise when it is manipulated; the verdict holds for one metric with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,13 @@ from flows.domains import in_domain
 from flows.planning import Work
 from flows.progress import Progress
 from flows.runs import Job, recorded
-from flows.scoring import score, separate
+from flows.scoring import counts, reasons_of, score, separate
 from flows.workers import Workers
 from tasks import steps
 from tasks.changes.catalog import CHANGES
 from tasks.metrics.catalog import recipe_of
 from tasks.metrics.validation import Found, found_effects, lengths
-from tasks.records import HUMAN
+from tasks.records import HUMAN, Signature
 from tasks.settings import Settings
 from tasks.stats.verdicts import overall
 from tasks.store import Row, Store
@@ -66,20 +66,28 @@ def validate(job: Job, run: Any) -> dict[str, Any]:
 
 
 def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
-    """Effects and verdicts of every metric into the store, a certificate for each; the effects."""
+    """Effects and verdicts of every metric; the effects. Those of a pilot are not stored: they stand beside no board.
+
+    A certificate for each metric whose pairs were all tried: what is still missing may be what is hard to score.
+    """
     rows: list[Row] = []
+    whole = work.papers == work.sampled
+    open_still = {row["signature_id"]: row["missing"] for row in counts(store, work)}
+    broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
         separate(store, signature.signature_id)
         found = list(effects_of(store, job, work, metric))
+        rows += [row | {"metric": metric} for row in found]
+        if not whole:
+            continue
         store.write(
             ("clear_effects", {"signature_id": signature.signature_id}),
             ("put_effects", [row | {"run_id": run_id} for row in found]),
         )
-        if found and job.limit is None:
-            verdicts = {row["change"]: row["verdict"] for row in found}
-            verdicts |= dict.fromkeys(untried(job.settings), "undecided")
-            grant(job.state, store.key, signature, overall(verdicts.values()), verdicts)
-        rows += [row | {"metric": metric} for row in found]
+        if open_still[signature.signature_id] or metric in broken:
+            work.notes.append(f"{metric}: no certificate before every pair is tried")
+        elif found:
+            grant(job.state, store.key, signature, found, untried(job.settings), job.settings.validation)
     certify(store, job.state, work.signature_ids)
     return rows
 
@@ -88,10 +96,11 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]
     """One row a change for one metric: its effect on the pairs scored before and after, or why there is none."""
     signature_id = work.signatures[metric].signature_id
     names = [HUMAN, *job.changes.values()]
-    pairs = store.rows("candidate_pairs", signature_id=signature_id, candidates=names)
+    papers = {pair.paper_id for signed, pair in work.planned if signed == signature_id}
     by_candidate: dict[str, list[Row]] = {name: [] for name in names}
-    for row in pairs:
-        by_candidate[row["candidate_id"]].append(row)
+    for row in store.rows("candidate_pairs", signature_id=signature_id, candidates=names):
+        if row["paper_id"] in papers:
+            by_candidate[row["candidate_id"]].append(row)
     words = lengths(pair.case for signed, pair in work.planned if signed == signature_id and pair.case)
     asked = job.settings.validation
     found = found_effects(
@@ -117,8 +126,7 @@ def as_row(found: Found) -> Row:
 def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
     """The summary of the run: what is scored and missing, every effect, the verdict of each metric."""
     store.copy_for_readers()
-    metrics = store.rows("progress", signature_ids=work.signature_ids)
-    reasons = store.rows("reasons", signature_ids=work.signature_ids)
+    metrics, reasons = counts(store, work), reasons_of(store, work)
     outcome, message = outcome_of(metrics, reasons)
     summary = {
         "edition": store.key,
@@ -132,7 +140,7 @@ def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: li
         "reasons": reasons,
         "effects": effects,
         "untried": untried(job.settings),
-        "verdicts": verdicts_of(effects, untried(job.settings)),
+        "verdicts": verdicts_of(work.signatures, effects, untried(job.settings)),
         "separations": store.rows("separation", signature_ids=work.signature_ids),
         "notes": work.notes,
     }
@@ -140,18 +148,21 @@ def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: li
     return summary
 
 
-def verdicts_of(effects: list[Row], untried: list[str]) -> list[Row]:
-    """One row a metric: its verdict over all changes; it cannot pass while one of the paper's is untried."""
-    by_metric: dict[str, list[Row]] = {}
+def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
+    """One row a metric: its verdict over all changes; it cannot pass while one of the paper's is untried.
+
+    A metric to which no change applies is undecided: nothing was shown.
+    """
+    by_metric: dict[str, list[Row]] = {metric: [] for metric in signatures}
     for row in effects:
-        by_metric.setdefault(row["metric"], []).append(row)
+        by_metric[row["metric"]].append(row)
     return [
         {
             "metric": metric,
             "title": recipe_of(metric).title,
-            "signature_id": rows[0]["signature_id"],
-            "verdict": overall([*(row["verdict"] for row in rows), *["undecided" for _ in untried]]),
-            "paper_verdict": overall(row["paper_verdict"] or "undecided" for row in rows),
+            "signature_id": signatures[metric].signature_id,
+            "verdict": overall([row["verdict"] for row in rows] + ["undecided"] * len(untried) or ["undecided"]),
+            "paper_verdict": overall([row["paper_verdict"] or "undecided" for row in rows] or ["undecided"]),
         }
         for metric, rows in by_metric.items()
     ]

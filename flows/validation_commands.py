@@ -40,6 +40,10 @@ def register(app: typer.Typer, settings_of: Any, drawn: Any, exit_codes: dict[st
         A metric passes if every degradation lowers it and no manipulation raises it. The verdict holds for one metric
         with one evaluation LM and one writer, and every board of that combination shows it.
         """
+        if picture is not None:
+            from tasks.metrics.picture import drawable
+
+            drawable(picture)
         chosen = settings_of(settings, edition, override, state)
         summary = _run(chosen, state, limit, retry_failed, wait, engine, as_json, drawn)
         if picture is not None:

@@ -24,6 +24,7 @@ def show(summary: dict[str, Any]) -> None:
     screen.out.print(_verdicts(summary))
     if summary["untried"]:
         screen.say(f"no metric can pass before these are tried too: {', '.join(summary['untried'])}")
+    screen.show_reasons(summary["reasons"])
     for note in summary["notes"]:
         screen.say(note)
     if summary["message"]:
@@ -42,7 +43,7 @@ def _table(family: str, rows: list[Row]) -> Table:
         table.add_column(CHANGES[name].title, justify="right")
     cells = {(row["metric"], row["change"]): row for row in rows}
     for metric in in_order(row["metric"] for row in rows):
-        table.add_row(recipe_of(metric).title, *(_cell(cells.get((metric, name))) for name in changes))
+        table.add_row(screen.escape(recipe_of(metric).title), *(_cell(cells.get((metric, name))) for name in changes))
     return table
 
 
@@ -63,7 +64,9 @@ def _short(problem: str) -> str:
 
 
 def _verdicts(summary: dict[str, Any]) -> Table:
-    table = Table(title=f"Verdicts on {summary['edition']}, {summary['papers']} papers, writer {summary['writer']}")
+    table = Table(
+        title=screen.escape(f"Verdicts on {summary['edition']}, {summary['papers']} papers, writer {summary['writer']}")
+    )
     for name in ("Metric", "Verdict", "By the paper's rule", "Not passed", "Same v. other paper (AUC)"):
         table.add_column(name)
     signature = {row["signature_id"]: row for row in summary["separations"]}
@@ -75,5 +78,7 @@ def _verdicts(summary: dict[str, Any]) -> Table:
         apart = signature.get(row["signature_id"])
         auc = f"{apart['auc']:.3f} ({apart['low']:.3f}, {apart['high']:.3f})" if apart else "–"
         colour = _COLOUR[row["verdict"]]
-        table.add_row(row["title"], f"[{colour}]{row['verdict']}[/{colour}]", row["paper_verdict"], wanting or "–", auc)
+        verdict = f"[{colour}]{row['verdict']}[/{colour}]"
+        wanting = wanting or ("–" if mine else "no change applies")
+        table.add_row(screen.escape(row["title"]), verdict, row["paper_verdict"], wanting, auc)
     return table

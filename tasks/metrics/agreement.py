@@ -66,6 +66,8 @@ def _agreement(
 ) -> Agreement:
     values = [float(row.value or 0.0) for row in scored]
     grades, items = [row.grade for row in scored], [row.paper_id for row in scored]
+    if len(scored) < 3:
+        return Agreement(kind, None, **counts, problem=f"{len(scored)} graded reviews have a score: three are needed")
     length = [math.log(max(1, words.get(row.review_id, 0))) for row in scored]
     try:
         plain = correlate(kind, values, grades, items, **how)

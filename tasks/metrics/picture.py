@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 _COLOURS = {"pass": "#2e7d4f", "fail": "#b3372f", "undecided": "#c98a1b"}
 _SHAPES = {"pass": "circle", "fail": "cross", "undecided": "diamond"}
 _COLUMNS = 3
+_MISSING = "altair is not installed: pip install -e '.[plots]' -c constraints.txt"
 
 
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
     """Writes the picture of *effects* (metric, change, d, low, high, verdict) to *path* (.svg or .png), whole."""
-    if path.suffix not in (".svg", ".png"):
-        raise SettingsError(f"{path}: a picture is a .svg or .png file")
+    drawable(path)
     beside = path.with_name(f".{os.getpid()}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
     chart(effects, title).save(beside, format=path.suffix[1:])
@@ -30,12 +31,20 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
     return path
 
 
+def drawable(path: Path) -> None:
+    """`SettingsError` for a *path* that no picture can be drawn into, told before hours of scoring."""
+    if path.suffix not in (".svg", ".png"):
+        raise SettingsError(f"{path}: a picture is a .svg or .png file")
+    if find_spec("altair") is None:
+        raise SettingsError(_MISSING)
+
+
 def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
     """d with its 95% interval; degradations must lie left of zero, manipulations must not lie right of it."""
     try:
         import altair
     except ImportError as error:
-        raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
+        raise SettingsError(_MISSING) from error
     rows = [
         {
             "metric": recipe_of(row["metric"]).title,

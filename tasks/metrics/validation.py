@@ -24,6 +24,9 @@ Row = Mapping[str, Any]
 Place = tuple[str, str, str]
 """Candidate, paper, reference."""
 
+ENOUGH = 0.98
+"""Share of the pairs scored before that must be scored after for a change to pass, as for a rank on a board."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -53,9 +56,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A change as scored: its effect, plain and with length held fixed, or why there is none."""
+    """A change as scored: its effect, plain and with length held fixed, or why there is none.
+
+    *lost*: pairs scored before and, though the change can be made of them, not after.
+    """
 
     planned: int
+    lost: int = 0
     before: Sequence[float] = ()
     after: Sequence[float] = ()
     papers: int = 0
@@ -105,12 +112,14 @@ def _tried(
 ) -> _Tried:
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
     both = [(scored[key], row) for row in rows if row["state"] == "scored" and (key := _key(row)) in scored]
+    lost = sum(row["state"] not in ("scored", "excluded") and _key(row) in scored for row in rows)
     if not both:
         reasons = sorted({row["reason"] or row["state"] for row in rows})
-        return _Tried(len(rows), problem=f"no pair is scored before and after: {', '.join(reasons) or 'none planned'}")
+        why = ", ".join(reasons) or "none planned"
+        return _Tried(len(rows), lost, problem=f"no pair is scored before and after: {why}")
     old, new = ([row["value"] for row in side] for side in zip(*both, strict=True))
     papers = [row["paper_id"] for row, _ in both]
-    tried = {"planned": len(rows), "before": old, "after": new, "papers": len(set(papers))}
+    tried = {"planned": len(rows), "lost": lost, "before": old, "after": new, "papers": len(set(papers))}
     try:
         plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
     except ValueError as error:
@@ -153,6 +162,9 @@ def _found(change: str, tried: _Tried, p_holm: float | None, settings: Validatio
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)
     else:
         verdict = manipulation_verdict(plain, settings.margin)
+    if verdict == "pass" and len(tried.before) < ENOUGH * (len(tried.before) + tried.lost):
+        # What was lost may be what the change is hardest on: a refusal is no draw by lot.
+        verdict = "undecided"
     return Found(
         plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p,
         at_length and at_length.value, at_length and at_length.low, at_length and at_length.high,

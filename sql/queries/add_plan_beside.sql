@@ -1,0 +1,7 @@
+-- adds planned pairs, or plans them anew; those of a refresh stay those of the refresh, which a leaderboard asks for
+insert into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
+select unnest($signature_id::varchar[]), unnest($paper_id::varchar[]), unnest($candidate_id::varchar[]),
+       unnest($reference_id::varchar[]), unnest($state::varchar[]), unnest($reason::varchar[]),
+       unnest($detail::varchar[]),
+       unnest($run_id::varchar[])
+on conflict do update set state = excluded.state, reason = excluded.reason, detail = excluded.detail;
