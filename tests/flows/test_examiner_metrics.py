@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
+from flows.annual_refresh import refresh
 from flows.cli import app
 from flows.runs import Job
 from flows.validate_metrics import validate
@@ -54,6 +55,7 @@ aggregation = "logprob"
 [scoring.examiners.p1]
 template = "p1"
 """
+BODY = " ".join(f"We show that method {n} improves the accuracy by {n} points, although it is limited to small data." for n in range(2, 22))
 METRICS = ["gem", "lm_examiner", "examiner.fine", "examiner.weighed", "examiner.p1", "length"]
 
 
@@ -89,7 +91,7 @@ def study(tmp_path):
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
         notes = settings.checkout() / "data" / "sample" / "notes.jsonl"
         papers = {json.loads(line)["forum"] for line in notes.read_text().splitlines()}
-        texts = [json.dumps({"paper_id": name, "text": f"1 Introduction\n\nThe body of paper {name}."}) for name in sorted(papers)]
+        texts = [json.dumps({"paper_id": name, "text": "1 Introduction\n\n" + BODY}) for name in sorted(papers)]
         (tmp_path / "texts.jsonl").write_text("\n".join(texts) + "\n")
         sources = f'\n[sources]\nnotes = "{notes}"\ntexts = "texts.jsonl"\n'
         (tmp_path / "study.toml").write_text(text.format(demo=sources))
@@ -134,6 +136,15 @@ def test_the_scores_are_the_grades_that_the_server_gave(study, tmp_path):
     assert summary["outcome"] == "done" and all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
     rows = query(tmp_path / "state", "select distinct s.metric, p.value from pairs p join signatures s using (signature_id) where p.value is not null order by 1")
     assert rows == [("examiner.fine", 4.0), ("examiner.p1", 4.0)]
+
+
+def test_a_board_ranks_candidates_by_an_examiner(study, tmp_path):
+    with scripted_chat(write=lambda body: "4") as server:
+        overrides = ('scoring.metrics=["examiner.p1"]', 'writing.candidates=["extractive-full"]')
+        summary = refresh(Job(settings.load(study(server), overrides), tmp_path / "state"), steps.undecorated())
+    assert summary["outcome"] == "done"
+    rows = query(tmp_path / "state", "select candidate, mean from leaderboard where mean is not null order by 1")
+    assert rows == [("extractive-full", 4.0), ("human", 4.0), ("other-paper", 4.0)]
 
 
 def test_examiners_that_differ_in_their_prompt_alone_are_signed_apart(study, tmp_path):
