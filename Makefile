@@ -2,9 +2,10 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
+TOOLS  ?= .venv-tools
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
-.PHONY: demo test test-all test-vllm lint bench clean
+.PHONY: demo test test-all test-vllm lint audit sbom bench clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench refresh --settings deployments/demo.toml
@@ -31,6 +32,16 @@ bench: $(VENV)/.test              ## measured ratios against the obvious alterna
 		echo "== $$bench"; $(BIN)/python -m tests.bench.$$(basename $$bench .py); \
 	done
 
+audit: $(TOOLS)/.installed        ## known vulnerabilities of the locked versions, as pypi.org knows them
+	@$(TOOLS)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement constraints.txt || { \
+		echo "make audit: not clean, or not done: what could not be looked up counts as unsafe (a mirror of PyPI knows none of it)"; \
+		exit 1; }
+
+sbom: $(VENV)/.base $(TOOLS)/.installed   ## what is installed, as CycloneDX: build/sbom.json
+	@mkdir -p build
+	@$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file build/sbom.json $(BIN)/python
+	@echo "build/sbom.json"
+
 clean:
 	rm -rf $(VENV) state
 
@@ -45,6 +56,11 @@ $(VENV)/.base: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e '.[test]'
 	@touch $@ $(VENV)/.base
+
+$(TOOLS)/.installed: Makefile
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --disable-pip-version-check --quiet pip-audit==2.10.1 cyclonedx-bom==7.5.0
+	@touch $@
 
 $(VLLM)/.cpu: deployments/vllm.txt
 	$(PYTHON) -m venv $(VLLM)

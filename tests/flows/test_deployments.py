@@ -174,7 +174,7 @@ def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server,
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(1)
         answered(server, "prefect", "deployment", "delete", "fetch/drip")
-        assert loopback.limits.early["attachment"] == 0, "asked again before it was allowed"
+        assert not loopback.early, "asked again before it was allowed"
         assert loopback.counts["attachment"] > 5, "one window was enough: nothing was paused"
     snapshot = Snapshot.open(found[0].parent)
     snapshot.verify()
