@@ -14,6 +14,7 @@ from flows import cli
 from flows.board_formats import Format, write
 from tasks.errors import GreBenchError, SettingsError
 from tasks.store import Store
+from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
@@ -153,3 +154,17 @@ def test_sql_changes_and_reaches_nothing_and_says_so_in_one_line(call, state, st
 def test_sql_on_an_unknown_edition_names_the_known_ones(state):
     with pytest.raises(SettingsError, match="no edition NONE-2020 .* known: SAMPLE-2026"):
         Store(state, "NONE-2020").query("from leaderboard")
+
+
+def readme_queries() -> list[str]:
+    block = (ROOT / "README.md").read_text().split("```sql\n")[1].split("```")[0]
+    return [part.split("\n", 1)[1] for part in block.split("-- ")[1:]]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_the_queries_of_the_readme_answer(call, number):
+    queries = readme_queries()
+    assert len(queries) == 5
+    code, shown = call("sql", EDITION, queries[number], "--format", "json")
+    assert code == 0
+    assert json.loads(shown) or number < 2
