@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from uuid import UUID
@@ -111,16 +112,29 @@ def set_up(client: SyncPrefectClient, tell: str | None, rest: timedelta = REST) 
         yield f"automation {wanted.name}"
 
 
+def answering(client: SyncPrefectClient, wait_s: float) -> None:
+    """Returns when the server answers; `httpx.TransportError` if it does not within *wait_s*."""
+    deadline = time.monotonic() + wait_s
+    while error := client.api_healthcheck():
+        if time.monotonic() >= deadline:
+            raise httpx.ConnectError(str(error))
+        time.sleep(0.5)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tell", metavar="URL", help="webhook that is told of what needs eyes; kept as a secret")
     parser.add_argument("--rest", metavar="S", type=float, default=REST.total_seconds(),
                         help="seconds before a crashed run goes on")  # fmt: skip
+    parser.add_argument(
+        "--wait", metavar="S", type=float, default=60.0, help="seconds to wait for a server that starts"
+    )
     asked = parser.parse_args()
     if not (server := PREFECT_API_URL.value()):
         parser.error("name the server: export PREFECT_API_URL=http://127.0.0.1:4200/api")
     try:
         with get_client(sync_client=True) as client:
+            answering(client, asked.wait)
             for line in set_up(client, asked.tell, timedelta(seconds=asked.rest)):
                 print(line)
     except httpx.TransportError as error:

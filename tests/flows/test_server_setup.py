@@ -81,7 +81,7 @@ def webhook():
 )
 def test_a_server_that_is_not_there_is_one_line(tmp_path, address, line):
     found = subprocess.run(
-        [sys.executable, "deployments/server_setup.py"],
+        [sys.executable, "deployments/server_setup.py", "--wait", "0"],
         env={"PREFECT_HOME": str(tmp_path), "PREFECT_API_URL": address, "PREFECT_CLIENT_MAX_RETRIES": "0"},
         cwd=ROOT, text=True, capture_output=True,
     )  # fmt: skip
