@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 
 from flows.examiner_settings import Baseline
+from tasks.examiners.column import Column
 from tasks.examiners.grading import Grade
-from tasks.examiners.outcomes import Column
 from tasks.examiners.wordings import Item
 from tasks.metrics.overlap import OVERLAPS, Overlap
 from tasks.metrics.scoring import Metric

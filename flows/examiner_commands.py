@@ -76,7 +76,8 @@ def examiners(
 
     chosen = load_study(settings) if settings else StudySettings()
     if layouts:
-        chosen = chosen.model_copy(update={"layouts": tuple(layouts), "examiners": {}, "generated": {}, "panel": None})
+        chosen = chosen.model_copy(update={"layouts": tuple(layouts), "examiners": {}, "generated": {}})
+        chosen = chosen.model_copy(update={"panel": None, "pairwise": None})
     if models:
         chosen = chosen.model_copy(update={"models": tuple(dict.fromkeys(models))})
     if models_file:

@@ -42,8 +42,9 @@ def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) 
         rows[table] = {}
         for row, examiner in layout(table).examiners(item).items():
             if (key := _key(examiner)) not in known:
-                known[key] = examiner.name
-                examiners[examiner.name] = examiner
+                # A name of one's own may be that of another examiner of the tables: neither takes the other's place.
+                known[key] = examiner.identity if examiner.name in examiners else examiner.name
+                examiners[known[key]] = examiner
             rows[table][row] = known[key]
     return Grid(examiners, rows)
 

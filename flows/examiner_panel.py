@@ -9,8 +9,8 @@ from flows.examiner_grid import Grid
 from flows.examiner_inputs import Material
 from flows.examiner_settings import PanelSettings
 from tasks.errors import SettingsError
+from tasks.examiners.column import Column
 from tasks.examiners.examiner import Examiner
-from tasks.examiners.outcomes import Column
 from tasks.examiners.panel import Panel, Seat, convene, questions
 
 

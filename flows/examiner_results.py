@@ -16,20 +16,21 @@ from typing import Any
 
 from flows.examiner_grid import Grid
 from flows.examiner_inputs import Material
+from flows.examiner_panel_tables import pairs_sheets, panel_sheet
 from flows.examiner_settings import StudySettings
 from flows.examiner_tables import (
     Sheet,
     agreement_sheet,
     cost_sheet,
     markdown,
-    pairs_sheets,
-    panel_sheet,
     published_sheet,
     without_grade,
 )
 from flows.guideline_results import RECORD, put, study_folder, table
+from tasks.examiners.column import Column
+from tasks.examiners.differences import Difference, differences
 from tasks.examiners.error_sheet import sheet as error_sheet
-from tasks.examiners.outcomes import Column, Difference, Outcome, differences, outcome
+from tasks.examiners.outcomes import Outcome, outcome
 from tasks.examiners.panel import Panel
 from tasks.examiners.tables import filled
 

@@ -21,6 +21,7 @@ from flows import screen
 from flows.examiner_baselines import baseline
 from flows.examiner_grid import Grid, grid
 from flows.examiner_inputs import Material, from_edition, from_file
+from flows.examiner_instructions import instructions, lost
 from flows.examiner_pairs import pairs_of, reports
 from flows.examiner_panel import check_panel, panel_of
 from flows.examiner_results import Study, keep
@@ -30,13 +31,10 @@ from tasks import steps
 from tasks.errors import SettingsError
 from tasks.examiners.asking import FREE, Cost
 from tasks.examiners.binning import bin_grades
+from tasks.examiners.column import Column
 from tasks.examiners.examiner import Examiner
-from tasks.examiners.generated import improving_chat, writing_chat
-from tasks.examiners.grading import Grade
-from tasks.examiners.outcomes import Column
 from tasks.models import Model
 from tasks.models import load as load_models
-from tasks.records import Problem
 from tasks.writing.catalog import Desk
 
 CHARACTERS_A_TOKEN = 4.0
@@ -76,7 +74,7 @@ def study(job: ExaminerJob, run: Any) -> dict[str, Any]:
     """
     material, models = prepared(job)
     study_folder(job.state, job.name, material.source, "examiners")
-    written, unsound = _instructions(job, run, material)
+    written, unsound = instructions(job.settings, run, job.desk, material.kind)
     chosen = grid(job.settings, material.kind, written)
     columns = [baseline(name, material.items, job.settings.embedder) for name in job.settings.baselines]
     signatures: dict[str, dict[str, Any]] = {}
@@ -88,7 +86,7 @@ def study(job: ExaminerJob, run: Any) -> dict[str, Any]:
         cost = column.cost
         done = f"{len(column.values)} of {len(column.grades)} graded, {cost.replies} replies, {column.seconds:.0f} s"
         screen.say(f"{place} of {len(due)}: {column.title}: {done}", screen.err)
-    columns += _lost(job.settings, material, unsound)
+    columns += lost(job.settings.models, material.items, unsound)
     columns = [replace(column, excluded=dict(material.lacks)) for column in columns]
     panel, asked = panel_of(job.settings.panel, material, chosen, columns) if job.settings.panel else (None, set())
     columns += panel.columns if panel else []
@@ -162,30 +160,6 @@ def _usd(cost: Cost, model: Model | None) -> float | None:
     if model is None or model.price_in is None or model.price_out is None:
         return None
     return (cost.prompt_tokens * model.price_in + cost.reply_tokens * model.price_out) / 1e6
-
-
-def _instructions(job: ExaminerJob, run: Any, material: Material) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Instructions that LMs have written, by examiner, and why there are none."""
-    written: dict[str, str] = {}
-    unsound: dict[str, Problem] = {}
-    for name, asked in job.settings.generated.items():
-        given = asked.instructions
-        chat = improving_chat(given, asked.phrase) if given else writing_chat(material.kind)
-        found = run.write_instructions(asked.model, job.desk, chat).read
-        if isinstance(found, Problem):
-            unsound[name] = replace(found, code=f"instructions_{found.code}")
-        else:
-            written[name] = found
-    return written, unsound
-
-
-def _lost(settings: StudySettings, material: Material, unsound: Mapping[str, Problem]) -> list[Column]:
-    """Columns of the examiners that have no instructions: every text has its reason."""
-    return [
-        Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in material.items))
-        for name, problem in unsound.items()
-        for model in settings.models
-    ]
 
 
 def _pairs(job: ExaminerJob, run: Any, material: Material, asked: set[str]) -> Sequence[dict[str, Any]]:

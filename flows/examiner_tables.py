@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tasks.examiners.outcomes import Difference, Estimate, Outcome
-from tasks.examiners.panel import Panel
+from tasks.examiners.differences import Difference
+from tasks.examiners.outcomes import Estimate, Outcome
 from tasks.examiners.tables import Cell, Table
 
 LEGEND = (
@@ -47,7 +46,7 @@ def agreement_sheet(found: Sequence[Outcome], tests: Sequence[Difference]) -> Sh
         ]
         coefficients = [estimate(each) for each in (one.kendall, one.spearman, one.pearson)]
         rows.append((one.name, one.by or "–", *coefficients, *less, f"{one.scored} of {one.planned}",
-                     _share(one.tied), _scores(one)))  # fmt: skip
+                     share(one.tied), _scores(one)))  # fmt: skip
     heads = ("Examiner", "LM", "Kendall τ-b", "Spearman ρ", "Pearson r", "less the best", "less length", "texts",
              "ties", "scores")  # fmt: skip
     return Sheet("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
@@ -56,7 +55,7 @@ def agreement_sheet(found: Sequence[Outcome], tests: Sequence[Difference]) -> Sh
 def cost_sheet(found: Sequence[Outcome]) -> Sheet:
     """What was asked for each examiner, and what it cost."""
     rows = tuple(
-        (one.name, one.by or "–", str(one.replies), _share(one.unparsable / one.replies if one.replies else None),
+        (one.name, one.by or "–", str(one.replies), share(one.unparsable / one.replies if one.replies else None),
          str(one.filtered), "–" if one.mass is None else f"{one.mass:.2f}", str(one.prompt_tokens),
          str(one.reply_tokens), "unknown" if one.usd is None else f"{one.usd:.2f}", f"{one.seconds:.1f}")
         for one in found
@@ -81,51 +80,6 @@ def published_sheet(table: Table) -> Sheet:
         if column in line.cells and line.cells[column].note
     )
     return Sheet(table.title, (*table.heads, *columns), rows, len(table.heads), notes)
-
-
-def panel_sheet(panel: Panel) -> Sheet:
-    """The exams and the chair's weights."""
-    rules = tuple(panel.weights)
-    rows = tuple(
-        (one.examiner, _number(one.reference), _number(one.consistency), f"{one.questions - one.unanswered} of "
-         f"{one.questions}", "yes" if one.passed else "no",
-         *(_number(panel.weights[rule].get(one.examiner)) for rule in rules))
-        for one in panel.exams
-    )  # fmt: skip
-    heads = ("Examiner", "by the humans", "with itself", "answered", "passed", *(f"{rule} weight" for rule in rules))
-    return Sheet("Qualification exam, and the chair's weights", heads, rows)
-
-
-def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
-    """How each LM prefers, and who wins by it."""
-    judged = [report for report in played if "position" in report]
-    rows = tuple(
-        (report["name"], str(place["pairs"]), _share(report["accuracy"]), str(place["consistent"]),
-         str(place["always_first"]), str(place["always_second"]), str(place["unanswered"]),
-         _interval(place["first_share"]), "–" if place["p"] is None else f"{place['p']:.2g}",
-         {True: "yes", False: "no", None: "–"}[(report.get("exam") or {}).get("passed")])
-        for report in judged
-        for place in (report["position"],)
-    )  # fmt: skip
-    heads = ("LM", "pairs", "accuracy", "consistent", "always first", "always second", "unanswered", "named first",
-             "p", "passed")  # fmt: skip
-    note = (
-        "Each pair is asked in both orders; who names the same place twice goes by the place, and the pair is a tie. "
-        "Accuracy: over pairs whose human scores differ, ties and unanswered ones counted as wrong. Named first: share "
-        "of answers, 0.5 without bias; p: binomial, over the inconsistent pairs."
-    )
-    idle = tuple(f"{report['name']}: {report['problem']}" for report in played if not report["games"])
-    yield Sheet("Preferences, and position bias", heads, rows, 1, (note, *idle))
-    for report in (one for one in played if one["games"]):
-        strengths = {one["player"]: one for one in report["bradley_terry"]}
-        players = tuple(
-            (one["player"], f"{one['value']:.0f} ({one['low']:.0f}, {one['high']:.0f})",
-             _strength(strengths.get(one["player"])))
-            for one in report["elo"]
-        )  # fmt: skip
-        notes = (report["problem"],) if report["problem"] else ()
-        title = f"Who wins by {report['name']} ({report['games']} games)"
-        yield Sheet(title, ("Player", "Elo", "Bradley-Terry"), players, 1, notes)
 
 
 def estimate(one: Estimate | None) -> str:
@@ -168,20 +122,9 @@ def _scores(one: Outcome) -> str:
     return f"{one.before} → {one.after}" if one.before != one.after else str(one.after)
 
 
-def _share(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _interval(row: Mapping[str, float] | None) -> str:
-    return "–" if row is None else f"{row['value']:.2f} ({row['low']:.2f}, {row['high']:.2f})"
-
-
-def _strength(row: Mapping[str, float] | None) -> str:
-    return "–" if row is None else f"{row['value']:+.2f} ({row['low']:+.2f}, {row['high']:+.2f})"
+def share(part: float | None) -> str:
+    """A share in percent."""
+    return "–" if part is None else f"{part:.1%}"
 
 
 def _cell(cell: Cell | None) -> str:

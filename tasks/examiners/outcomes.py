@@ -1,58 +1,18 @@
 """What a study of examiners finds: how closely each one's grades follow the human scores, at what cost.
 
-Kendall's tau-b, Spearman and Pearson over all texts, resampled by group (`tasks.stats.correlation`); the difference to
-the best examiner and to mere length on the texts that both have graded (`tasks.stats.comparison`), Holm's correction
-over each of the two families. The best one is found on the same texts, so that it is a little lucky.
+Kendall's tau-b, Spearman and Pearson over all texts, resampled by group (`tasks.stats.correlation`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import comb
-from typing import Literal
 
-from tasks.examiners.asking import FREE, Cost
-from tasks.examiners.grading import Grade
+from tasks.examiners.column import Column
 from tasks.stats.association import Kind
-from tasks.stats.comparison import compare
 from tasks.stats.correlation import correlate
-from tasks.stats.effects import holm
-
-LENGTH = "length"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The *grades* that one examiner, baseline or panel gave, *by* the LM asked (empty: none).
-
-    *excluded*: why a text was never put to it, by id. *before*, *after*: different scores before and after binning.
-    *seconds*: of this run, in which archived replies take no time. *usd*: at the price of all replies; None: unknown.
-    """
-
-    name: str
-    by: str
-    kind: Literal["examiner", "baseline", "panel"]
-    grades: tuple[Grade, ...]
-    excluded: Mapping[str, str] = field(default_factory=dict)
-    before: int = 0
-    after: int = 0
-    seconds: float = 0.0
-    usd: float | None = None
-
-    @property
-    def title(self) -> str:
-        return f"{self.name} · {self.by}" if self.by else self.name
-
-    @property
-    def values(self) -> dict[str, float]:
-        """The scores by text."""
-        return {grade.item_id: grade.value for grade in self.grades if grade.value is not None}
-
-    @property
-    def cost(self) -> Cost:
-        return sum((grade.cost for grade in self.grades), FREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +61,6 @@ class Outcome:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Kendall's tau of *first* less that of *second* on the *items* that both graded; *p_holm* within its family."""
-
-    family: Literal["best", "length"]
-    first: str
-    second: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    p_holm: float | None
-    items: int
-    problem: str | None = None
-
-
 def outcome(
     column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
 ) -> Outcome:
@@ -140,60 +84,6 @@ def outcome(
         replies=cost.replies, unparsable=cost.unparsable, prompt_tokens=cost.prompt_tokens,
         reply_tokens=cost.reply_tokens, usd=column.usd, seconds=column.seconds,
     )  # fmt: skip
-
-
-def differences(
-    columns: Sequence[Column],
-    found: Sequence[Outcome],
-    human: Mapping[str, float],
-    groups: Mapping[str, str],
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> list[Difference]:
-    """Every column against the best examiner, and against length; *found* are their outcomes, in the same order."""
-    ranked = [(one.kendall.value, place) for place, one in enumerate(found) if one.kendall and one.kind == "examiner"]
-    by_length = next((column for column in columns if column.kind == "baseline" and column.name == LENGTH), None)
-    out: list[Difference] = []
-    if ranked:
-        best = columns[max(ranked, key=lambda one: (one[0], -one[1]))[1]]
-        out += _family("best", columns, best, human, groups, resamples, seed)
-    if by_length is not None:
-        out += _family("length", columns, by_length, human, groups, resamples, seed)
-    return out
-
-
-def _family(
-    family: Literal["best", "length"],
-    columns: Sequence[Column],
-    other: Column,
-    human: Mapping[str, float],
-    groups: Mapping[str, str],
-    resamples: int,
-    seed: int,
-) -> list[Difference]:
-    rows: list[Callable[[float], Difference]] = []
-    ps: list[float] = []
-    failed: list[Difference] = []
-    theirs = other.values
-    for column in columns:
-        if column is other:
-            continue
-        mine = column.values
-        both = [name for name in human if name in mine and name in theirs]
-        try:
-            test = compare(
-                "kendall", [mine[name] for name in both], [theirs[name] for name in both],
-                [human[name] for name in both], [groups[name] for name in both], resamples=resamples, seed=seed,
-            )  # fmt: skip
-        except ValueError as error:
-            titles = column.title, other.title
-            failed.append(Difference(family, *titles, *[None] * 5, items=len(both), problem=str(error)))
-            continue
-        ps.append(test.p)
-        numbers = (test.difference, test.low, test.high, test.p)
-        titles = column.title, other.title
-        rows.append(lambda p, titles=titles, numbers=numbers, n=len(both): Difference(family, *titles, *numbers, p, n))
-    return [made(p) for made, p in zip(rows, holm(ps), strict=True)] + failed
 
 
 def _coefficients(

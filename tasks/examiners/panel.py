@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from tasks.errors import SettingsError
 from tasks.examiners.chair import Rule, decide, weights
+from tasks.examiners.column import Column
 from tasks.examiners.examiner import Examiner
 from tasks.examiners.grading import Grade
-from tasks.examiners.outcomes import Column
 from tasks.examiners.qualification import THRESHOLD, Exam, Measure, exam, stretched
 from tasks.examiners.scales import Scale
 from tasks.records import Problem

@@ -292,6 +292,15 @@ def test_the_shipped_settings_have_every_row_of_every_table():
                                                                    "generated", "five_level", "hundred_level", *(f"p{n}" for n in range(1, 15))}
 
 
+def test_a_name_of_ones_own_takes_no_place_of_a_printed_row():
+    own = {"human-fine": {"template": "p1"}, "p5-coarse": {"template": "p5"}}
+    made = grid(parse_study({"layouts": ["001_table8", "003_table8"], "examiners": own}), "summary", {})
+    printed = made.rows["001_table8"]["Human | Base"]
+    assert printed.startswith("human-fine#") and made.examiners[printed].template == "human"
+    assert made.examiners["human-fine"].template == "p1"
+    assert made.rows["003_table8"]["P5 | (1) Standard Prompt (7) Zero-shot"] == "p5-coarse"
+
+
 def test_the_panel_is_examined_on_other_texts_than_it_decides_upon(job):
     with scripted_chat(write=examiner()) as server:
         panel = {"human": [1, 5], "questions": 6, "second": {"five": "hundred"}, "rules": ["uniform", "exp"]}
