@@ -83,10 +83,13 @@ def grant(
 
 
 def certify(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Stores what is known of the validation of each signature."""
+    """Stores what is known of the validation of each signature; what has no certificate any more is forgotten."""
     found = [made for name in signature_ids if (made := certificate(state, name, store.key))]
     rows = [asdict(made) | {"validated_at": datetime.fromisoformat(made.validated_at)} for made in found]
-    store.write(("put_validations", [{name: row[name] for name in _COLUMNS} for row in rows]))
+    store.write(
+        ("clear_validations", {"signature_ids": list(signature_ids)}),
+        ("put_validations", [{name: row[name] for name in _COLUMNS} for row in rows]),
+    )
 
 
 def certificate(state: Path, signature_id: str, edition: str | None = None) -> Certificate | None:

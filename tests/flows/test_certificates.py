@@ -7,6 +7,7 @@ import json
 import pytest
 
 from flows import certificates
+from flows.annual_refresh import refresh
 from flows.certificates import certificate, grant
 from flows.runs import Job
 from flows.validate_metrics import validate
@@ -112,3 +113,14 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
     again = validate(replace(Job(wanted, tmp_path), retry_failed=True), steps.undecorated())
     assert again["outcome"] == "done"
     assert query(tmp_path, "select count(*) from validations") == [(2,)]
+
+
+def test_a_board_forgets_a_validation_whose_certificate_was_removed(tmp_path):
+    use(OverlapLM())
+    wanted = asked('scoring.metrics=["rouge_l"]', 'validation.changes=["sentence_deletion"]')
+    found = validate(Job(wanted, tmp_path), steps.undecorated())["verdicts"][0]["signature_id"]
+    assert query(tmp_path, "select signature_id from validations") == [(found,)]
+    (file,) = (tmp_path / "validations").rglob(f"{found}.json")
+    file.unlink()
+    refresh(Job(wanted, tmp_path), steps.undecorated())
+    assert query(tmp_path, "select distinct validation from leaderboard") == [("unvalidated",)]

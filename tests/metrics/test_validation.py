@@ -86,3 +86,22 @@ def test_scores_that_never_vary_are_open_with_the_reason():
 
 def test_lengths_are_words_of_the_candidates_text():
     assert lengths([Case("p", "c", "r", "review", "one two  three", "y")]) == {("c", "p", "r"): 3}
+
+
+@pytest.mark.parametrize(("lost", "state", "verdict"), [(1, "failed", "pass"), (2, "failed", "undecided"),
+                                                       (2, "missing", "undecided"), (2, "excluded", "pass")])
+def test_a_change_passes_only_if_98_in_100_of_the_pairs_it_can_be_made_of_are_scored(lost, state, verdict):
+    # 60 pairs: one lost leaves 98.3%, two leave 96.7%.
+    after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
+    after[:lost] = rows("c", human, state)[:lost]
+    row = found_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)[
+        "sentence_deletion"
+    ]
+    assert (row.pairs, row.verdict) == (60 - lost, verdict)
+
+
+def test_pairs_that_lack_their_reference_before_and_after_are_not_lost_by_the_change():
+    before, after = rows("human", human), rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
+    before[:10], after[:10] = rows("human", human, "failed")[:10], rows("c", human, "failed")[:10]
+    found = found_effects(before, {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
+    assert (found["sentence_deletion"].pairs, found["sentence_deletion"].verdict) == (50, "pass")
