@@ -13,7 +13,7 @@ from tasks.changes.catalog import CHANGES
 from tasks.corpus.publication import may_publish
 from tasks.errors import SettingsError
 from tasks.lm.pieces import pieces_of
-from tasks.metrics.catalog import METRICS
+from tasks.metrics.catalog import METRICS, recipe_of
 from tasks.records import LMIdentity
 from tasks.release.database import Additions
 from tasks.release.manifest import packages, public_settings
@@ -52,8 +52,8 @@ def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Ad
     shown = sorted(signatures, key=lambda row: (places.get(row["metric"], len(places)), row["metric"]))
     named = models.load(settings.writing.models)
     return Additions(
-        metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places[one.name]}
-                 for one in METRICS.values()],
+        metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
+                 for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
         models=[_model(row["model"], named.get(row["model"])) for row in store.read("candidate_models")],
         changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
         shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}

@@ -55,7 +55,8 @@ class Entry:
 class Board:
     """All candidates under one metric and signature, in order: ranked ones best first, then the others.
 
-    *validation*: what its validation says, in words. *about*: pairs of a name and what the numbers rest on.
+    *validation*: what its validation says, in words. *order*: what the tests say of the ranks. *exposed*: who may have
+    learnt from the reviews, and by how much it shows. *about*: pairs of a name and what the numbers rest on.
     """
 
     metric: str
@@ -65,6 +66,8 @@ class Board:
     signature_id: str = ""
     validation: str = "unvalidated"
     auc: str = ""
+    order: tuple[str, ...] = ()
+    exposed: tuple[str, ...] = ()
     about: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -101,9 +101,9 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-def rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[Row]:
-    """Rows of ``sql/pages/<query>.sql``."""
-    cursor = connection.execute(statement("pages", query), parameters or None)
+def rows(connection: duckdb.DuckDBPyConnection, query: str, kind: str = "pages", **parameters: Any) -> list[Row]:
+    """Rows of ``sql/<kind>/<query>.sql``; those of editions (queries) work on a release too."""
+    cursor = connection.execute(statement(kind, query), parameters or None)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 

@@ -79,7 +79,7 @@ def _scatter(
             base.mark_rule(strokeWidth=1.5, opacity=0.75).encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
         )
     layers.append(base.mark_point(filled=True, size=52, opacity=1).encode(x=x, y=y))
-    layers += _names(alt, points, span, ys, kind)
+    layers += _names(alt, points, span, ys, kind, human)
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
@@ -100,17 +100,28 @@ def _human_band(alt: Any, human: Entry | None, span: tuple[float, float], kind: 
     return [*band, base.mark_rule(color=BAND, strokeWidth=1.5).encode(y=alt.Y("mean:Q", scale=tall)), name]
 
 
-def _names(alt: Any, points: Sequence[dict[str, Any]], span: tuple[float, float], ys: tuple[float, float], kind: str):
+def _names(
+    alt: Any,
+    points: Sequence[dict[str, Any]],
+    span: tuple[float, float],
+    ys: tuple[float, float],
+    kind: str,
+    human: Entry | None,
+) -> list[Any]:
     """Names beside the points, where there is room for them."""
 
     def across(value: float) -> float:
         low, high, at = (math.log(end) if kind == "log" else end for end in (*span, value))
         return (at - low) / (high - low) * WIDTH
 
-    spots = [(across(point["x"]), (ys[1] - point["mean"]) / (ys[1] - ys[0]) * HEIGHT) for point in points]
+    def down(value: float) -> float:
+        return (ys[1] - value) / (ys[1] - ys[0]) * HEIGHT
+
+    spots = [(across(point["x"]), down(point["mean"])) for point in points]
+    baseline = [(0.0, down(human.mean) - 18, 90.0, down(human.mean))] if human and human.mean is not None else []
     labels = [point["name"].rpartition("/")[2] for point in points]
     layers = []
-    for label in placed(spots, labels, WIDTH, HEIGHT):
+    for label in placed(spots, labels, WIDTH, HEIGHT, baseline):
         point = points[label.place] | {"label": labels[label.place]}
         layers.append(
             alt.Chart(alt.Data(values=[point]))

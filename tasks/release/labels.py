@@ -28,9 +28,19 @@ _SPOTS: tuple[tuple[Literal["left", "right", "center"], float, float], ...] = (
 )  # fmt: skip
 
 
-def placed(points: Sequence[tuple[float, float]], names: Sequence[str], width: float, height: float) -> list[Label]:
-    """A label for each point that has room for one, tried from the top; the others go without (a table names them)."""
+def placed(
+    points: Sequence[tuple[float, float]],
+    names: Sequence[str],
+    width: float,
+    height: float,
+    blocked: Sequence[Box] = (),
+) -> list[Label]:
+    """A label for each point that has room for one, tried from the top; the others go without (a table names them).
+
+    *blocked*: left, top, right, bottom of what stands there already.
+    """
     taken: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points]
+    taken += blocked
     labels = []
     for place in sorted(range(len(points)), key=lambda place: points[place][1]):
         for align, dx, dy in _SPOTS:

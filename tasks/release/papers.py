@@ -115,7 +115,7 @@ def _cell(found: Sequence[Row]) -> Cell:
 
 
 def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
-    """Per reference its pieces (None: withheld), per pair the gains of its tokens in tenths of a nat."""
+    """Per reference its pieces (None: withheld), per pair its tokens' gains: tenths of a nat, joined by commas."""
     here = [row for row in warm if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in here}
     return {
@@ -126,7 +126,7 @@ def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mappi
                 "candidate": row["candidate_id"],
                 "reference": references.index(row["reference_id"]),
                 "value": round(row["value"], 3),
-                "gains": [int(gain) for gain in row["gains"].split(",")],
+                "gains": row["gains"],
             }
             for row in here
         ],

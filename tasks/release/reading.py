@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 
 from tasks.release.board import Board, Effect, Entry, PaperLine, Validation
+from tasks.release.claims import exposed, order
 from tasks.release.database import rows
 from tasks.release.names import page_of_paper
 from tasks.store import Row
@@ -26,31 +27,39 @@ def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
     """The boards of a release, in their order."""
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     found = rows(connection, "boards")
+    exposures = rows(connection, "exposures", kind="queries")
+    gaps = {
+        row["signature_id"]: row
+        for row in rows(connection, "clean_gap", kind="queries", signature_ids=list(signatures))
+    }
     return tuple(
-        _board(signatures[signature_id], list(group))
+        _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
         for signature_id, group in groupby(found, key=lambda row: row["signature_id"])
     )
 
 
-def _board(signature: Row, found: Sequence[Row]) -> Board:
+def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: Row | None) -> Board:
     auc = signature["auc"]
+    tied = {name for row in found if row["tied"] for name in (row["candidate"], row["next_candidate"])}
     said = f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f})" if auc is not None else ""
     return Board(
         metric=signature["metric"],
         title=found[0]["metric_title"] or signature["metric"],
         unit=found[0]["unit"] or "",
-        entries=tuple(map(_entry, found)),
+        entries=tuple(_entry(row, row["candidate"] in tied) for row in found),
         signature_id=signature["signature_id"],
         validation=found[0]["validation"],
         auc=said,
+        order=tuple(order(found)),
+        exposed=tuple(exposed(signature, exposures, gap)),
         about=tuple((title, str(signature[name])) for title, name in _ABOUT if signature[name] not in (None, "none")),
     )
 
 
-def _entry(row: Mapping[str, Any]) -> Entry:
+def _entry(row: Mapping[str, Any], tied: bool) -> Entry:
     holm = row.get("difference_p_holm")
     own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
-    later = ("rank_low", "rank_high", "tied", "words", "at_length", "usd", "contamination", "conflict")
+    later = ("rank_low", "rank_high", "words", "at_length", "usd", "contamination", "conflict")
     states = [f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state]]
     said = [row["unranked"]] if row["unranked"] and row["kind"] != "control" else []
     said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
@@ -59,6 +68,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
     return Entry(
         **{name: row[name] for name in own},
         **{name: row.get(name) for name in later if name != "contamination"},
+        tied=tied,
         contamination=contamination if contamination != "none" else None,
         p=row["difference_p"] if holm is None else holm,
         p_is_holm=holm is not None,

@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flows.runs import Job
+from flows.standings import expose, settle
 from tasks import models
 from tasks.records import LMIdentity, Signature
 from tasks.release.shelf import Shelf
-from tasks.settings import Settings
+from tasks.settings import Settings, edition_parts, load_over
 from tasks.store import Store, now
 
 EDITION = "ICLR-2025"
@@ -57,11 +59,11 @@ def signature(metric: str) -> Signature:
 
 
 def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: int = 21, tokens: int = 0,
-         titles: tuple[str, ...] = (), names: tuple[str, ...] = ()) -> Store:  # fmt: skip
+         titles: tuple[str, ...] = (), names: tuple[str, ...] = (), tested: bool = False) -> Store:  # fmt: skip
     """The store: humans, models by *names* (those of the models file if not given), two references a paper.
 
     *tokens*: of each reference, with log-probabilities, if there are to be any. *titles*: of the first papers, which
-    are under a free licence.
+    are under a free licence. *tested*: with the tests of ranks and the exposures that a refresh ends with.
     """
     store = Store(state, edition)
     known = [name for name in models.load() if "/" in name]
@@ -70,6 +72,12 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
         _describe(store, papers, names, titles)
         _score(store, Path(state), papers, ("human", *names), tokens)
         _validate(store)
+        if tested:
+            parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
+            job = Job(load_over({}, parts), Path(state))
+            signatures = store.rows("current_signatures")
+            expose(store, job, signatures)
+            settle(store, job, signatures, "made-up")
         store.copy_for_readers()
     return store
 
@@ -154,4 +162,8 @@ def _validate(store: Store) -> None:
 if __name__ == "__main__":
     import sys
 
-    print(json.dumps(str(make(Path(sys.argv[1]), papers=int(sys.argv[2]), tokens=int(sys.argv[3])).read_file)))
+    print(
+        json.dumps(
+            str(make(Path(sys.argv[1]), papers=int(sys.argv[2]), tokens=int(sys.argv[3]), tested=True).read_file)
+        )
+    )

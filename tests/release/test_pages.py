@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flows.publishing import publish_edition
@@ -25,7 +26,7 @@ WIDTHS = (1280, 768, 375)
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
-    store = make(folder, papers=12, tokens=9, titles=TITLES, names=NAMES)
+    store = make(folder, papers=12, tokens=9, titles=TITLES, names=NAMES, tested=True)
     return publish_edition(store, Shelf(folder / "releases", "ICLR-2025")).folder
 
 
@@ -180,13 +181,31 @@ def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
                 f"(s => {{ s.value = {json.dumps(name)}; s.dispatchEvent(new Event('change')); }})(document.getElementById('candidate'))"
             )
             for reference in (0, 1):
-                gains = next(
-                    row["gains"] for row in board["rows"] if (row["candidate"], row["reference"]) == (name, reference)
-                )
+                row = next(row for row in board["rows"] if (row["candidate"], row["reference"]) == (name, reference))
+                gains = [int(gain) for gain in row["gains"].split(",")]
                 cells = tab.ask(f"[...document.querySelectorAll('#heat-{reference} span')].map(s => s.className)")
                 assert len(cells) == len(gains) == 9
                 assert all((gain >= 2) == cell.startswith("p") and (gain <= -2) == cell.startswith("n")
                            for gain, cell in zip(gains, cells, strict=True))  # fmt: skip
+
+
+def test_ranks_that_no_test_tells_apart_are_called_tied_and_the_board_says_which(tab, release):
+    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+        ties = run.sql("select candidate, next_candidate from leaderboard where metric = 'gem' and tied").fetchall()
+        ranges = run.sql("select candidate, rank_low, rank_high from leaderboard where metric = 'gem'").fetchall()
+    assert ties and any(low < high for _, low, high in ranges)
+    tab.open(release / "index.html")
+    cells = tab.ask(
+        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.cells[1].textContent, row.cells[0].textContent])"
+    )
+    for name, low, high in ranges:
+        (rank,) = [text for start, text in cells if start.startswith(name)]
+        assert low == high or f"({low}–{high})" in rank
+        assert ("tied" in rank) == (name in {one for pair in ties for one in pair})
+    said = tab.ask("document.querySelector('#board-1').textContent")
+    for one, other in ties:
+        assert f"Not told apart: {one} and {other} (p " in said
+    assert "The evaluation LM made-up may have read these reviews before (cutoff unknown)." in said
 
 
 def test_every_cell_of_the_validation_says_its_verdict_by_colour_sign_and_word(tab, release):

@@ -101,7 +101,7 @@
       board.references.forEach((reference, place) => {
         const box = document.getElementById(`heat-${place}`), said = document.getElementById(`said-${place}`);
         const row = rows.find((one) => one.reference === place);
-        const gains = row ? row.gains : [];
+        const gains = row ? row.gains.split(",").map(Number) : [];
         said.textContent = row ? `${signed(row.value)} ${board.unit}` : "no score";
         box.classList.toggle("withheld", !reference.pieces);
         box.replaceChildren(...gains.flatMap((gain, token) => {
