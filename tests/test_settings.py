@@ -17,7 +17,8 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_shipped_settings_files_are_valid_and_their_paths_exist():
-    for path in sorted((settings.checkout() / "deployments").glob("*.toml")):
+    runs = set((settings.checkout() / "deployments").glob("*.toml"))
+    for path in sorted(runs - {settings.checkout() / "deployments" / "examiners.toml"}):  # a study's, no run's
         loaded = settings.load(path)
         for file in (loaded.sources.papers, loaded.sources.reviews):
             assert file is None or file.is_file(), file
