@@ -8,10 +8,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from flows.run_log import RunLog
 from flows.spending import RunClock
 from tasks.errors import StoreError
 from tasks.store import Row, Store, now
 
+ENDED = "ended"
 STATES = ("planned", "scored", "failed", "excluded", "missing")
 
 
@@ -22,10 +24,17 @@ class Progress:
     """
 
     def __init__(
-        self, store: Store, run_id: str, command: str, shown: bool = True, clock: RunClock | None = None
+        self,
+        store: Store,
+        run_id: str,
+        command: str,
+        shown: bool = True,
+        clock: RunClock | None = None,
+        log: RunLog | None = None,
     ):
         self.store = store
         self.clock = clock
+        self.log = log
         self.shown = shown
         self.status: Row = {
             "edition": store.key,
@@ -42,15 +51,25 @@ class Progress:
             "pairs_per_s": None,
             "remaining_s": None,
             "message": "",
+            "log": None,
         }
         self._began = time.monotonic()
+        self.tell("started", command=command, pid=os.getpid(), host=self.status["host"])
         self._save()
+
+    def tell(self, event: str, **more: Any) -> None:
+        """A line in the log of the run."""
+        if self.log:
+            self.log.tell(event, **more)
+            self.status["log"] = self.log.path and str(self.log.path)
 
     def stage(self, name: str, metrics: Sequence[Row] = ()) -> None:
         """The stage that begins now, with the pairs by state where they are known."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
+        if name != ENDED:
+            self.tell("stage", stage=name)
         self._save()
 
     def expect(self, due: int) -> None:
@@ -65,6 +84,7 @@ class Progress:
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)
         self.status["remaining_s"] = round((self.status["due"] - self.status["done"]) / rate, 1) if rate else None
+        self.tell("committed", stage=self.status["stage"], **{key: self.status[key] for key in ("done", "due")})
         self._save()
         if self.clock:
             self.clock.tick()
@@ -72,7 +92,8 @@ class Progress:
     def end(self, state: str, message: str = "", metrics: Sequence[Row] = (), **more: Any) -> None:
         """The run is over: done, incomplete, fault, refused (it cannot be done as asked), paused or stopped by hand."""
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
-        self.stage("ended", metrics)
+        self.tell("ended", state=state, message=message)
+        self.stage(ENDED, metrics)
 
     def _save(self) -> None:
         if not self.shown:

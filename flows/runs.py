@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from flows.doctor import secrets_of
 from flows.progress import Progress
+from flows.run_log import RunLog
 from flows.spending import RunClock, check
 from tasks.errors import GreBenchError, Paused, Stopped, StoreError
 from tasks.settings import Settings
@@ -54,7 +56,8 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
     )
     store.copy_for_readers()
     clock = RunClock(store, settings.budget) if shown else None
-    progress = Progress(store, run_id, command, shown, clock)
+    log = RunLog(store.folder.parent.parent, store.key, run_id, secrets_of(settings))
+    progress = Progress(store, run_id, command, shown, clock, log)
     try:
         yield progress
         if clock:

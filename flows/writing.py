@@ -142,6 +142,10 @@ def write(
             rows([item for item in written if item.text]),
             ("add_replies", [_reply(task, writer, whose, item, progress.status["run_id"]) for item in written]),
         )
+        for item in written:
+            if item.outcome != "ok":
+                why = {"outcome": item.outcome, "detail": item.detail, "final": item.final}
+                progress.tell("text", task=task, writer=writer, item=item.item, **why)
         progress.advance(len(written))
 
 

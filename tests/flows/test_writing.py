@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -306,6 +307,28 @@ def test_status_tells_what_is_spent_by_model_what_became_of_it_and_what_is_left(
     assert found["spent"]["hours"] > 0
     by_outcome = {row["outcome"]: row["texts"] for row in found["texts"] if row["task"] == "review" and "scripted" in row["writer"]}
     assert by_outcome == {"ok": 1, "refused": 1}
+
+
+def test_the_log_of_a_run_has_its_ids_its_stages_and_every_text_that_failed_and_no_secret(tmp_path, monkeypatch):
+    canary = "cannot review"  # words of the refusal: the log must not tell them
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", canary)
+    with scripted_chat("refusal") as server:
+        summary = run(tmp_path, by_lm(tmp_path, server)[0], candidates=("scripted",), limit=2)
+    log = Path(Store(tmp_path, EDITION).status()["log"])
+    assert log == tmp_path / "logs" / f"{summary['run_id']}.jsonl"
+    assert canary not in log.read_text()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {(line["edition"], line["run"]) for line in lines} == {(EDITION, summary["run_id"])}
+    assert [lines[0]["event"], lines[-1]["event"], lines[-1]["state"]] == ["started", "ended", "done"]
+    failed = [line for line in lines if line["event"] == "text"]
+    assert [(line["task"], line["outcome"], line["detail"]) for line in failed] == [("review", "refused", "I [secret] this.")]
+    assert {"importing", "writing reviews by scripted", "scoring"} <= {line["stage"] for line in lines if line["event"] == "stage"}
+
+
+def test_a_log_that_cannot_be_written_stops_no_run(tmp_path):
+    (tmp_path / "logs").touch()
+    assert run(tmp_path, limit=2)["outcome"] == "done"
+    assert Store(tmp_path, EDITION).status()["log"] is None
 
 
 def test_a_bound_of_a_model_that_there_is_not_is_named(tmp_path):
