@@ -93,6 +93,15 @@ def test_status_of_all_editions_and_of_none(call):
     assert json.loads(call("status", EDITION, "--json")[1])[0]["state"] == "done"
 
 
+def test_a_bound_of_the_budget_is_one_line_and_exit_code_3_and_a_raise_goes_on(call):
+    code, _, err = call("refresh", *SCRIPTED, "--limit", "2", "--set", "budget.hours=1e-6")
+    assert (code, len(err.splitlines())) == (INCOMPLETE, 1)
+    assert "paused at budget.hours" in err and "Raise it (--set budget.hours=...)" in err
+    _, out, _ = call("status")
+    assert f"{EDITION}: paused" in out and "budget left: 0 hours" in out
+    assert call("refresh", *SCRIPTED, "--limit", "2")[0] == DONE
+
+
 def test_a_dry_run_counts_and_estimates(call):
     code, out, _ = call("refresh", *SCRIPTED, "--dry-run", "--limit", "4")
     assert code == DONE
