@@ -80,9 +80,7 @@ def pair_tests(
     adjusted = holm([row[6] for row in found])
     order = np.argsort([row[6] for row in found], kind="stable")
     counted = {int(place): len(found) - rank for rank, place in enumerate(order)}
-    return [
-        PairTest(*row[:7], adjusted[place], counted[place], row[7]) for place, row in enumerate(found)
-    ]
+    return [PairTest(*row[:7], adjusted[place], counted[place], row[7]) for place, row in enumerate(found)]
 
 
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
