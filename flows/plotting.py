@@ -10,7 +10,8 @@ from tasks import models, published
 from tasks.corpus.publication import may_publish
 from tasks.errors import SettingsError
 from tasks.metrics.catalog import METRICS
-from tasks.release.board import Board, Contents, Entry
+from tasks.release.board import Board, Entry
+from tasks.release.contents import Contents
 from tasks.release.database import opened, write_database
 from tasks.release.drawing import drawn, write_figures
 from tasks.release.publishing import DATABASE

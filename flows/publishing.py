@@ -17,7 +17,7 @@ from tasks.metrics.catalog import METRICS, recipe_of
 from tasks.records import LMIdentity
 from tasks.release.database import Additions
 from tasks.release.manifest import packages, public_settings
-from tasks.release.publishing import Publication, Published, publish
+from tasks.release.publishing import Publication, Published, publish, stamp
 from tasks.release.shelf import Shelf
 from tasks.settings import Settings, parse
 from tasks.store import Row, Store
@@ -30,6 +30,7 @@ def publish_edition(store: Store, shelf: Shelf, everything: bool = False, again:
 
 def publication_of(store: Store, everything: bool = False, again: bool = False) -> Publication:
     """What a release of the edition in *store* is made of now."""
+    read_from = stamp(store.read_file) if store.read_file.is_file() else None
     signatures = store.read("current_signatures")
     if not signatures:
         raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -39,6 +40,7 @@ def publication_of(store: Store, everything: bool = False, again: bool = False) 
         source=store.read_file,
         additions=additions(store, settings, signatures),
         is_free=may_publish,
+        stamp=read_from,
         provenance=provenance(store, settings, signatures),
         pieces_of=pieces_of(settings.evaluation_lm),
         everything=everything,

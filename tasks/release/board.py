@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 
 
@@ -94,79 +93,3 @@ class Board:
     def shows_zero(self) -> bool:
         """Whether zero lies on the axis."""
         return self.span[0] <= 0 <= self.span[1]
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What one change of reviews does to a metric: standardised mean difference d with its 95% interval."""
-
-    change: str
-    title: str
-    family: str
-    verdict: str
-    d: float | None = None
-    low: float | None = None
-    high: float | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """A metric's effects, in the order of the changes, and what its certificate says."""
-
-    title: str
-    verdict: str
-    detail: str
-    effects: tuple[Effect, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Year:
-    """A candidate's difference to the human baseline in one edition, under one metric; None: not in it."""
-
-    edition: str
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """How far candidates are from the human baseline, edition by edition: raw scores of two years do not compare."""
-
-    title: str
-    editions: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[Year, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PaperLine:
-    """A paper in the list: where its page is, what it may be called, how many pairs are scored."""
-
-    paper_id: str
-    href: str
-    title: str | None
-    scored: int
-    planned: int
-    human: float | None
-    best: float | None
-    best_candidate: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """All that the page of a release shows, the papers' own pages aside."""
-
-    name: str
-    edition: str
-    published: str
-    boards: tuple[Board, ...]
-    facts: tuple[tuple[str, str], ...] = ()
-    lead: str = ""
-    remarks: tuple[str, ...] = ()
-    validations: tuple[Validation, ...] = ()
-    histories: tuple[History, ...] = ()
-    papers: tuple[PaperLine, ...] = ()
-    errata: tuple[tuple[str, str, str], ...] = ()
-    provenance: tuple[tuple[str, str], ...] = ()
-    figures: Sequence[tuple[str, str, str]] = field(default=())

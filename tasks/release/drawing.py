@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tasks.release import figures
 from tasks.release.board import Board
+from tasks.release.pictures import INK, as_png, as_svg
+from tasks.release.rank_figure import ranks
 
 _WHAT = {
     "size": ("against the size of the models", "Sizes of closed models are estimates. "),
@@ -46,22 +48,22 @@ def drawn(boards: Sequence[Board]) -> Drawings:
         for what, draw in (("size", figures.by_size), ("date", figures.by_date)):
             chart = draw(board, colours)
             if chart is not None:
-                pictures[board.metric, what] = figures.svg(chart)
+                pictures[board.metric, what] = as_svg(chart)
                 captions[board.metric, what] = _caption(board, what)
-    ranks = figures.ranks([board for board in boards if board.metric.startswith("gem")], colours)
-    return Drawings(pictures, figures.svg(ranks) if ranks is not None else None, colours, captions)
+    chart = ranks([board for board in boards if board.metric.startswith("gem")], colours)
+    return Drawings(pictures, as_svg(chart) if chart is not None else None, colours, captions)
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
     """Writes every figure as SVG, and as PNG where *png*; the files."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, svg in drawings.files().items():
-        standing = svg.replace("currentColor", figures.INK)
+    for name, picture in drawings.files().items():
+        standing = picture.replace("currentColor", INK)
         (folder / f"{name}.svg").write_text(standing, encoding="utf-8")
         written.append(folder / f"{name}.svg")
         if png:
-            (folder / f"{name}.png").write_bytes(figures.png(svg))
+            (folder / f"{name}.png").write_bytes(as_png(picture))
             written.append(folder / f"{name}.png")
     return written
 

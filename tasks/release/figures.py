@@ -1,4 +1,4 @@
-"""The figures of a board as static pictures: score against size and date, and ranks from metric to metric.
+"""Score against the size of models and against how recent their knowledge is.
 
 After figure 4 of Xu et al. 2025: points with 90% intervals, colour by family, the human baseline as a line in its band.
 """
@@ -9,14 +9,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tasks.errors import SettingsError
 from tasks.release.board import Board, Entry
 from tasks.release.labels import placed
+from tasks.release.pictures import BAND, INK, altair
 
 if TYPE_CHECKING:
-    import altair
+    from altair import LayerChart
 
-INK, GRID, BAND = "#1b2126", "#8b949e", "#8a8f98"
 FAMILIES = (
     "#3b7dd8", "#d9722e", "#2f9e72", "#b455b8", "#c29a1a", "#d1495b", "#1899ab", "#8a6d4f", "#7a86c8", "#6b8e23",
 )  # fmt: skip
@@ -29,14 +28,14 @@ def families(boards: Iterable[Board]) -> dict[str, str]:
     return {name: FAMILIES[place % len(FAMILIES)] for place, name in enumerate(names)}
 
 
-def by_size(board: Board, colours: dict[str, str]) -> altair.LayerChart | None:
+def by_size(board: Board, colours: dict[str, str]) -> LayerChart | None:
     """Score against parameters (billions, logarithmic); None where fewer than two models state them."""
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
     return _scatter(board, values, colours, "parameters, billions", "log") if len(values) > 1 else None
 
 
-def by_date(board: Board, colours: dict[str, str]) -> altair.LayerChart | None:
+def by_date(board: Board, colours: dict[str, str]) -> LayerChart | None:
     """Score against the end of what a model learnt from; None where fewer than two models state it."""
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.cutoff]
     values = [(entry, entry.cutoff.year + (entry.cutoff.timetuple().tm_yday - 1) / 365) for entry in entries
@@ -46,8 +45,8 @@ def by_date(board: Board, colours: dict[str, str]) -> altair.LayerChart | None:
 
 def _scatter(
     board: Board, values: Sequence[tuple[Entry, float]], colours: dict[str, str], title: str, kind: str
-) -> altair.LayerChart:
-    alt = _altair()
+) -> LayerChart:
+    alt = altair()
     xs = [value for _, value in values]
     human = board.human
     shown = [entry for entry, _ in values] + ([human] if human else [])
@@ -129,80 +128,3 @@ def _names(
             .encode(x="x:Q", y="mean:Q", text="label:N")
         )
     return layers
-
-
-def ranks(boards: Sequence[Board], colours: dict[str, str]) -> altair.LayerChart | None:
-    """Rank of every model and of the human baseline from metric to metric; None below two metrics or two names."""
-    alt = _altair()
-    lines = [
-        {"metric": board.title, "rank": entry.rank, "name": entry.candidate.rpartition("/")[2],
-         "family": "human" if entry.kind == "human" else entry.family or "other"}
-        for board in boards
-        for entry in board.ranked
-    ]  # fmt: skip
-    names = {line["name"] for line in lines}
-    if len(boards) < 2 or len(names) < 2:
-        return None
-    order = [board.title for board in boards]
-    scale = alt.Scale(domain=[*colours, "human"], range=[*colours.values(), BAND])
-    x = alt.X("metric:N", sort=order, title=None, axis=alt.Axis(orient="top", labelAngle=0, grid=False, domain=False,
-              ticks=False, labelFontSize=12, labelFontWeight="bold"), scale=alt.Scale(padding=0.35))  # fmt: skip
-    y = alt.Y("rank:Q", title=None, scale=alt.Scale(reverse=True, nice=False,
-              domain=[0.5, max(line["rank"] for line in lines) + 0.5]), axis=None)  # fmt: skip
-    base = alt.Chart(alt.Data(values=lines)).encode(
-        x=x, y=y, color=alt.Color("family:N", scale=scale, legend=None), detail="name:N"
-    )
-    layers: list[Any] = [base.mark_line(strokeWidth=2, opacity=0.75), base.mark_point(filled=True, size=70, opacity=1)]
-    for metric, align, dx in ((order[0], "right", -12), (order[-1], "left", 12)):
-        here = [line | {"label": f"{line['name']}  {line['rank']}" if align == "right" else
-                        f"{line['rank']}  {line['name']}"} for line in lines if line["metric"] == metric]  # fmt: skip
-        layers.append(
-            alt.Chart(alt.Data(values=here))
-            .mark_text(align=align, dx=dx, fontSize=11, color=INK, baseline="middle")
-            .encode(x=x, y=y, text="label:N")
-        )
-    height = max(140, 21 * max(line["rank"] for line in lines))
-    room = {"left": 60, "top": 8, "right": 70, "bottom": 8}
-    return alt.layer(*layers).properties(width=max(460, 200 * len(boards)), height=height, padding=room)
-
-
-def svg(chart: Any) -> str:
-    """*chart* as SVG, its ink the text colour of wherever it stands."""
-    import vl_convert
-
-    themed = (
-        chart.configure(font="Inter, system-ui, sans-serif", padding={"left": 12, "top": 8, "right": 44, "bottom": 8})
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=INK,
-            domainColor=GRID,
-            tickColor=GRID,
-            gridColor=GRID,
-            gridOpacity=0.25,
-            titleFontWeight="normal",
-            labelFontSize=11,
-            titleFontSize=12,
-        )
-    )
-    text = vl_convert.vegalite_to_svg({**themed.to_dict(), "background": None})
-    return text.replace(INK, "currentColor")
-
-
-def png(picture: str) -> bytes:
-    """A picture of `svg` as PNG, twice its size, dark on white."""
-    import vl_convert
-
-    return vl_convert.svg_to_png(
-        picture.replace("currentColor", INK).replace(">", '><rect width="100%" height="100%" fill="white"/>', 1),
-        scale=2,
-    )
-
-
-def _altair() -> Any:
-    try:
-        import altair
-        import vl_convert  # noqa: F401
-    except ImportError as error:
-        raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
-    return altair

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tasks.release.board import History, Year
+from tasks.release.contents import History, Year
 from tasks.release.database import opened, rows
 from tasks.release.shelf import Shelf
 from tasks.settings import edition_of

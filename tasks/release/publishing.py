@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasks.release.board import Contents
+from tasks.errors import LockedError
+from tasks.release.contents import Contents
 from tasks.release.database import Additions, opened, write_database, write_parquet
 from tasks.release.drawing import drawn, write_figures
+from tasks.release.facts import facts, provenance
 from tasks.release.history import histories
 from tasks.release.manifest import digest_of, read, seal
 from tasks.release.papers import write_papers
@@ -32,12 +34,13 @@ class Publication:
     """What is published: the readable copy of an edition, what explains it, and what it rests on.
 
     *everything*: all texts, whatever their licence, for a release that is not passed on. *again*: even if no table
-    has changed since the latest release.
+    has changed since the latest release. *stamp*: of the copy that *provenance* was read from.
     """
 
     source: Path
     additions: Additions
     is_free: Callable[[str | None], bool]
+    stamp: tuple[int, int] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     pieces_of: Pieces | None = None
     everything: bool = False
@@ -65,6 +68,8 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         counts = write_database(
             publication.source, room / DATABASE, publication.additions, publication.is_free, publication.everything
         )
+        if publication.stamp not in (None, stamp(publication.source)):
+            raise LockedError(f"{shelf.edition} was being refreshed while it was read; publish it again")
         at("pieces")
         counts["pieces"] = add_pieces(room / DATABASE, publication.pieces_of)
         at("parquet")
@@ -95,6 +100,12 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         return Published(name, folder, digest, True, counts)
 
 
+def stamp(copy: Path) -> tuple[int, int]:
+    """What tells a readable copy from the next one that is put in its place."""
+    found = copy.stat()
+    return found.st_ino, found.st_mtime_ns
+
+
 def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
     with opened(room / DATABASE) as connection:
         found = boards(connection)
@@ -103,7 +114,7 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
             edition=shelf.edition,
             published=f"release {name.rpartition('-')[2]} of {about['created_at'][:10]}",
             boards=found,
-            facts=_facts(found, about),
+            facts=facts(found, about),
             lead="How much a review tells about what human reviewers of the same paper wrote, measured without a gold "
             "standard: the more predictable a review makes theirs, the higher its score.",
             remarks=remarks(found),
@@ -112,7 +123,7 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
             papers=papers(connection),
             errata=tuple((entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.entries()
                          if entry["what"] != "published"),
-            provenance=_provenance(about),
+            provenance=provenance(about),
         )  # fmt: skip
         at("figures")
         pictures = drawn(found)
@@ -123,25 +134,6 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
         (room / PAGE).write_text(page, encoding="utf-8")
         at("papers")
         write_papers(connection, room / PAPERS, name, shelf.edition, found)
-
-
-def _facts(found: Any, about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    names = {entry.candidate for board in found for entry in board.entries if entry.kind == "model"}
-    pairs = max((entry.expected or 0 for board in found for entry in board.entries), default=0)
-    shown = (("Models", len(names)), ("Metrics", len(found)), ("Papers", about.get("papers", 0)),
-             ("Pairs per candidate", pairs))  # fmt: skip
-    return tuple((name, f"{count:,}") for name, count in shown if count)
-
-
-def _provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    lines = [("made", about["created_at"]), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
-    lines += [("texts", about["texts"])]
-    lines += [("snapshot", one["digest"]) for one in about.get("snapshots", ())]
-    lines += [(f"seed of {name}", str(seed)) for name, seed in about.get("seeds", {}).items()]
-    lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count))]
-    lines += [("files", f"{DATABASE}, {TABLES}/*.parquet, manifest.json with the SHA-256 of each; "
-               "gre-bench verify reads them again")]  # fmt: skip
-    return tuple(lines)
 
 
 def _same(old: Path, new: Path) -> bool:

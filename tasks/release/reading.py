@@ -9,8 +9,9 @@ from typing import Any
 
 import duckdb
 
-from tasks.release.board import Board, Effect, Entry, PaperLine, Validation
+from tasks.release.board import Board, Entry
 from tasks.release.claims import exposed, order
+from tasks.release.contents import Effect, PaperLine, Validation
 from tasks.release.database import rows
 from tasks.release.names import page_of_paper
 from tasks.store import Row

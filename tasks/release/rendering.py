@@ -12,7 +12,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.release.board import Board, Contents, Effect, Entry, Validation
+from tasks.release.board import Board, Entry
+from tasks.release.contents import Contents, Effect, Validation
+from tasks.release.notation import bare, billions, chance, named, number, plain, spoken
 
 FOLDER = Path(__file__).parent / "page"
 WIDE = 240
@@ -75,41 +77,6 @@ def _environment() -> Environment:
     return made
 
 
-def number(value: float | None) -> str:
-    """A signed number with a true minus; nothing for None."""
-    return "" if value is None else f"{value:+.{_digits(value)}f}".replace("-", "−")
-
-
-def named(candidate: str) -> Markup:
-    """A candidate's name; who makes it stands back."""
-    maker, slash, name = candidate.rpartition("/")
-    return Markup('<span class="org">{}</span>{}').format(maker + slash, name) if slash else Markup.escape(name)
-
-
-def plain(value: float | None) -> str:
-    """A number as it is; nothing for None."""
-    return "" if value is None else f"{value:.{_digits(value)}f}".replace("-", "−")
-
-
-def bare(value: float | None) -> str:
-    """A number to sort by; nothing for None."""
-    return "" if value is None else repr(round(float(value), 9))
-
-
-def chance(p: float | None) -> str:
-    """A p-value."""
-    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def billions(value: float | None) -> str:
-    """Parameters, given in billions."""
-    return "" if value is None else f"{value:g} B"
-
-
-def _digits(value: float) -> int:
-    return 1 if abs(value) >= 100 else 2
-
-
 def across(value: float, board: Board, shift: float = 0.0) -> str:
     """Where *value* lies on the board's axis, in units of the drawing."""
     low, high = board.span
@@ -120,14 +87,6 @@ def breadth(entry: Entry, board: Board) -> str:
     """How broad the entry's interval is, in units of the drawing."""
     low, high = board.span
     return f"{((entry.high or 0) - (entry.low or 0)) / (high - low) * WIDE:.1f}"
-
-
-def spoken(entry: Entry) -> str:
-    """An entry's score in words, for who hears the page."""
-    if entry.mean is None:
-        return "no score"
-    between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"
-    return f"{entry.candidate}: {number(entry.mean)}{between}"
 
 
 def present(entries: Sequence[Entry]) -> dict[str, bool]:

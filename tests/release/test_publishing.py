@@ -9,11 +9,12 @@ import random
 import duckdb
 import pytest
 
-from flows.publishing import publish_edition
-from tasks.errors import SettingsError, SourceError, StoreError
+from flows.publishing import publication_of, publish_edition
+from tasks.errors import LockedError, SettingsError, SourceError, StoreError
 from tasks.release import manifest
 from tasks.release.database import REDACTED, WHOLE
 from tasks.release.manifest import public_settings
+from tasks.release.publishing import publish
 from tasks.release.shelf import Shelf
 from tasks.store import STORAGE_VERSION, TABLES
 from tests.release.made_up import EDITION, FREE, make, shelf_of, store_of
@@ -195,3 +196,12 @@ def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to
     row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
     assert f"{row['difference']:+.2f}".replace("-", "−") in years
     assert f"{row['mean']:+.2f}" not in years
+
+
+def test_an_edition_that_is_refreshed_while_it_is_read_is_not_published_half_old_and_half_new(own, tmp_path):
+    publication = publication_of(store_of(own))
+    store_of(own).copy_for_readers()
+    with pytest.raises(LockedError, match="was being refreshed while it was read; publish it again"):
+        publish(shelf_of(own), publication)
+    assert shelf_of(own).names() == [f"{EDITION}-r1"]
+    assert publish_edition(store_of(own), shelf_of(own), again=True).name == f"{EDITION}-r2"

@@ -1,0 +1,47 @@
+"""Ranks from metric to metric: who falls once more of what the paper says is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tasks.release.board import Board
+from tasks.release.pictures import BAND, INK, altair
+
+if TYPE_CHECKING:
+    from altair import LayerChart
+
+
+def ranks(boards: Sequence[Board], colours: dict[str, str]) -> LayerChart | None:
+    """Rank of every model and of the human baseline from metric to metric; None below two metrics or two names."""
+    alt = altair()
+    lines = [
+        {"metric": board.title, "rank": entry.rank, "name": entry.candidate.rpartition("/")[2],
+         "family": "human" if entry.kind == "human" else entry.family or "other"}
+        for board in boards
+        for entry in board.ranked
+    ]  # fmt: skip
+    names = {line["name"] for line in lines}
+    if len(boards) < 2 or len(names) < 2:
+        return None
+    order = [board.title for board in boards]
+    scale = alt.Scale(domain=[*colours, "human"], range=[*colours.values(), BAND])
+    x = alt.X("metric:N", sort=order, title=None, axis=alt.Axis(orient="top", labelAngle=0, grid=False, domain=False,
+              ticks=False, labelFontSize=12, labelFontWeight="bold"), scale=alt.Scale(padding=0.35))  # fmt: skip
+    y = alt.Y("rank:Q", title=None, scale=alt.Scale(reverse=True, nice=False,
+              domain=[0.5, max(line["rank"] for line in lines) + 0.5]), axis=None)  # fmt: skip
+    base = alt.Chart(alt.Data(values=lines)).encode(
+        x=x, y=y, color=alt.Color("family:N", scale=scale, legend=None), detail="name:N"
+    )
+    layers: list[Any] = [base.mark_line(strokeWidth=2, opacity=0.75), base.mark_point(filled=True, size=70, opacity=1)]
+    for metric, align, dx in ((order[0], "right", -12), (order[-1], "left", 12)):
+        here = [line | {"label": f"{line['name']}  {line['rank']}" if align == "right" else
+                        f"{line['rank']}  {line['name']}"} for line in lines if line["metric"] == metric]  # fmt: skip
+        layers.append(
+            alt.Chart(alt.Data(values=here))
+            .mark_text(align=align, dx=dx, fontSize=11, color=INK, baseline="middle")
+            .encode(x=x, y=y, text="label:N")
+        )
+    height = max(140, 21 * max(line["rank"] for line in lines))
+    room = {"left": 60, "top": 8, "right": 70, "bottom": 8}
+    return alt.layer(*layers).properties(width=max(460, 200 * len(boards)), height=height, padding=room)
