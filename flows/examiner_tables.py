@@ -56,7 +56,7 @@ def cost_sheet(found: Sequence[Outcome]) -> Sheet:
     """What was asked for each examiner, and what it cost."""
     rows = tuple(
         (one.name, one.by or "–", str(one.replies), share(one.unparsable / one.replies if one.replies else None),
-         str(one.filtered), "–" if one.mass is None else f"{one.mass:.2f}", str(one.prompt_tokens),
+         str(one.filtered), "–" if one.mass is None else f"{one.mass:.2g}", str(one.prompt_tokens),
          str(one.reply_tokens), "unknown" if one.usd is None else f"{one.usd:.2f}", f"{one.seconds:.1f}")
         for one in found
         if one.kind != "panel"
