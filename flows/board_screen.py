@@ -114,9 +114,11 @@ def _ties(rows: Sequence[Row]) -> None:
     if len(ties) > SHOWN_TIES:
         say(f"and {len(ties) - SHOWN_TIES} more neighbours that are not told apart")
     ranked = [row for row in rows if row["rank"] is not None]
+    if len(ranked) < 2:
+        return
     if problems := {row["untested"] for row in ranked if row["untested"]}:
         say(f"the order is not tested: {'; '.join(sorted(problems))}")
-    elif ranked and all(row["tests"] is None for row in ranked):
+    elif all(row["tests"] is None for row in ranked):
         say("the order is not tested yet: the refresh that adds scores has not ended")
 
 
