@@ -132,15 +132,17 @@ def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[E
     asked = {name: candidate for name, candidate in job.changes.items() if not CHANGES[name].control}
     return [
         replace(entry, responses={**entry.responses, **{
-            candidate: _judgments(name, candidate, material(job.settings, entries, place, writer), writer)
+            candidate: _judgments(name, candidate, material(job.settings, entries, place, writer), writer, entry.human)
             for name, candidate in asked.items()
         }})
         for place, entry in enumerate(entries)
     ]  # fmt: skip
 
 
-def _judgments(change: str, candidate: str, item: Material, writer: str) -> Response:
+def _judgments(change: str, candidate: str, item: Material, writer: str, human: Response) -> Response:
     review_id = f"{item.key}:{candidate}"
+    if not item.text:
+        return Response(review_id, None, {}, human.lacks)
     try:
         return Response(review_id, None, {writer: apply(change, "judgments", item)})
     except ChangeError as error:

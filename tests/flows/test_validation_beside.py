@@ -8,11 +8,15 @@ import pytest
 
 import flows.validate_metrics
 from flows.annual_refresh import refresh
+from flows.changes import changed_judgments
 from flows.check_symmetry import check_symmetry
 from flows.runs import Job
 from flows.validate_metrics import validate
 from tasks import steps
 from tasks.errors import SettingsError, SourceError
+from tasks.metrics.cases import Entry, Lack, Response, plan
+from tasks.metrics.catalog import recipe_of
+from tasks.records import Candidate, Paper
 from tasks.store import Store
 from tests.flows.refreshing import EDITION, demo, query, use
 from tests.flows.test_validation import asked, cells
@@ -87,6 +91,22 @@ def test_judgments_changed_with_another_seed_are_not_scored_as_if_they_were_the_
     assert judgments()["effects"] == first["effects"]
     with pytest.raises(SettingsError, match=r"change shuffled_lines .* seed 0.* seed 7.*never mixed"):
         judgments("validation.seed=7")
+
+
+def test_what_waits_for_the_judgments_it_changes_waits_and_is_not_excluded_by_rule(tmp_path):
+    texts = {"w": "The reviewer suggests an ablation.\nThe reviewer questions the seeds."}
+    late = {"judgments": Lack("timed_out", waiting=True)}
+    humans = [Response("h0", "A.", {}, late), Response("h1", "B.", texts), Response("h2", "C.", {})]
+    entries = [
+        Entry(Paper(f"p{place}", "A title", "An abstract."), human, (Response("r", "R.", texts),), {})
+        for place, human in enumerate(humans)
+    ]
+    job = Job(demo("validation.level=judgments"), tmp_path, changes={"line_deletion": "human~line_deletion~judgments"})
+    candidate = Candidate("human~line_deletion~judgments", "change", change="line_deletion")
+    planned = plan(changed_judgments(job, entries, "w"), [candidate], recipe_of("gem"), "w")
+    assert [(pair.state, pair.reason) for pair in planned] == [
+        ("waiting", "timed_out"), ("due", None), ("failed", "no_judgments"),
+    ]  # fmt: skip
 
 
 def test_a_metric_to_which_no_change_applies_is_told_as_undecided(tmp_path):
