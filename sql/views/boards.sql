@@ -5,8 +5,10 @@
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
 create or replace view boards as
 with known as materialized (
-    select signature_id, candidate_id, paper_id, reference_id, state, value
-    from pairs
+    select p.signature_id, p.candidate_id, p.paper_id, p.reference_id, p.state, p.value
+    from pairs p
+    join candidates c using (candidate_id)
+    where c.kind not in ('change', 'graded')
 ),
 means as (
     select

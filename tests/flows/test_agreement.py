@@ -128,3 +128,16 @@ def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already
             one.append(x_given_y + y_alone)
             other.append(y_given_x + x_alone)
     assert summary["symmetry"]["joint"]["value"] == pytest.approx(stats.spearmanr(one, other)[0])
+
+
+def test_a_board_is_the_same_after_the_symmetry_of_its_edition_was_checked(tmp_path):
+    from flows.annual_refresh import refresh
+    from tests.flows.refreshing import demo
+
+    wanted = demo('scoring.metrics=["gem"]', "edition.papers=6")
+    refresh(Job(wanted, tmp_path), steps.undecorated())
+    text = "select candidate, rank, expected, scored, unranked from leaderboard order by all"
+    before = query(tmp_path, text)
+    check_symmetry(Job(wanted, tmp_path), steps.undecorated())
+    assert query(tmp_path, text) == before
+    assert any(rank == 1 for _, rank, *_ in before)
