@@ -19,7 +19,7 @@ NGRAM_LIMITS = (
     "rewards rare words that both reviews share, and single scores vary widely: read means over many papers."
 )
 LEGEND = (
-    "nats (or the metric's unit): mean over pairs; ±: half of the 90% interval, clustered by paper or flat; ranks: "
+    "mean over pairs; ±: half of the 90% interval, clustered by paper or flat; ranks: "
     "those that the tests allow, 95% for all together; =: not told apart from a neighbour; − human: difference to "
     "the human baseline, paired by paper; p: of its t test, Holm-corrected over all pairs of ranked candidates"
 )
