@@ -167,8 +167,11 @@ def test_a_pilot_certifies_nothing(tmp_path):
 def test_shipped_certificates_are_whole_and_named_by_their_signature():
     from tasks.records import Signature
 
-    for file in (ROOT / "data" / "validations").glob("*.json"):
+    files = list((ROOT / "data" / "validations").glob("*/*.json"))
+    assert files
+    for file in files:
         found = json.loads(file.read_text())
+        assert found["edition"] == file.parent.name
         assert Signature(**found["signature"]).signature_id == found["signature_id"] == file.stem
 
 
