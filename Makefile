@@ -3,6 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
 TOOLS  ?= .venv-tools
+WORKERS ?= -n auto --maxprocesses 4 --dist loadfile
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
 .PHONY: demo test test-all test-vllm lint audit sbom bench clean
@@ -16,10 +17,10 @@ demo: $(VENV)/.base               ## install, refresh the sample edition, show i
 	@echo "  $(BIN)/gre-bench refresh --dry-run --limit 4           # what a pilot would do, and how long it takes"
 
 test: $(VENV)/.test               ## install what the tests need (with torch), run them, but for the slow ones
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" $(WORKERS)
 
 test-all: $(VENV)/.test           ## the slow ones too: kills at random moments, real servers, thousands of worlds
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(WORKERS)
 
 test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference
 	@GRE_BENCH_VLLM_PYTHON=$(abspath $(VLLM))/bin/python $(BIN)/python -m pytest -m vllm

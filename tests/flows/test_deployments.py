@@ -69,7 +69,7 @@ def test_the_parameters_of_a_deployment_are_a_form_of_typed_fields(name):
     )
 
 
-@pytest.mark.parametrize("name", DEPLOYMENTS.keys() - {"guidelines", "tune"})
+@pytest.mark.parametrize("name", sorted(DEPLOYMENTS.keys() - {"guidelines", "tune"}))
 def test_the_parameters_given_are_taken_by_the_flow(name):
     given = DEPLOYMENTS[name]["parameters"]
     taken = flow_of(name).validate_parameters(given)
