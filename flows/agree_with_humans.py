@@ -17,16 +17,16 @@ from typing import Any
 from prefect import flow
 
 from flows.annual_refresh import outcome_of, usable
-from flows.domains import in_domain
-from flows.instruments import instruments
-from flows.intake import known_papers, known_reviews
-from flows.planning import Work, add_plan, lacks, synopses
-from flows.progress import Progress
-from flows.reading import import_sources
-from flows.runs import Job, recorded
-from flows.scoring import counts, reasons_of, score
-from flows.workers import Workers
-from flows.writing import judge_responses
+from flows.stages.domains import in_domain
+from flows.stages.instruments import instruments
+from flows.stages.intake import known_papers, known_reviews
+from flows.stages.planning import Work, add_plan, lacks, synopses
+from flows.stages.progress import Progress
+from flows.stages.reading import import_sources
+from flows.stages.runs import Job, recorded
+from flows.stages.scoring import counts, reasons_of, score
+from flows.stages.workers import Workers
+from flows.stages.writing import judge_responses
 from tasks import steps
 from tasks.domains import GIVEN, Part
 from tasks.errors import SourceError

@@ -15,18 +15,18 @@ from typing import Any
 
 from prefect import flow
 
-from flows.certificates import certify
-from flows.changes import write_changes
-from flows.domains import in_domain
-from flows.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
-from flows.progress import Progress
-from flows.reading import import_sources, read_papers
-from flows.runners import runner_of
-from flows.runs import Job, recorded
-from flows.scoring import score, separate
-from flows.standings import expose, settle, unsettle
-from flows.workers import Workers
-from flows.writing import reviewers, write_assw, write_judgments, write_reviews
+from flows.stages.certificates import certify
+from flows.stages.changes import write_changes
+from flows.stages.domains import in_domain
+from flows.stages.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
+from flows.stages.progress import Progress
+from flows.stages.reading import import_sources, read_papers
+from flows.stages.runners import runner_of
+from flows.stages.runs import Job, recorded
+from flows.stages.scoring import score, separate
+from flows.stages.standings import expose, settle, unsettle
+from flows.stages.workers import Workers
+from flows.stages.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
 from tasks.errors import GreBenchError, Paused, SettingsError, SourceError, UnfinishedError
 from tasks.settings import Settings

@@ -12,11 +12,11 @@ from typing import Any
 
 from flows.agree_with_humans import plan_graded
 from flows.annual_refresh import outcome_of, usable
-from flows.domains import in_domain
-from flows.reading import import_sources
-from flows.runs import Job, recorded
-from flows.scoring import counts, reasons_of, score
-from flows.workers import Workers
+from flows.stages.domains import in_domain
+from flows.stages.reading import import_sources
+from flows.stages.runs import Job, recorded
+from flows.stages.scoring import counts, reasons_of, score
+from flows.stages.workers import Workers
 from tasks.errors import SourceError
 from tasks.stats.symmetry import PairLogprobs, symmetry
 from tasks.store import Row, Store

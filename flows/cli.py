@@ -13,31 +13,31 @@ from typing import Any
 
 import typer
 
-from flows import (
-    agreement_commands,
-    bench_commands,
-    board_commands,
-    board_screen,
-    compare_commands,
-    doctor_commands,
-    domain_commands,
-    examiner_commands,
-    fetch_commands,
-    guideline_commands,
-    history_commands,
-    hygiene_commands,
-    known_answers_commands,
+from flows.commands import (
+    agreement,
+    bench,
+    board,
+    compare,
+    doctor,
+    domains,
+    examiners,
+    fetch,
+    guidelines,
+    history,
+    hygiene,
+    known_answers,
     options,
-    pdf_commands,
-    release_commands,
-    screen,
-    snapshot_commands,
-    tune_commands,
-    validation_commands,
-    why_commands,
+    pdfs,
+    releases,
+    snapshots,
+    tune,
+    validation,
+    why,
 )
-from flows.engine import settle, tame_server
-from flows.options import EXIT_CODES
+from flows.commands.options import EXIT_CODES
+from flows.screens import board as board_screen
+from flows.screens import screen
+from flows.stages.engine import settle, tame_server
 from tasks import settings as configuration
 from tasks.errors import (
     GreBenchError,
@@ -67,20 +67,20 @@ app = typer.Typer(
 )
 imports = typer.Typer(help="Bring in papers, reviews or judgments that you already have.", no_args_is_help=True)
 app.add_typer(imports, name="import")
-app.add_typer(tune_commands.app, name="tune")
-app.add_typer(bench_commands.app, name="bench")
-app.add_typer(guideline_commands.app, name="guidelines")
-app.add_typer(examiner_commands.app, name="examiners")
-board_commands.register(app)
-why_commands.register(app)
-hygiene_commands.register(app)
-history_commands.register(app)
-pdf_commands.register(app)
-compare_commands.register(app)
-known_answers_commands.register(app)
-release_commands.register(app)
-app.add_typer(fetch_commands.app)
-app.add_typer(snapshot_commands.app)
+app.add_typer(tune.app, name="tune")
+app.add_typer(bench.app, name="bench")
+app.add_typer(guidelines.app, name="guidelines")
+app.add_typer(examiners.app, name="examiners")
+board.register(app)
+why.register(app)
+hygiene.register(app)
+history.register(app)
+pdfs.register(app)
+compare.register(app)
+known_answers.register(app)
+releases.register(app)
+app.add_typer(fetch.app)
+app.add_typer(snapshots.app)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -124,7 +124,7 @@ def import_papers(
     as_json: options.Json = False,
 ) -> None:
     """Add papers to an edition. Rows are checked one by one; a report says which were refused and why."""
-    from flows import intake
+    from flows.stages import intake
 
     kept = intake.row_range(rows)
     _import(
@@ -153,7 +153,7 @@ def import_reviews(
     Columns: paper_id; review_id (or slot, for human reviews); candidate; review; judgments (text or list of lines);
     writer; slot; rating; row. Rows are checked one by one; a report says which were refused and why.
     """
-    from flows import intake
+    from flows.stages import intake
 
     how = (writer, intake.row_range(rows), make_papers)
     _import(
@@ -178,7 +178,7 @@ def import_notes(
     as_json: options.Json = False,
 ) -> None:
     """Add the papers and human reviews of a venue-year's OpenReview notes, frozen with their PDFs or texts."""
-    from flows.reading import import_notes
+    from flows.stages.reading import import_notes
     from tasks.settings import SourceSettings
 
     named = SourceSettings(notes=file, texts=text, pdfs=pdfs, unverified_venue=unverified_venue)
@@ -199,7 +199,7 @@ def status(
     as_json: options.Json = False,
 ) -> None:
     """Say what is done, running, missing, spent and left of the budget in each edition. Never waits for a run."""
-    from flows import spending
+    from flows.stages import spending
 
     found = []
     for key in [edition] if edition else find_editions(state):
@@ -218,9 +218,9 @@ def status(
         screen.status(current)
 
 
-domain_commands.register(imports, lambda *asked: _import(*asked))
-doctor_commands.register(app, lambda *asked: _settings(*asked))
-for _more in (validation_commands, agreement_commands):
+domains.register(imports, lambda *asked: _import(*asked))
+doctor.register(app, lambda *asked: _settings(*asked))
+for _more in (validation, agreement):
     _more.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
 
 
@@ -278,8 +278,8 @@ def _estimate(
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         settle(Path(folder))
-        from flows.dry_run import estimate
-        from flows.runs import Job
+        from flows.operations.dry_run import estimate
+        from flows.stages.runs import Job
 
         return estimate(Job(chosen, state, candidates, limit, retry), Path(folder))
 
@@ -298,7 +298,7 @@ def _run(
     store = Store(state, chosen.edition.edition)
     with _progress_bar(store, quiet):
         from flows.annual_refresh import annual_refresh, refresh, usable
-        from flows.runs import Job
+        from flows.stages.runs import Job
         from tasks import steps
 
         job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
@@ -315,7 +315,7 @@ def _progress_bar(store: Store, quiet: bool) -> Iterator[None]:
     if quiet or not screen.err.is_terminal:
         yield
         return
-    from flows.bar import drawn
+    from flows.screens.bar import drawn
 
     with drawn(store):
         yield
@@ -323,7 +323,7 @@ def _progress_bar(store: Store, quiet: bool) -> Iterator[None]:
 
 def _import(kind: str, edition: str, state: Path, wait: float, as_json: bool, work: Callable[..., Any]) -> None:
     """Runs *work* on the locked store and shows its report; exit code 2 if a row was refused."""
-    from flows.runs import recorded
+    from flows.stages.runs import recorded
 
     parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
     chosen = configuration.load_over({}, parts)

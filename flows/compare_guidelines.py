@@ -15,8 +15,8 @@ from typing import Any
 
 from prefect import flow
 
-from flows.guideline_inputs import Material, conditions, from_edition, from_files, from_reviews
-from flows.guideline_results import Study, keep, study_folder
+from flows.guidelines.inputs import Material, conditions, from_edition, from_files, from_reviews
+from flows.guidelines.results import Study, keep, study_folder
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.guidelines.ratings import Rating

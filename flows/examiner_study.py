@@ -17,16 +17,16 @@ from typing import Any
 
 from prefect import flow
 
-from flows import screen
-from flows.examiner_baselines import baseline
-from flows.examiner_grid import Grid, grid
-from flows.examiner_inputs import Material, from_edition, from_file
-from flows.examiner_instructions import instructions, lost
-from flows.examiner_pairs import pairs_of, reports
-from flows.examiner_panel import check_panel, panel_of
-from flows.examiner_results import Study, keep
-from flows.examiner_settings import StudySettings
-from flows.guideline_results import study_folder
+from flows.examiners.baselines import baseline
+from flows.examiners.grid import Grid, grid
+from flows.examiners.inputs import Material, from_edition, from_file
+from flows.examiners.instructions import instructions, lost
+from flows.examiners.pairs import pairs_of, reports
+from flows.examiners.panel import check_panel, panel_of
+from flows.examiners.results import Study, keep
+from flows.examiners.settings import StudySettings
+from flows.guidelines.results import study_folder
+from flows.screens import screen
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.examiners.asking import FREE, Cost

@@ -17,8 +17,8 @@ from typing import Any, get_args
 
 from prefect import flow
 
-from flows.guideline_results import put, study_folder, table
-from flows.intake import file_sha256
+from flows.guidelines.results import put, study_folder, table
+from flows.stages.intake import file_sha256
 from tasks import steps
 from tasks.corpus.review_fields import review_fields
 from tasks.corpus.source_files import read_notes_file

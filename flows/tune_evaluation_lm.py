@@ -10,7 +10,7 @@ from typing import Any
 
 from prefect import flow
 
-from flows.intake import row_range
+from flows.stages.intake import row_range
 from tasks import steps
 from tasks.corpus.tables import papers_from, reviews_from
 from tasks.errors import SettingsError, SourceError

@@ -9,7 +9,7 @@ from typing import Any
 
 from prefect import flow
 
-from flows.intake import row_range
+from flows.stages.intake import row_range
 from flows.tune_evaluation_lm import check_apart, texts_apart
 from tasks import steps
 from tasks.corpus.tables import reviews_from

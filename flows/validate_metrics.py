@@ -16,14 +16,14 @@ from typing import Any
 from prefect import flow
 
 from flows.annual_refresh import outcome_of, prepare, usable
-from flows.certificates import certify, grant
-from flows.changes import chosen_changes, maker, untried
-from flows.domains import in_domain
-from flows.planning import Work
-from flows.progress import Progress
-from flows.runs import Job, recorded
-from flows.scoring import counts, reasons_of, score, separate
-from flows.workers import Workers
+from flows.stages.certificates import certify, grant
+from flows.stages.changes import chosen_changes, maker, untried
+from flows.stages.domains import in_domain
+from flows.stages.planning import Work
+from flows.stages.progress import Progress
+from flows.stages.runs import Job, recorded
+from flows.stages.scoring import counts, reasons_of, score, separate
+from flows.stages.workers import Workers
 from tasks import steps
 from tasks.changes.catalog import CHANGES
 from tasks.metrics.catalog import recipe_of

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.runs import Job
-from flows.standings import settle
+from flows.stages.runs import Job
+from flows.stages.standings import settle
 from tasks.records import Edition
 from tasks.settings import Settings
 from tasks.store import Store

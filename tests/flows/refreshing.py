@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.annual_refresh import refresh
-from flows.intake import import_papers, import_reviews
-from flows.runs import Job, recorded
+from flows.stages.intake import import_papers, import_reviews
+from flows.stages.runs import Job, recorded
 from tasks import settings, steps
 from tasks.lm import catalog
 from tasks.store import Store

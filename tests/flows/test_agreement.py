@@ -9,8 +9,8 @@ from scipy import stats
 
 from flows.agree_with_humans import agree
 from flows.check_symmetry import check_symmetry
-from flows.domain_intake import import_graded
-from flows.runs import Job, recorded
+from flows.stages.domain_intake import import_graded
+from flows.stages.runs import Job, recorded
 from tasks import settings, steps
 from tasks.errors import SourceError
 from tasks.store import Store

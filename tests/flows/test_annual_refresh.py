@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from flows.annual_refresh import refresh
-from flows.dry_run import estimate
-from flows.runs import Job
+from flows.operations.dry_run import estimate
+from flows.stages.runs import Job
 from tasks import settings, stats, steps
 from tasks.errors import SettingsError, SourceError, SpanError
 from tasks.records import Prediction

@@ -11,9 +11,9 @@ pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 
 import torch
 
-from flows.bench_commands import _show
-from flows.bench_scoring import load
 from flows.cli import app
+from flows.commands.bench import _show
+from flows.operations.bench_scoring import load
 from tasks.errors import LMError, SettingsError
 from tasks.lm import random_model
 from tasks.lm.random_model import random_weights

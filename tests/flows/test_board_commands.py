@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows import cli
-from flows.board_formats import Format, write
+from flows.screens.board_formats import Format, write
 from tasks.errors import GreBenchError, SettingsError
 from tasks.store import Store
 from tests.conftest import ROOT

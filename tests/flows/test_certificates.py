@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from flows import certificates
 from flows.annual_refresh import refresh
-from flows.certificates import certificate, grant
-from flows.runs import Job
+from flows.stages import certificates
+from flows.stages.certificates import certificate, grant
+from flows.stages.runs import Job
 from flows.validate_metrics import validate
 from tasks import steps
 from tasks.errors import StoreError

@@ -11,7 +11,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from flows import cli, screen
+from flows import cli
+from flows.screens import screen
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO, EDITION, reviews_by, use
 from tests.scripted_lms import FaultyLM, OverlapLM

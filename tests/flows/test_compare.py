@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows import cli
-from flows.compare_sides import from_run
+from flows.boards.compare_sides import from_run
 from tasks.errors import GreBenchError, SettingsError, SourceError
 from tests.flows.refreshing import EDITION, run, use
 from tests.scripted_lms import OverlapLM

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import doctor, doctor_machine, doctor_services
+from flows.operations import doctor, doctor_machine, doctor_services
 from tasks import settings
 from tasks.lm.accelerators import Accelerator, Torch
 from tasks.writing.ledger import Ledger

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from flows import cli, screen
+from flows import cli
+from flows.screens import screen
 from tasks.store import Store
 from tests.conftest import ROOT, SHARED
 

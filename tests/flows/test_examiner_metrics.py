@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from flows.annual_refresh import refresh
 from flows.cli import app
-from flows.runs import Job
+from flows.screens.validation import show
+from flows.stages.runs import Job
 from flows.validate_metrics import validate
-from flows.validation_screen import show
 from tasks import settings, steps
 from tasks.errors import SettingsError
 from tasks.writing import http_writer

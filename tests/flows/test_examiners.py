@@ -17,12 +17,12 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from typer.testing import CliRunner
 
 from flows.cli import app
-from flows.domain_intake import import_graded
-from flows.examiner_estimate import estimate
-from flows.examiner_grid import grid
-from flows.examiner_settings import load_study, parse_study
 from flows.examiner_study import ExaminerJob, examiner_study, study
-from flows.runs import recorded
+from flows.examiners.estimate import estimate
+from flows.examiners.grid import grid
+from flows.examiners.settings import load_study, parse_study
+from flows.stages.domain_intake import import_graded
+from flows.stages.runs import recorded
 from tasks import settings, steps
 from tasks.corpus.graded_texts import read_graded_texts
 from tasks.errors import SettingsError, SourceError

@@ -361,7 +361,7 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
 
 def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
     from flows.annual_refresh import refresh
-    from flows.runs import Job
+    from flows.stages.runs import Job
     from tasks import steps
     from tasks.settings import load
     from tasks.store import Store

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from flows.annual_refresh import refresh
 from flows.cli import app
 from flows.compare_guidelines import GuidelineJob, compare, compare_guidelines, estimate
-from flows.guideline_results import outcome_row
-from flows.guideline_summary import outcomes_of, yardstick_of
-from flows.runs import Job
+from flows.guidelines.results import outcome_row
+from flows.guidelines.summary import outcomes_of, yardstick_of
+from flows.stages.runs import Job
 from tasks import settings, steps
 from tasks.errors import SettingsError, SourceError
 from tasks.guidelines.ratings import normalised

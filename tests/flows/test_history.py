@@ -10,9 +10,9 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from flows import cli
-from flows.history import changes
-from flows.intake import import_reviews
-from flows.runs import recorded
+from flows.boards.history import changes
+from flows.stages.intake import import_reviews
+from flows.stages.runs import recorded
 from tasks.errors import GreBenchError
 from tasks.store import Store
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, reviews_by, run, use

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flows.annual_refresh import refresh
-from flows.runs import Job
+from flows.stages.runs import Job
 from tasks import settings, steps
 from tasks.prompts.library import render
 from tasks.records import Prediction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flows.annual_refresh import refresh
-from flows.runs import Job
+from flows.stages.runs import Job
 from tasks import settings, steps
 from tasks.store import Store
 from tests.conftest import ROOT, SHARED

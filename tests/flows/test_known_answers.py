@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from flows import cli, learning_curves
 from flows import known_answers as flow
-from flows.known_answers_commands import _is_right
+from flows.commands.known_answers import _is_right
 from flows.learning_curves import Lesson, learning_curve, taught
 from tasks.errors import SettingsError
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from flows.cli import app
 from flows.compare_guidelines import compare_given
-from flows.guideline_summary import outcomes_of
+from flows.guidelines.summary import outcomes_of
 from flows.review_quality import QualityJob, generate, judged
 from tasks import steps
 from tasks.corpus.rated_reviews import read_human_ratings, read_rated_reviews

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from flows import cli, screen
-from flows.plan_ahead import plan_ahead
+from flows import cli
+from flows.operations.plan_ahead import plan_ahead
+from flows.screens import screen
 from tasks.corpus import fetch_steps
 from tasks.corpus.fetch_steps import budget_file
 from tasks.corpus.loopback_limits import Limit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from flows.standings import cost
+from flows.stages.standings import cost
 from tasks import models
 from tasks.stats.effects import holm
 from tests.flows.refreshing import add_reviews, query, reviews_by, run, use

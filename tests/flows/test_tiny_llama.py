@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs the extra `lm`")
 
-from flows import cli, screen
+from flows import cli
+from flows.screens import screen
 from tasks.errors import LMError, SettingsError
 from tasks.lm.catalog import open_lm
 from tasks.lm.transformers_lm import TransformersLM

@@ -16,9 +16,10 @@ import pytest
 pytest.importorskip("torch", reason="tuning needs the extra `lm`")
 pytest.importorskip("peft", reason="tuning needs the extra `lm`")
 
-from flows import cli, screen
-from flows.bar import last_point
-from flows.engine import tame_server
+from flows import cli
+from flows.screens import screen
+from flows.screens.bar import last_point
+from flows.stages.engine import tame_server
 from flows.tune_evaluation_lm import judged_papers, papers_of
 from tasks.errors import SettingsError, SourceError
 from tasks.lm.transformers_lm import TransformersLM

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows import cli, screen
+from flows import cli
+from flows.screens import screen
 from tasks.corpus.snapshot import Snapshot
 from tests.conftest import ROOT
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from flows.annual_refresh import refresh
-from flows.certificates import certificate
-from flows.runs import Job
+from flows.stages.certificates import certificate
+from flows.stages.runs import Job
 from flows.validate_metrics import validate
 from tasks import settings, steps
 from tasks.changes.catalog import CHANGES

@@ -8,9 +8,9 @@ import pytest
 
 import flows.validate_metrics
 from flows.annual_refresh import refresh
-from flows.changes import changed_judgments
 from flows.check_symmetry import check_symmetry
-from flows.runs import Job
+from flows.stages.changes import changed_judgments
+from flows.stages.runs import Job
 from flows.validate_metrics import validate
 from tasks import steps
 from tasks.errors import SettingsError, SourceError

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flows import cli
-from flows.why import why
+from flows.boards.why import why
 from tasks import steps
 from tasks.errors import GreBenchError, SettingsError
 from tasks.store import Store

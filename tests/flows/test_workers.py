@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from flows import workers as workers_module
 from flows.annual_refresh import refresh, usable
-from flows.runners import VISIBLE, Processes, gpus, runner_of
-from flows.runners import _begin as begin_worker
-from flows.runs import Job
-from flows.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
+from flows.stages import workers as workers_module
+from flows.stages.runners import VISIBLE, Processes, gpus, runner_of
+from flows.stages.runners import _begin as begin_worker
+from flows.stages.runs import Job
+from flows.stages.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.metrics.scoring import Scored

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from flows import spending
 from flows.annual_refresh import refresh
-from flows.dry_run import estimate
-from flows.runs import Job
+from flows.operations.dry_run import estimate
+from flows.stages import spending
+from flows.stages.runs import Job
 from tasks import settings, steps
 from tasks.errors import BudgetReached, SettingsError, SourceError
 from tasks.store import Store

@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
 import torch
 
-from flows.runners import VISIBLE, gpus
+from flows.stages.runners import VISIBLE, gpus
 from tasks.lm import trie_attention
 from tasks.lm.one_by_one import OneByOne
 from tasks.lm.random_model import random_weights

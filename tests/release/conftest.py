@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from flows import cli, screen
-from flows.publishing import publish_edition
+from flows import cli
+from flows.boards.publishing import publish_edition
+from flows.screens import screen
 from tasks.release.shelf import Shelf
 from tests.release.made_up import EDITION, FREE, make
 

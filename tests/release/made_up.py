@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.runs import Job
-from flows.standings import expose, settle
+from flows.stages.runs import Job
+from flows.stages.standings import expose, settle
 from tasks import models
 from tasks.records import LMIdentity, Signature
 from tasks.release.shelf import Shelf

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from flows.publishing import publication_of
+from flows.boards.publishing import publication_of
 from tasks.release.publishing import publish
 from tasks.release.shelf import Shelf
 from tasks.store import Store

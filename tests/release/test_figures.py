@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows.plotting import plotted, printed_boards
+from flows.boards.plotting import plotted, printed_boards
 from tasks.errors import SettingsError
 from tasks.release.board import Board, Entry
 from tasks.release.drawing import drawn

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from flows.publishing import publication_of, publish_edition
+from flows.boards.publishing import publication_of, publish_edition
 from tasks.errors import LockedError
 from tasks.release import manifest
 from tasks.release.publishing import publish

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from flows.publishing import publish_edition
+from flows.boards.publishing import publish_edition
 from tasks.release.names import page_of_paper
 from tasks.release.shelf import Shelf
 from tests.conftest import ROOT

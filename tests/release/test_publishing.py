@@ -9,7 +9,7 @@ import random
 import duckdb
 import pytest
 
-from flows.publishing import publication_of, publish_edition
+from flows.boards.publishing import publication_of, publish_edition
 from tasks.errors import LockedError, SettingsError, SourceError, StoreError
 from tasks.release import manifest
 from tasks.release.database import REDACTED, WHOLE

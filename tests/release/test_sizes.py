@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from flows.annual_refresh import refresh
-from flows.publishing import publish_edition
-from flows.runs import Job
+from flows.boards.publishing import publish_edition
+from flows.stages.runs import Job
 from tasks import settings, steps
 from tasks.release import manifest
 from tasks.release.shelf import Shelf

@@ -1,0 +1,112 @@
+"""Figures of a board as files: of an edition, of a release, of a board that was printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from flows.boards.publishing import additions, shelf_of
+from tasks import models, published
+from tasks.corpus.publication import may_publish
+from tasks.errors import SettingsError
+from tasks.metrics.catalog import METRICS
+from tasks.release.board import Board, Entry
+from tasks.release.contents import Contents
+from tasks.release.database import opened, write_database
+from tasks.release.drawing import drawn, write_figures
+from tasks.release.publishing import DATABASE
+from tasks.release.reading import boards
+from tasks.release.rendering import board_page
+from tasks.settings import Settings
+from tasks.store import Store, find_editions
+
+_SIZE = published.SIZE
+
+
+def plotted(what: str, out: Path, state: Path) -> list[Path]:
+    """Writes the figures of *what* (edition, release, published board) into *out*; the files."""
+    if what in published.tables():
+        return _of_table(what, out)
+    found = _boards(what, state)
+    return write_figures(drawn(found), out, png=True)
+
+
+def _boards(what: str, state: Path) -> tuple[Board, ...]:
+    if (Path(what) / DATABASE).is_file():
+        return _of_release(Path(what))
+    if what in find_editions(state):
+        return _of_edition(Store(state, what))
+    try:
+        shelf, name = shelf_of(what, state / "releases")
+    except SettingsError:
+        known = ", ".join(find_editions(state)) or "none yet"
+        raise SettingsError(f"no edition, release or published board {what!r}; editions in {state}: {known}") from None
+    return _of_release(shelf.folder / name)
+
+
+def _of_release(folder: Path) -> tuple[Board, ...]:
+    if not (folder / DATABASE).is_file():
+        raise SettingsError(f"no release in {folder}")
+    with opened(folder / DATABASE) as connection:
+        return boards(connection)
+
+
+def _of_edition(store: Store) -> tuple[Board, ...]:
+    """As a release of the edition would show it now."""
+    signatures = store.read("current_signatures")
+    if not signatures:
+        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    with TemporaryDirectory(prefix="gre-bench-") as folder:
+        database = Path(folder) / DATABASE
+        write_database(store.read_file, database, additions(store, Settings(), signatures), may_publish)
+        with opened(database) as connection:
+            return boards(connection)
+
+
+def _of_table(table: str, out: Path) -> list[Path]:
+    """Figures and board of a published table, which prints neither intervals nor the human baseline nor dates."""
+    if published.kind(table) != "board":
+        raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
+    found = printed_boards(table)
+    pictures = drawn(found)
+    written = write_figures(pictures, out, png=True)
+    contents = Contents(
+        name=table,
+        edition="ICLR 2023, as published",
+        published=f"Xu et al. 2025, {table.replace('table', 'table ')}",
+        boards=found,
+        lead="The scores that Xu et al. print for GRE-bench, drawn by this program.",
+        remarks=(
+            "The table prints neither intervals nor the human baseline nor dates: none are drawn, and no difference "
+            "between two models is tested.",
+            "Sizes of closed models are estimates from unofficial sources.",
+        ),
+        provenance=(("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
+                    ("table", table)),
+    )  # fmt: skip
+    page = board_page(contents, [pictures.of(board) for board in found], pictures.ranks or "", pictures.colours)
+    (out / "index.html").write_text(page, encoding="utf-8")
+    return [out / "index.html", *written]
+
+
+def printed_boards(table: str) -> tuple[Board, ...]:
+    """The boards of a published table, one a metric, in the order of the catalogue."""
+    figures = published.load(table)
+    sizes = {figure.item: figure.value for figure in figures if figure.metric == _SIZE}
+    known = models.load()
+    found = []
+    for metric in (name for name in METRICS if any(figure.metric == name for figure in figures)):
+        scored = sorted((one for one in figures if one.metric == metric), key=lambda one: -one.value)
+        entries = tuple(
+            Entry(
+                figure.item,
+                "model",
+                figure.value,
+                rank=1 + sum(other.value > figure.value for other in scored),
+                family=known[figure.item].family if figure.item in known else None,
+                parameters=sizes.get(figure.item),
+            )
+            for figure in scored
+        )
+        found.append(Board(metric, METRICS[metric].title, METRICS[metric].unit, entries, validation=""))
+    return tuple(found)

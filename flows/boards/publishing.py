@@ -1,0 +1,110 @@
+"""What a release of an edition is made of: its readable copy, what explains it, and all that its numbers rest on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from flows.stages.runs import code_version
+from tasks import models
+from tasks.changes.catalog import CHANGES
+from tasks.corpus.publication import may_publish
+from tasks.errors import SettingsError
+from tasks.lm.pieces import pieces_of
+from tasks.metrics.catalog import METRICS, recipe_of
+from tasks.records import LMIdentity
+from tasks.release.database import Additions
+from tasks.release.manifest import packages, public_settings
+from tasks.release.publishing import Publication, Published, publish, stamp
+from tasks.release.shelf import Shelf
+from tasks.settings import Settings, parse
+from tasks.store import Row, Store
+
+
+def publish_edition(store: Store, shelf: Shelf, everything: bool = False, again: bool = False) -> Published:
+    """Makes a release of the edition in *store* on *shelf*; `SettingsError` if it has no board yet."""
+    return publish(shelf, publication_of(store, everything, again))
+
+
+def publication_of(store: Store, everything: bool = False, again: bool = False) -> Publication:
+    """What a release of the edition in *store* is made of now."""
+    read_from = stamp(store.read_file) if store.read_file.is_file() else None
+    signatures = store.read("current_signatures")
+    if not signatures:
+        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    last = store.read("last_settings")
+    settings = parse(json.loads(last[0]["settings"])) if last else Settings()
+    return Publication(
+        source=store.read_file,
+        additions=additions(store, settings, signatures),
+        is_free=may_publish,
+        stamp=read_from,
+        provenance=provenance(store, settings, signatures),
+        pieces_of=pieces_of(settings.evaluation_lm),
+        everything=everything,
+        again=again,
+    )
+
+
+def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Additions:
+    """Titles and units of the metrics, what is known of the models, the boards in the catalogue's order."""
+    places = {name: place for place, name in enumerate(METRICS)}
+    shown = sorted(signatures, key=lambda row: (places.get(row["metric"], len(places)), row["metric"]))
+    named = models.load(settings.writing.models)
+    return Additions(
+        metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
+                 for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
+        models=[_model(row["model"], named.get(row["model"])) for row in store.read("candidate_models")],
+        changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
+        shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}
+               for place, row in enumerate(shown)],
+    )  # fmt: skip
+
+
+def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> dict[str, Any]:
+    """All that the numbers rest on; nothing of the machine they were made on."""
+    draw = store.read("draw")
+    ids = [row["signature_id"] for row in signatures]
+    verdicts = {row["signature_id"]: row for row in store.read("validations", signature_ids=ids)}
+    return {
+        "program": {"name": "gre-bench", "version": code_version(), "packages": packages()},
+        "papers": len({row["paper_id"] for row in store.read("sample")}),
+        "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed},
+        "draw": draw[0] if draw else None,
+        "snapshots": [{"digest": row["digest"]} for row in store.read("snapshot")],
+        "imports": store.read("imported_files"),
+        "signatures": list(signatures),
+        "validations": {
+            row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
+        },
+        "settings": public_settings(settings.model_dump(mode="json")),
+    }  # fmt: skip
+
+
+def _verdict(row: Row | None) -> dict[str, Any]:
+    if row is None:
+        return {"verdict": "unvalidated"}
+    return {name: row[name] for name in ("verdict", "edition", "detail", "validated_at")}
+
+
+def _model(name: str, known: models.Model | None) -> Row:
+    stated = (known.family, known.parameters, known.knowledge_cutoff) if known else (None, None, None)
+    return dict(zip(("model", "family", "parameters", "knowledge_cutoff"), (name, *stated), strict=True))
+
+
+def _lm_id(row: Row) -> str:
+    """By which the spans of a signature's evaluation LM are known."""
+    fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
+    return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
+
+
+def shelf_of(release: str, out: Path) -> tuple[Shelf, str]:
+    """The shelf that *release* (its name, or its folder) stands on, and its name; `SettingsError` if it is none."""
+    path = Path(release)
+    folder = path.parent if path.parent != Path(".") or path.is_dir() else out
+    edition, found, number = path.name.rpartition("-r")
+    if not found or not number.isdigit():
+        raise SettingsError(f"{release!r} is not a release, such as ICLR-2025-r1")
+    return Shelf(folder, edition), path.name

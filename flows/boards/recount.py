@@ -1,0 +1,85 @@
+"""The cases behind a candidate's scores, made anew from what readers see, and scored once more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flows.stages.domains import in_domain
+from flows.stages.instruments import instruments
+from flows.stages.planning import sample
+from flows.stages.runs import Job
+from tasks import settings as configuration
+from tasks.domains import domain_of
+from tasks.errors import StoreError
+from tasks.metrics.cases import plan
+from tasks.metrics.catalog import recipe_of
+from tasks.metrics.scoring import MetricWork, Scored
+from tasks.records import Candidate, Case
+from tasks.store import Row, Store
+
+
+class ReadCopy(Store):
+    """An edition as its readers see it: whole, never waiting for a run, never written."""
+
+    def rows(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of a query from the read copy."""
+        return self.read(query, **parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The settings under which a candidate's pairs were scored, and the run that scored them last."""
+
+    job: Job
+    run: Row
+
+    @property
+    def settings(self) -> configuration.Settings:
+        return self.job.settings
+
+
+def origin(store: ReadCopy, signature: Row, candidate_id: str, state: Path) -> Origin:
+    """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
+    runs = store.rows("why_run", signature_id=signature["signature_id"], candidate_id=candidate_id)
+    if not runs:
+        raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
+    settings = configuration.load_over(json.loads(runs[0].pop("settings")), ())
+    return Origin(in_domain(Job(settings, state)), runs[0])
+
+
+def cases(store: ReadCopy, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
+    """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
+    scoring = source.settings.scoring
+    assw_by = signature["synopsis_writer"] if signature["metric"] == "gem_s_assw" else None
+    entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
+    generic = domain_of(source.settings.edition.domain).generic
+    recipe = recipe_of(signature["metric"])
+    planned = plan(entries, [candidate], recipe, signature["writer"], signature["form"], None, generic)
+    return [pair.case for pair in planned if pair.case]
+
+
+def signed_anew(run: Any, store: Store, signature: Row, source: Origin) -> Row:
+    """What the metric would be signed with today, by the same settings; fields as in *signature*."""
+    scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
+    assw_by = signature["synopsis_writer"] if signature["metric"] == "gem_s_assw" else None
+    _, signatures = run.sign_metrics(instruments(store, source.job), scoring, signature["writer"], assw_by)
+    found = signatures[signature["metric"]]
+    return {name: getattr(found, name) for name in signature if name != "signature_id"} | {
+        "signature_id": found.signature_id
+    }
+
+
+def scored_anew(run: Any, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
+    """Scores of the cases *due*, nothing taken from the store."""
+    work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
+    return run.score_papers("why", instruments(store, source.job), source.settings.scoring, [work], {})
+
+
+def candidate_of(store: ReadCopy, candidate_id: str) -> Candidate:
+    """The candidate as it was planned."""
+    rows = store.rows("planned_candidate", candidate_id=candidate_id)
+    return Candidate(**rows[0])

@@ -1,0 +1,37 @@
+"""Which edition and which of its signatures a reader is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import SettingsError
+from tasks.store import Store, find_editions
+
+
+def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
+    """Signatures of the last plan; of the *metrics* named, those planned last, whenever that was."""
+    if not metrics:
+        found = store.read("current_signatures")
+    else:
+        planned = store.read("planned_signatures")
+        unknown = sorted(set(metrics) - {row["metric"] for row in planned})
+        if unknown:
+            known = ", ".join(sorted({row["metric"] for row in planned})) or "none yet"
+            raise SettingsError(f"edition {store.key} has no scores of {', '.join(unknown)}; there are: {known}")
+        found = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
+    if not found:
+        raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
+    return found
+
+
+def the_edition(edition: str | None, state: Path) -> str:
+    """*edition*, or the only one there is."""
+    if edition is not None:
+        return edition
+    known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
+    if len(known) != 1:
+        raise SettingsError(
+            f"name an edition: {', '.join(known)}" if known else f"no editions in {state}; try: gre-bench refresh"
+        )
+    return known[0]

@@ -1,0 +1,141 @@
+"""``gre-bench leaderboard`` and ``gre-bench sql``: reading an edition's board. Neither ever waits for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from flows.boards.signatures import shown_signatures, the_edition
+from flows.commands import options
+from flows.screens import screen
+from flows.screens.board import show_leaderboard
+from flows.screens.board_formats import Format, write
+from tasks.errors import SettingsError
+from tasks.store import Row, Store
+
+SHOWN_ROWS = 200
+
+
+class Board(StrEnum):
+    clean = "clean"
+    all = "all"
+
+
+class Kind(StrEnum):
+    human = "human"
+    model = "model"
+    control = "control"
+
+
+Candidates = Annotated[
+    list[str] | None, typer.Option("--candidate", "-c", help="Only this candidate; repeatable. Ranks stay as they are.")
+]
+Kinds = Annotated[list[Kind] | None, typer.Option("--kind", "-k", help="Only candidates of this kind; repeatable.")]
+Sort = Annotated[
+    str | None, typer.Option("--sort", help="Column to sort each metric by, largest first; COLUMN:up for smallest.")
+]
+Which = Annotated[
+    Board, typer.Option("--board", help="clean: models that may have read the reviews have no rank; all: they have.")
+]
+Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts and contamination.")]
+Form = Annotated[Format, typer.Option("--format", "-f", help="For other programs; columns as in the view leaderboard.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write instead of standard output.")]
+Query = Annotated[str, typer.Argument(help='One query, such as "from leaderboard"; nothing can be changed.')]
+Edition = Annotated[str, typer.Argument(help="Edition, such as ICLR-2025.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to *app*."""
+    app.command(epilog=options.EXIT_CODES)(leaderboard)
+    app.command("sql", epilog=options.EXIT_CODES)(query)
+
+
+def leaderboard(
+    edition: options.OneEdition = None,
+    metric: options.Metric = None,
+    kind: Kinds = None,
+    candidate: Candidates = None,
+    sort: Sort = None,
+    board: Which = Board.clean,
+    details: Details = False,
+    form: Form = Format.table,
+    out: Out = None,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Show an edition's board: mean scores with intervals, ranks with the tests they rest on. Never waits for a run."""
+    store = Store(state, the_edition(edition, state))
+    signatures = shown_signatures(store, metric)
+    ids = [row["signature_id"] for row in signatures]
+    rows = store.read("leaderboard" if board is Board.clean else "whole_board", signature_ids=ids)
+    rows = _sorted(_kept(rows, kind, candidate, store.key), sort)
+    if form is not Format.table:
+        return write(rows, list(rows[0]), form, out)
+    separations, gaps = store.read("separation", signature_ids=ids), store.read("clean_gap", signature_ids=ids)
+    exposures = store.read("exposures")
+    if as_json:
+        found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
+                 "exposures": exposures, "contamination_gap": gaps}  # fmt: skip
+        return screen.print_json(found)
+    show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
+
+
+def query(
+    edition: Edition,
+    text: Query,
+    form: Form = Format.table,
+    out: Out = None,
+    state: options.State = Path("state"),
+) -> None:
+    """Ask an edition's database anything, in SQL. Nothing can be changed, and no other file is reached.
+
+    Views: leaderboard, boards, pairs, progress. `gre-bench sql EDITION "show tables"` names all, `"describe pairs"` the
+    columns of one; sql/views and sql/tables say in their first line what a row is.
+    """
+    names, rows = Store(state, edition).query(text)
+    if form is not Format.table:
+        return write(rows, names, form, out)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in names:
+        numeric = any(isinstance(row[name], int | float) for row in rows[:SHOWN_ROWS])
+        table.add_column(screen.escape(name), justify="right" if numeric else "left")
+    for row in rows[:SHOWN_ROWS]:
+        table.add_row(*(screen.escape(_cell(row[name])) for name in names))
+    screen.out.print(table)
+    if len(rows) > SHOWN_ROWS:
+        screen.say(f"and {len(rows) - SHOWN_ROWS} rows more; --format csv gives them all")
+
+
+def _kept(rows: list[Row], kinds: Sequence[str] | None, candidates: Sequence[str] | None, key: str) -> list[Row]:
+    there = sorted({row["candidate"] for row in rows})
+    if unknown := [name for name in candidates or () if name not in there]:
+        raise SettingsError(f"no candidate {', '.join(unknown)} on the board of {key}; there are: {', '.join(there)}")
+    kept = [
+        row
+        for row in rows
+        if (not kinds or row["kind"] in kinds) and (not candidates or row["candidate"] in candidates)
+    ]
+    if not kept:
+        raise SettingsError(f"nobody on the board of {key} is asked for; there are: {', '.join(there) or 'none'}")
+    return kept
+
+
+def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
+    """*rows* of each metric by a column, what has no value last."""
+    if sort is None:
+        return rows
+    column, _, way = sort.partition(":")
+    if column not in rows[0] or way not in ("", "up", "down"):
+        raise SettingsError(f"cannot sort by {sort!r}; columns are: {', '.join(rows[0])}; write COLUMN or COLUMN:up")
+    there = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=way != "up")
+    ordered = [*there, *(row for row in rows if row[column] is None)]
+    return sorted(ordered, key=lambda row: row["metric"])
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,173 @@
+"""``gre-bench guidelines``: do reviewer guidelines bring an LM's ratings closer to those of human reviewers?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from flows.commands import guideline_options as asked
+from flows.commands import options
+from flows.screens import screen
+from flows.stages.engine import settle, tame_server
+from tasks.errors import SettingsError
+
+DONE, INCOMPLETE = 0, 3
+
+app = typer.Typer(
+    help="Compare the guidelines under which LMs review, by how close their ratings come to human ratings; find good "
+    "human reviews, and make guidelines from them.",
+)
+
+
+@app.callback(invoke_without_command=True)
+def guidelines(
+    context: typer.Context,
+    reviews: asked.Reviews = None,
+    name: asked.Name = None,
+    seed: asked.Seed = 0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Compare guidelines. With --reviews DIR: reviews that were written elsewhere; nothing is asked of any model."""
+    if context.invoked_subcommand:
+        if reviews is not None:
+            raise SettingsError("--reviews is for reviews written elsewhere; leave it out, or the command after it")
+        return
+    if reviews is None:
+        print(context.get_help())
+        return
+    settle(state)
+    from flows.compare_guidelines import compare_given
+
+    _finish(compare_given(name or reviews.resolve().name, reviews, state.resolve(), seed), as_json)
+
+
+@app.command("compare", epilog=options.EXIT_CODES)
+def compare(
+    models: asked.Models = None,
+    conditions: asked.Conditions = None,
+    own: asked.Guidelines = None,
+    edition: options.Edition = None,
+    papers: asked.Papers = None,
+    ratings: asked.Ratings = None,
+    models_file: asked.ModelsFile = None,
+    limit: options.Limit = None,
+    name: asked.Name = None,
+    seed: asked.Seed = 0,
+    dry_run: asked.DryRun = False,
+    again: asked.Again = False,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Have models rate papers under guidelines, and hold the ratings against the mean human ratings.
+
+    Replies are kept in state/replies: a study that was stopped goes on by the same command, and one that is asked
+    for more conditions or models pays for these only.
+    """
+    settle(state)
+    from flows.compare_guidelines import GuidelineJob, compare_guidelines, estimate
+    from flows.compare_guidelines import compare as plain
+    from tasks import steps
+
+    job = GuidelineJob(
+        name or edition or (papers.stem if papers else "study"), tuple(dict.fromkeys(models or ())),
+        tuple(conditions or ()), papers, ratings, edition, _files(own or ()), models_file, limit, again, seed,
+        state.resolve(),
+    )  # fmt: skip
+    if dry_run:
+        found = estimate(job)
+        return screen.print_json(found) if as_json else _show_estimate(found)
+    if engine:
+        tame_server()
+    _finish(compare_guidelines(job) if engine else plain(job, steps.undecorated()), as_json)
+
+
+@app.command("quality", epilog=options.EXIT_CODES)
+def quality(
+    notes: asked.Notes,
+    edition: asked.Venue,
+    judge: asked.Judge = None,
+    without_dates: asked.WithoutDates = False,
+    size: asked.Size = 30,
+    seed: asked.Seed = 0,
+    models_file: asked.ModelsFile = None,
+    unverified_venue: options.UnverifiedVenue = False,
+    name: asked.Name = None,
+    again: asked.Again = False,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Judge human reviews by five criteria, 2 to 17 points, and draw the groups Good (17), Middle (11), Bad (up to 6).
+
+    Two criteria are rules (date, length), three are judged by a model. Where a field, a date or a verdict is missing
+    the total is not computable, and the review is in no group.
+    """
+    settle(state)
+    from flows.review_quality import QualityJob, judged, review_quality
+    from flows.screens.guidelines import show_quality
+    from tasks import steps
+
+    job = QualityJob(name or f"quality-{edition}", notes, edition, judge, not without_dates, size, seed, models_file,
+                     unverified_venue, again, state.resolve())  # fmt: skip
+    if engine:
+        tame_server()
+    found = review_quality(job) if engine else judged(job, steps.undecorated())
+    screen.print_json(found) if as_json else show_quality(found)
+    raise typer.Exit(DONE if found["outcome"] == "done" else INCOMPLETE)
+
+
+@app.command("generate", epilog=options.EXIT_CODES)
+def generate(
+    name: asked.StudyName,
+    group: asked.GroupName,
+    model: asked.OneModel,
+    out: asked.OutFile,
+    models_file: asked.ModelsFile = None,
+    again: asked.Again = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Make a guideline from a group of the reviews that `quality` drew: a checklist that imitates those reviewers.
+
+    Use it with: gre-bench guidelines compare --guideline mine=FILE --condition mine --condition mine+rubric
+    """
+    settle(state)
+    from flows.review_quality import generate as make
+    from tasks import steps
+    from tasks.writing.catalog import Desk
+
+    desk = Desk(state.resolve() / "replies", models_file, again)
+    found = make(name, group, model, out, desk, steps.undecorated(), state.resolve())
+    if as_json:
+        return screen.print_json(found)
+    screen.say(f"{out}: a guideline by {model} from {found['reviews']} reviews of group {group}")
+
+
+def _files(own: list[str] | tuple[str, ...]) -> dict[str, Path]:
+    files = {}
+    for item in own:
+        name, found, file = item.partition("=")
+        if not found or not file:
+            raise SettingsError(f"--guideline {item}: write it as NAME=FILE")
+        if name in files:
+            raise SettingsError(f"--guideline {name} is there twice")
+        files[name] = Path(file)
+    return files
+
+
+def _finish(summary: dict[str, Any], as_json: bool) -> None:
+    from flows.screens.guidelines import show
+
+    screen.print_json(summary) if as_json else show(summary)
+    raise typer.Exit(DONE if summary["outcome"] == "done" else INCOMPLETE)
+
+
+def _show_estimate(found: dict[str, Any]) -> None:
+    screen.say(f"{found['papers']} papers under {', '.join(found['conditions'])}; {found['without_text']} have no text")
+    for row in found["models"]:
+        cost = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
+        screen.say(f"{row['model']}: {row['requests']} requests, about {row['prompt_tokens']} prompt tokens, {cost}")

@@ -1,0 +1,175 @@
+"""``gre-bench parse``, ``audit`` and ``texts``: what a PDF gives and hides, and how an edition's papers were read."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from flows.commands import options
+from flows.screens import screen
+from tasks.errors import SettingsError, SourceError
+from tasks.store import Store, find_editions
+
+SOUND = ("ok", "repaired")
+UNSOUND = 2
+STATUSES = (
+    "Statuses: ok · repaired (damaged, all pages read) · truncated (cut off, or pages lost) · encrypted · empty · "
+    "not_a_pdf · scanned (pictures of pages) · timeout · crashed · too_long. Exit codes: 0 every file is ok or "
+    "repaired · 2 some file is not, or cannot be found."
+)
+Files = Annotated[list[Path], typer.Argument(help="PDFs.")]
+Wall = Annotated[float, typer.Option("--seconds", min=1, help="Most seconds for one file.")]
+Memory = Annotated[float, typer.Option("--memory", min=0.75, help="Most GiB of memory for one file.")]
+Pages = Annotated[int, typer.Option("--pages", min=1, help="Most pages that are read of one file.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Statuses only, no texts.")]
+PaperOrFile = Annotated[str, typer.Argument(metavar="PAPER|FILE.pdf", help="A PDF, or the id of an edition's paper.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the pictures; audit-<name> if not given.")]
+Dpi = Annotated[int, typer.Option("--dpi", min=36, max=200, help="Resolution of the pictures.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to *app*."""
+    app.command(epilog=STATUSES)(parse)
+    app.command(epilog=options.EXIT_CODES)(audit)
+    app.command(epilog=options.EXIT_CODES)(texts)
+
+
+def parse(
+    files: Files,
+    seconds: Wall = 60.0,
+    memory: Memory = 2.0,
+    pages: Pages = 200,
+    quiet: Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Read PDFs as a run does: status, remarks, and the text that candidates would be given.
+
+    Each file is read in a process of its own with limits. The text is without what no reader of the pages sees.
+    """
+    from tasks.corpus.pdf_reader import Limits, PdfReader
+
+    found, sound = [], True
+    with PdfReader(Limits(seconds, seconds, int(memory * 2**30), pages)) as reader:
+        for file, read in reader.read_all(files, _bytes):
+            sound = sound and read.status in SOUND
+            if as_json:
+                found.append({"file": str(file), **read.to_json()} | ({"text": None} if quiet else {}))
+                continue
+            screen.say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
+            for remark in read.remarks():
+                screen.say(f"  {remark}")
+            if not quiet and read.text:
+                parts = (read.title, read.abstract, read.text)
+                screen.say("\n" + "\n\n".join(part for part in parts if part) + "\n")
+    if as_json:
+        screen.print_json(found)
+    raise typer.Exit(0 if sound else UNSOUND)
+
+
+def audit(
+    paper: PaperOrFile,
+    out: Out = None,
+    dpi: Dpi = 100,
+    edition: options.OneEdition = None,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Show what a paper hides: text no reader sees, and passages that instruct reviewers or models.
+
+    Writes a picture of each page with findings, marked with their numbers (red: hidden and left out of the text;
+    orange: an instruction in plain sight), and index.html with the list.
+    """
+    from tasks.corpus.pdf_findings import MEANING
+    from tasks.corpus.pdf_reader import PdfReader
+
+    name, data = _paper(paper, edition, state)
+    folder = out or Path(f"audit-{name}")
+    with PdfReader(children=1) as reader:
+        read, pictures = reader.draw(data, folder, dpi)
+    (folder / "index.html").write_text(_page(name, read, pictures), encoding="utf-8")
+    if as_json:
+        shown = [*map(str, pictures)]
+        return screen.print_json({"paper": name, "status": read.status, "pictures": shown, "findings": [
+            {**finding, "meaning": MEANING[finding["kind"]]} for finding in read.to_json()["findings"]
+        ]})  # fmt: skip
+    hidden = read.dropped.get("hidden characters", 0)
+    screen.say(f"{name}: {read.status}, {read.pages} pages; {hidden} of {read.characters:,} characters are hidden")
+    for number, finding in enumerate(read.findings, 1):
+        screen.say(f"{number:4} {finding.line()}")
+    for note in read.notes:
+        screen.say(f"     {note}")
+    screen.say(f"list and {len(pictures)} pictures: {folder / 'index.html'}")
+
+
+def texts(
+    edition: options.OneEdition = None, state: options.State = Path("state"), as_json: options.Json = False
+) -> None:
+    """How the papers of an edition were read: counts by status, and what is doubtful or hidden, by paper."""
+    rows = _store(edition, state).read("text_states")
+    if as_json:
+        return screen.print_json(rows)
+    counts = Counter(f"{row['origin']}: {row['status']}" for row in rows)
+    screen.say("; ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no paper was read yet")
+    table = Table(box=None, padding=(0, 1))
+    for head in ("paper", "status", "pages", "characters", "remarks"):
+        table.add_column(head, justify="right" if head in ("pages", "characters") else "left")
+    for row in rows:
+        if row["notes"] or row["status"] != "ok":
+            remarks = "\n".join(screen.escape(note) for note in row["notes"])
+            cells = (row["paper_id"], row["status"], str(row["pages"] or ""), f"{row['characters']:,}")
+            table.add_row(*map(screen.escape, cells), remarks)
+    if table.row_count:
+        screen.out.print(table)
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SourceError(f"cannot read {file}: {error.strerror}") from None
+
+
+def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
+    """Name and PDF of the file or of the edition's paper that is meant."""
+    from flows.stages.reading import snapshots
+    from tasks.corpus.snapshot import Snapshot
+
+    if Path(paper).is_file():
+        return Path(paper).stem, _bytes(Path(paper))
+    if paper.lower().endswith(".pdf"):
+        raise SourceError(f"no file {paper}")
+    store = _store(edition, state)
+    known = store.read("snapshot")
+    if not known:
+        raise SettingsError(f"edition {store.key} has no snapshot, and there is no file {paper}; name a PDF")
+    data = Snapshot.open(snapshots(store) / known[0]["path"]).pdf(paper)
+    if data is None:
+        raise SettingsError(f"edition {store.key} has no PDF of a paper {paper}, and there is no such file")
+    return paper, data
+
+
+def _store(edition: str | None, state: Path) -> Store:
+    known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
+    if edition is None and len(known) != 1:
+        raise SettingsError(f"name an edition: {', '.join(known)}" if known else f"no editions in {state}")
+    if edition is not None and edition not in known:
+        raise SettingsError(f"no edition {edition} in {state}; known: {', '.join(known) or 'none yet'}")
+    return Store(state, edition or known[0])
+
+
+def _page(name: str, read: Any, pictures: list[Path]) -> str:
+    """The findings as a page of HTML with the pictures."""
+    rows = "".join(f"<li>{html.escape(screen.plain(finding.line(400)))}</li>" for finding in read.findings)
+    notes = "".join(f"<p>{html.escape(screen.plain(note))}</p>" for note in read.notes)
+    shown = "".join(f'<figure><img src="{picture.name}" alt="{picture.stem}"></figure>' for picture in pictures)
+    title = f"{html.escape(name)}: {read.status}, {read.pages} pages, {len(read.findings)} findings"
+    style = "body{font:15px sans-serif;max-width:60em;margin:2em auto}img{width:100%;border:1px solid #999}"
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'
+        f"<h1>{title}</h1>{notes}<ol>{rows}</ol>{shown}</html>\n"
+    )

@@ -1,0 +1,140 @@
+"""``gre-bench publish``, ``errata`` and ``plot``: releases of an edition, what is said of them later, their figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.commands import options
+from flows.screens import screen
+from tasks.errors import SettingsError, SourceError
+from tasks.store import Store, find_editions
+
+app = typer.Typer()
+
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder that the releases stand in; releases/ of the state if not given.")
+]
+Private = Annotated[
+    bool,
+    typer.Option("--all-texts", help="Put in texts of any licence: for a release that you do not pass on."),
+]
+Again = Annotated[bool, typer.Option("--again", help="Make a new release even if no table has changed.")]
+Release = Annotated[str, typer.Argument(help="Release, such as ICLR-2025-r1, or its folder.")]
+Text = Annotated[str, typer.Argument(help="What is to be said of it, one line.")]
+Retire = Annotated[bool, typer.Option("--retire", help="The release is no longer the latest; it stays where it is.")]
+Plotted = Annotated[
+    str, typer.Argument(help="Edition, release or its folder, or a published board: table6, table7, table10.")
+]
+Pictures = Annotated[Path, typer.Option("--out", help="Folder for the figures.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to *app*."""
+    for command in (publish, errata, plot):
+        app.command(epilog=options.EXIT_CODES)(command)
+
+
+def publish(
+    edition: options.OneEdition = None,
+    out: Out = None,
+    all_texts: Private = False,
+    again: Again = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Publish an edition as an immutable numbered release: database, Parquet, manifest, page; the latest points to it.
+
+    Texts go in only where their licence lets anyone pass them on; else their SHA-256. Never waits for a run.
+    """
+    from flows.boards.publishing import publish_edition
+    from tasks.release.shelf import Shelf
+
+    store = Store(state, _edition(edition, state))
+    made = publish_edition(store, Shelf(out or state / "releases", store.key), all_texts, again)
+    found = {"release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
+    if as_json:
+        return screen.print_json(found | {"tables": dict(made.tables)})
+    if not made.new:
+        return screen.say(f"{made.name} holds all this already: {made.folder}; --again makes a new release anyway")
+    screen.say(f"{made.name}: {made.folder}, digest {made.digest}")
+    screen.say(f"the page: {made.folder / 'index.html'}")
+    if not all_texts:
+        screen.say("texts: where their licence allows it; --all-texts makes a release that is not to be passed on")
+
+
+def errata(
+    release: Release,
+    text: Text,
+    retire: Retire = False,
+    out: Out = None,
+    state: options.State = Path("state"),
+) -> None:
+    """Say something of a release after the fact. It is written beside the releases, and stands on later pages."""
+    from flows.boards.publishing import shelf_of
+
+    shelf, name = shelf_of(release, out or state / "releases")
+    if not text.strip() or not text.isprintable():
+        raise SettingsError("an erratum is one line of text")
+    with shelf.lock():
+        shelf.say("retired" if retire else "erratum", name, {"text": text.strip()})
+        latest = shelf.point()
+    screen.say(f"{name}: {'retired' if retire else 'noted'} in {shelf.ledger}; latest is {latest or 'none'}")
+
+
+def plot(
+    what: Plotted,
+    out: Pictures,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Write the figures of a board as SVG and PNG; of a published table also its board as a page."""
+    from flows.boards.plotting import plotted
+
+    written = plotted(what, out, state)
+    if as_json:
+        return screen.print_json([str(path) for path in written])
+    for path in written:
+        screen.say(str(path))
+    if not written:
+        screen.say(f"{what}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """What ``gre-bench verify`` finds of a release: its manifest, once every byte is as it was written."""
+    from flows.boards.publishing import shelf_of
+    from tasks.release import manifest
+
+    found = manifest.verify(folder)
+    digest = manifest.digest_of(folder)
+    shelf, name = shelf_of(str(folder.resolve()), folder.parent)
+    entries = shelf.entries(name)
+    stated = [entry["digest"] for entry in entries if entry["what"] == "published"]
+    if stated and digest not in stated:
+        raise SourceError(f"{folder}: not the release that was published under this name; see {shelf.ledger}")
+    said = [entry for entry in entries if entry["what"] != "published"]
+    return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
+            "created_at": found["created_at"], "texts": found["texts"]}  # fmt: skip
+
+
+def show_verified(folder: Path, found: dict[str, Any]) -> None:
+    """The same in lines to read."""
+    screen.say(f"{folder}: {found['files']} files are as they were written; digest {found['digest']}")
+    screen.say(f"{found['release']}, made {found['created_at']}; texts: {found['texts']}")
+    for entry in found["errata"]:
+        screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")
+
+
+def _edition(edition: str | None, state: Path) -> str:
+    if edition is not None:
+        store = Store(state, edition)
+        if not store.exists:
+            known = ", ".join(find_editions(state)) or "none yet"
+            raise SettingsError(f"no edition {store.key} in {state}; known: {known}")
+        return store.key
+    known = find_editions(state)
+    if len(known) != 1:
+        raise SettingsError(f"name an edition; known in {state}: {', '.join(known) or 'none yet'}")
+    return known[0]

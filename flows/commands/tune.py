@@ -1,0 +1,192 @@
+"""``gre-bench tune``: training evaluation LMs on judgments of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from flows.commands import options
+from flows.screens import screen
+from flows.stages.engine import settle, tame_server
+
+app = typer.Typer(help="Train an evaluation LM on judgments of your own.", no_args_is_help=True)
+
+
+@app.command("cache-ngram", epilog=options.EXIT_CODES)
+def tune_cache_ngram(
+    judgments: options.JudgmentsFile,
+    train: options.TrainRows,
+    out: options.Out,
+    choose: options.ChooseRows = None,
+    writer: options.OnlyWriter = None,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Train the embedded evaluation LM and write it to a folder; prints the figures on the papers kept aside."""
+    settle(state)
+    from flows.tune_evaluation_lm import tune, tune_cache_ngram
+    from tasks import steps
+
+    asked = (judgments, train, choose, out, writer)
+    if engine:
+        tame_server()
+    found = tune_cache_ngram(*asked) if engine else tune(*asked, steps.undecorated())
+    if as_json:
+        return screen.print_json(found)
+    screen.out.print(
+        f"trained on {found['trained_on']} papers, written to {found['folder']}; on the papers kept aside:"
+    )
+    screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in found["held_out"].items()))
+    screen.say("use it with: --set evaluation_lm.folder=" + found["folder"])
+
+
+@app.command("lm", epilog=options.EXIT_CODES)
+def tune_lm(
+    base: options.Base,
+    judgments: options.JudgmentsFile,
+    train: options.TrainRows,
+    out: options.Out,
+    choose: options.KeptRows = None,
+    papers: options.AbstractsFile = None,
+    writer: options.OnlyWriter = None,
+    settings: options.TuningFile = None,
+    override: options.TuningSet = None,
+    full: options.Full = False,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Fine-tune a model as an evaluation LM: nine conversations a paper and metric (Xu et al. 2025, appendix E).
+
+    A training that was stopped is continued by the same command. What --out holds in the end is used by naming it.
+    """
+    from tasks.tuning.settings import load
+
+    chosen = load(settings, (*(override or ()), *(["method=full"] if full else [])))
+    settle(state)
+    with _bar(out, as_json):
+        from flows.tune_evaluation_lm import TuningJob, tune_evaluation_lm
+        from flows.tune_evaluation_lm import tune_lm as plain
+        from tasks import steps
+
+        job = TuningJob(base, judgments, train, out, choose, writer, papers, chosen, state)
+        if engine:
+            tame_server()
+        found = tune_evaluation_lm(job) if engine else plain(job, steps.undecorated())
+    if as_json:
+        return screen.print_json(found)
+    _tell(found)
+
+
+@app.command("tiny-llama", epilog=options.EXIT_CODES)
+def tune_tiny_llama(
+    judgments: options.JudgmentsFile,
+    train: options.TrainRows,
+    choose: options.MixtureRows,
+    out: options.Out,
+    writer: options.OnlyWriter = None,
+    override: options.RecipeSet = None,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Train the embedded neural evaluation LM and its copying mixture; minutes on a GPU, half an hour on a CPU.
+
+    A training that was stopped is continued by the same command.
+    """
+    settle(state)
+    with _bar(out, as_json):
+        from flows.tune_tiny_llama import Rows, train_tiny_llama, tune_tiny_llama
+        from tasks import steps
+        from tasks.tuning.recipe import Recipe, altered
+
+        asked = Rows(judgments, train, choose, writer), out, altered(Recipe(), override or ())
+        if engine:
+            tame_server()
+        found = tune_tiny_llama(*asked) if engine else train_tiny_llama(*asked, steps.undecorated())
+    if as_json:
+        return screen.print_json(found)
+    loss = found["loss"]
+    screen.say(
+        f"trained on {found['trained_on']} papers in {found['steps']} steps; loss on the {found['chosen_on']} kept "
+        f"aside, nats a token: {loss['held out before']:.4f} before, {loss['held out after']:.4f} after"
+    )
+    _tell_mixture(found["held_out"])
+    screen.say(f"use it with: --set evaluation_lm.backend=tiny-llama --set evaluation_lm.folder={found['folder']}")
+
+
+@app.command("mixture", epilog=options.EXIT_CODES)
+def tune_mixture(
+    lm: options.MixedFolder,
+    judgments: options.JudgmentsFile,
+    train: options.CountRows,
+    choose: options.MixtureRows,
+    out: options.MixtureOut,
+    writer: options.OnlyWriter = None,
+    override: options.LMSet = None,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Fit a copying mixture over a model's log-probabilities: its weights on the papers kept aside, nothing else."""
+    settle(state)
+    from flows.tune_tiny_llama import Rows, fit_mixture, tune_mixture
+    from tasks import steps
+    from tasks.settings import load
+
+    named = [f"evaluation_lm.{setting}" for setting in override or ()]
+    settings = load(None, ("evaluation_lm.backend=transformers", *named, f"evaluation_lm.folder={lm}"))
+    asked = Rows(judgments, train, choose, writer), settings.evaluation_lm, out
+    if engine:
+        tame_server()
+    found = tune_mixture(*asked) if engine else fit_mixture(*asked, steps.undecorated())
+    if as_json:
+        return screen.print_json(found)
+    _tell_mixture(found["held_out"])
+    screen.say(f"it is in {found['folder']}; use it with: --set evaluation_lm.backend=transformers")
+    screen.say(f"  --set evaluation_lm.folder={lm} --set evaluation_lm.mixture={found['folder']}")
+
+
+def _tell_mixture(figures: dict[str, Any]) -> None:
+    screen.say(f"on the papers kept aside, {figures['pairs']} pairs, nats a review:")
+    for name, mark in (("mixture", ""), ("evaluation LM alone", "lm_")):
+        same, other, auc = (figures[mark + key] for key in ("same", "other", "auc"))
+        screen.say(f"  {name}: same paper {same:+.2f}, other paper {other:+.2f}, AUC {auc:.3f}")
+
+
+@contextmanager
+def _bar(folder: Path, quiet: bool) -> Iterator[None]:
+    """Draws the training in *folder* while it works; nothing where nobody looks."""
+    if quiet or not screen.err.is_terminal:
+        yield
+        return
+    from flows.screens.bar import followed
+
+    with followed(folder):
+        yield
+
+
+def _tell(found: dict[str, Any]) -> None:
+    """Where the tuned model is, what it learnt and what was left out, and how it is used."""
+    loss, conversations = found["loss"], found["conversations"]
+    screen.say(
+        f"trained ({found['method']}, base {found['base']['quantisation']} {found['base']['dtype']}, "
+        f"{found['optimiser']}) on {conversations['learnt']} conversations of {found['trained_on']} papers in "
+        f"{found['steps']} steps"
+    )
+    for kind, reasons in found["excluded"].items():
+        for reason, count in reasons.items():
+            screen.say(f"left out ({kind}): {count} {reason}")
+    screen.say(f"training loss: {loss['first step']:.4f} at the first step, {loss['last step']:.4f} at the last")
+    if loss["held out before"] is not None:
+        screen.say(
+            f"loss on the {found['kept_aside']} papers kept aside, nats a token: {loss['held out before']:.4f} before, "
+            f"{loss['held out after']:.4f} after"
+        )
+    screen.say(f"it is in {found['folder']}, with loss.svg and training.json; use it with:")
+    screen.say(f"  --set evaluation_lm.backend=transformers --set evaluation_lm.folder={found['folder']}")

@@ -1,0 +1,194 @@
+"""A leaderboard as tables: what is ranked, what is tied, what the numbers rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich import box
+from rich.table import Table
+
+from flows.screens import screen
+from flows.screens.board_details import show_details
+from flows.screens.screen import escape, say
+from tasks.metrics.catalog import recipe_of
+from tasks.store import Row, Store
+
+NGRAM_LIMITS = (
+    "cache-ngram is a small count model: its scores compare with each other only, not with GEM by an 8B model. It "
+    "rewards rare words that both reviews share, and single scores vary widely: read means over many papers."
+)
+LEGEND = (
+    "mean over pairs; ±: half of the 90% interval, clustered by paper or flat; ranks: "
+    "those that the tests allow, 95% for all together; =: not told apart from a neighbour; − human: difference to "
+    "the human baseline, paired by paper; p: of its t test, Holm-corrected over all pairs of ranked candidates"
+)
+HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
+SHOWN_TIES = 8
+
+
+def show_leaderboard(
+    edition: str,
+    rows: Sequence[Row],
+    signatures: Sequence[Row],
+    separations: Sequence[Row],
+    exposures: Sequence[Row] = (),
+    gaps: Sequence[Row] = (),
+    details: bool = False,
+) -> None:
+    """One table a metric, best candidate first, and what the numbers rest on."""
+    by_id = {row["signature_id"]: row for row in signatures}
+    auc = {row["signature_id"]: row for row in separations}
+    gap = {row["signature_id"]: row for row in gaps}
+    for signature_id, found in groupby(rows, key=lambda row: row["signature_id"]):
+        group, signature = list(found), by_id[signature_id]
+        _metric_table(edition, group, signature)
+        _ties(group)
+        if details:
+            show_details(group)
+        _basis(group, signature, auc.get(signature_id), exposures, gap.get(signature_id))
+    screen.out.print(LEGEND, style="dim")
+    if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
+        screen.out.print(NGRAM_LIMITS, style="dim")
+
+
+def summary(summary: Row, board: Store) -> None:
+    """The board after a refresh, what has no score and why, and where the results are."""
+    ids = [row["signature_id"] for row in summary["metrics"]]
+    signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
+    rows, separations = board.read("leaderboard", signature_ids=ids), board.read("separation", signature_ids=ids)
+    show_leaderboard(summary["edition"], rows, signatures, separations, board.read("exposures"))
+    screen.show_reasons(summary["reasons"])
+    for note in summary["notes"]:
+        say(f"note: {note}")
+    done = f"{summary['scored_now']} pairs scored now, {summary['papers']} of {summary['sampled']} papers."
+    say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
+    say(f"results: {board.read_file} (DuckDB), {board.status_file}")
+
+
+def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:
+    pilot = (
+        ""
+        if rows[0]["sampled"] <= rows[0]["plan_papers"]
+        else (f" · pilot: {rows[0]['plan_papers']} of {rows[0]['sampled']} papers")
+    )
+    table = Table(
+        title=f"{escape(edition)} · {signature['metric']}{pilot}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    unit = recipe_of(signature["metric"]).unit
+    for name in ("rank", "ranks", "candidate", unit, "±paper", "±flat", "− human", "p", "pairs"):
+        table.add_column(name, justify="left" if name == "candidate" else "right", no_wrap=True)
+    notes = [_note(row) for row in rows]
+    if any(notes):
+        table.add_column("note")
+    tied = {name for row in rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
+    for row, note in zip(rows, notes, strict=True):
+        name = escape(row["candidate"]) + (" (baseline)" if row["kind"] == "human" else "")
+        table.add_row(
+            _rank(row) + ("=" if row["candidate"] in tied else ""),
+            _ranks(row),
+            name,
+            number(row["mean"]),
+            half(row["mean"], row["high"]),
+            half(row["mean"], row["flat_high"]),
+            _difference(row),
+            _p(row["difference_p_holm"]),
+            f"{row['scored']}/{0 if row['planned'] == row['excluded'] else row['expected']}",
+            *([escape(note)] if any(notes) else []),
+            style="bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "",
+        )
+    screen.out.print(table)
+
+
+def _ties(rows: Sequence[Row]) -> None:
+    """Neighbours that no test tells apart, and how many papers more would; that there are no tests, where so."""
+    ties = [row for row in rows if row["tied"]]
+    for row in ties[:SHOWN_TIES]:
+        more = row["more_papers"]
+        hope = f"{more} papers more would, if both go on as here" if more else "nor would a million papers"
+        say(f"not told apart: {row['candidate']} and {row['next_candidate']} (p {_p(row['next_p'])}); {hope}")
+    if len(ties) > SHOWN_TIES:
+        say(f"and {len(ties) - SHOWN_TIES} more neighbours that are not told apart")
+    ranked = [row for row in rows if row["rank"] is not None]
+    if len(ranked) < 2:
+        return
+    if problems := {row["untested"] for row in ranked if row["untested"]}:
+        say(f"the order is not tested: {'; '.join(sorted(problems))}")
+    elif all(row["tests"] is None for row in ranked):
+        say("the order is not tested yet: the refresh that adds scores has not ended")
+
+
+def _basis(rows: Sequence[Row], signature: Row, auc: Row | None, exposures: Sequence[Row], gap: Row | None) -> None:
+    """What one table rests on: separation, signature, validation, and who may have read the reviews before."""
+    if auc:
+        screen.out.print(
+            f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
+            f"{auc['high']:.3f}; {auc['same_pairs']} and {auc['other_pairs']} pairs)",
+            highlight=False,
+        )
+    screen.out.print(
+        f"[dim]signature {signature['signature_id']}: {escape(signature['evaluation_lm'])} "
+        f"{signature['lm_digest'][:8]} {signature['dtype']}, judgments by {escape(signature['writer'])}, "
+        f"{signature['form']}[/dim]",
+        soft_wrap=True,
+        highlight=False,
+    )
+    for row in exposures:
+        if row["role"] in HANDS and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
+            what = f"{HANDS[row['role']]} {row['name']}"
+            _warn(f"{what} is contaminated: learnt until {row['cutoff']}, reviews of {row['released']}")
+    if conflicts := [f"{row['candidate']} is {row['conflict']}" for row in rows if row["conflict"]]:
+        _warn("; ".join(conflicts))
+    if gap and gap["low"] is not None:
+        say(
+            f"contaminated models score {gap['gap']:+.2f} (90% {gap['low']:+.2f} to {gap['high']:+.2f}) against the "
+            f"others, paired over {gap['papers']} papers; --board all ranks them too"
+        )
+    validation = rows[0]["validation"]
+    colour = "yellow" if validation.startswith("unvalidated") else "green"
+    screen.out.print(f"[{colour}]{escape(validation)}[/{colour}]\n", soft_wrap=True, highlight=False)
+
+
+def _warn(text: str) -> None:
+    screen.out.print(f"[yellow]{escape(text)}[/yellow]", soft_wrap=True, highlight=False)
+
+
+def _rank(row: Row) -> str:
+    if row["rank"] is not None:
+        return str(row["rank"])
+    return "control" if row["kind"] == "control" else "–"
+
+
+def _ranks(row: Row) -> str:
+    if row["rank_low"] is None:
+        return ""
+    return str(row["rank_low"]) if row["rank_low"] == row["rank_high"] else f"{row['rank_low']}–{row['rank_high']}"
+
+
+def _note(row: Row) -> str:
+    unranked = row["unranked"] if row["kind"] != "control" else None
+    states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
+    return ", ".join(filter(None, [unranked, *states]))
+
+
+def number(value: float | None) -> str:
+    """*value* with its sign and two digits, empty if there is none."""
+    return "" if value is None else f"{value:+.2f}"
+
+
+def half(value: float | None, end: float | None) -> str:
+    """Half of an interval, from its middle and its upper end."""
+    return "" if value is None or end is None else f"{end - value:.2f}"
+
+
+def _difference(row: Row) -> str:
+    found = half(row["difference"], row["difference_high"])
+    return number(row["difference"]) + (f" ±{found}" if found else "")
+
+
+def _p(p: float | None) -> str:
+    return "" if p is None else "<1e-15" if p < 1e-15 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,93 @@
+"""A run: what it is asked to do, and the record it leaves."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from flows.stages.progress import Progress
+from flows.stages.run_log import RunLog
+from flows.stages.secrets import secrets_of
+from flows.stages.spending import RunClock, check
+from tasks.errors import GreBenchError, Paused, Stopped, StoreError
+from tasks.settings import Settings
+from tasks.store import Store, now
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a run is asked to do. *candidates* adds just these; *limit* takes the first papers only (a pilot).
+
+    *changes*: candidate by change, of a validation, which changes the human candidate's reviews.
+    """
+
+    settings: Settings
+    state: Path
+    candidates: tuple[str, ...] | None = None
+    limit: int | None = None
+    retry_failed: bool = False
+    wait_s: float = 0.0
+    changes: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
+    """A row of ``runs`` and a status around the work; a failure is recorded before it goes on its way.
+
+    Readers get a copy at once, so that the settings of a run that is killed are known to the next.
+    """
+    check(settings)
+    run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
+    store.write(
+        (
+            "start_run",
+            {
+                "run_id": run_id,
+                "command": command,
+                "started_at": now(),
+                "settings": settings.model_dump_json(),
+                "code_version": code_version(),
+            },
+        )
+    )
+    store.copy_for_readers()
+    clock = RunClock(store, settings.budget) if shown else None
+    log = RunLog(store.folder.parent.parent, store.key, run_id, secrets_of(settings))
+    progress = Progress(store, run_id, command, shown, clock, log)
+    try:
+        yield progress
+        if clock:
+            clock.stop()
+    except BaseException as error:
+        outcome, message = _ending(error)
+        if clock and not isinstance(error, StoreError):
+            clock.stop()
+        store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": outcome}))
+        progress.end(outcome, message)
+        store.copy_for_readers()
+        raise
+    store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": progress.status["state"]}))
+    store.copy_for_readers()
+
+
+def _ending(error: BaseException) -> tuple[str, str]:
+    """How a run that *error* ended is recorded."""
+    if isinstance(error, KeyboardInterrupt | Stopped):
+        return "stopped", "stopped by hand; the same command goes on from there"
+    if isinstance(error, Paused):
+        return "paused", str(error)
+    if isinstance(error, StoreError) or not isinstance(error, GreBenchError):
+        return "fault", f"{type(error).__name__}: {error}".splitlines()[0]
+    return "refused", str(error)
+
+
+def code_version() -> str:
+    """Version of this program."""
+    try:
+        return version("gre-bench")
+    except PackageNotFoundError:
+        return "unknown"

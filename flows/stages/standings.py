@@ -1,0 +1,141 @@
+"""What a board says beside its means, into the store: exposures, standings, lengths and costs.
+
+Ranks are tested when a refresh publishes; until then the store holds no claim about an order that has new scores.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+from flows.stages.runs import Job
+from tasks import models
+from tasks.corpus.venues import venue_of
+from tasks.errors import SettingsError
+from tasks.exposure import Role, conflict, exposure, found
+from tasks.metrics.catalog import recipe_of
+from tasks.metrics.logprobs import RAW_CUT
+from tasks.models import Model
+from tasks.settings import Settings
+from tasks.standings import Pairs, at_human_length, standings
+from tasks.store import Row, Store
+
+PER_TOKENS = 1_000_000
+"""Prices are listed for this many tokens."""
+
+
+def expose(store: Store, job: Job, signatures: Sequence[Row]) -> None:
+    """Stores which candidates, evaluation LMs and writers may have learnt from the edition's reviews."""
+    known, day = models.load(job.settings.writing.models), released(job.settings)
+    asked: dict[tuple[Role, str], None] = {}
+    for row in store.rows("candidates"):
+        if row["kind"] == "model":
+            asked["candidate", row["candidate_id"]] = None
+    for row in signatures:
+        for role, name in hands(row).items():
+            asked[role, name] = None
+    rows = [asdict(exposure(role, name, known, day)) for role, name in asked]
+    store.write(("put_exposures", rows))
+
+
+def hands(signature: Row) -> dict[Role, str]:
+    """Who has a hand in the scores of *signature*."""
+    return {
+        "evaluation_lm": signature["evaluation_lm"],
+        "writer": signature["writer"],
+        "synopsis_writer": signature["synopsis_writer"],
+    }
+
+
+def released(settings: Settings) -> date | None:
+    """The day on which the edition's reviews were first shown; None where nobody has noted it."""
+    try:
+        return venue_of(settings.edition.venue, settings.edition.year).reviews_released
+    except SettingsError:
+        return None
+
+
+def unsettle(store: Store, signature_ids: Sequence[str]) -> None:
+    """Forgets how sure the ranks were: scores are about to change."""
+    store.write(("clear_standings", {"signature_ids": list(signature_ids)}))
+
+
+def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> None:
+    """Stores how sure each rank is, each candidate's length and its score at the human one, and its costs."""
+    known = models.load(job.settings.writing.models)
+    for signature in signatures:
+        name = signature["signature_id"]
+        pairs = Pairs(*store.columns("board_pairs", signature_id=name))
+        ranked: dict[str, dict[str, int]] = {"clean": {}, "all": {}}
+        for row in store.rows("ranked", signature_id=name):
+            ranked[row["board"]][row["candidate"]] = row["rank"]
+        clean = standings(pairs, ranked["clean"])
+        whole = clean if ranked["clean"] == ranked["all"] else standings(pairs, ranked["all"])
+        own = {"signature_id": name, "run_id": run_id}
+        store.write(
+            ("clear_standings", {"signature_ids": [name]}),
+            ("put_standings", [asdict(one) | own | {"board": "clean"} for one in clean]),
+            ("put_standings", [asdict(one) | own | {"board": "all"} for one in whole]),
+            ("put_profiles", [row | own for row in profiles(store, job, signature, pairs, known)]),
+        )
+
+
+def profiles(store: Store, job: Job, signature: Row, pairs: Pairs, known: Mapping[str, Model]) -> list[dict[str, Any]]:
+    """Rows of the table ``profiles`` of one signature, one a human or model candidate."""
+    recipe, writer = recipe_of(signature["metric"]), signature["writer"]
+    columns = store.columns(
+        "board_lengths", source=recipe.source, writer=writer, form=signature["form"],
+        cut=RAW_CUT if recipe.formula else 10**9,
+    )  # fmt: skip
+    words = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
+    at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
+    texts: dict[str, list[Row]] = defaultdict(list)
+    for row in store.rows("board_texts", writer=writer):
+        texts[row["candidate_id"]].append(row)
+    judged = {row.pop("candidate_id"): row for row in store.rows("board_judgments", writer=writer)}
+    nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0}
+    counts: dict[str, list[int]] = defaultdict(list)
+    for (name, _), count in words.items():
+        counts[name].append(count)
+    return [
+        {
+            "candidate_id": name,
+            "words": sum(counts[name]) / len(counts[name]) if counts[name] else None,
+            "human_words": at,
+            "at_length": scores[name].value if name in scores else None,
+            "at_length_low": scores[name].low if name in scores else None,
+            "at_length_high": scores[name].high if name in scores else None,
+            **cost(texts[name], known, "review" if kind == "model" else "judgments"),
+            **judged.get(name, nothing),
+            "conflict": conflict(name, hands(signature), known) if kind == "model" else None,
+        }
+        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows("candidates"))
+        if kind in ("human", "model")
+    ]
+
+
+def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
+    """Texts that were asked for, tokens and US dollars; None for what nobody states.
+
+    *first*: the task whose texts come first; where they were imported, nobody here knows what they cost. A text by a
+    rule costs nothing, one from the reply archive what it cost when it was bought.
+    """
+    bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
+    stated = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)
+    prices = [found(row["writer"], known) for row in bought]
+    usd: float | None = None
+    if stated and all(model and model.price_in is not None and model.price_out is not None for model in prices):
+        usd = sum(
+            (row["prompt_tokens"] * model.price_in + row["reply_tokens"] * model.price_out) / PER_TOKENS
+            for row, model in zip(bought, prices, strict=True)
+        )
+    return {
+        "asked": sum(row["asked"] for row in texts),
+        "unusable": sum(row["unusable"] for row in texts),
+        "prompt_tokens": sum(row["prompt_tokens"] for row in bought) if stated else None,
+        "reply_tokens": sum(row["reply_tokens"] for row in bought) if stated else None,
+        "usd": usd,
+    }
