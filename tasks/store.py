@@ -1,7 +1,7 @@
 """The store of one edition: the only user of DuckDB and of ``sql/``.
 
-An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only for the length
-of a transaction), ``read.duckdb`` (a copy that readers open, put in place whole), ``status.json``.
+An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only while that is held),
+``read.duckdb`` (a copy that readers open, put in place whole), ``status.json``.
 What the store holds is the checkpoint: a run asks it what is missing and goes on from there.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.errors import LockedError, SettingsError, StoreError
+from tasks.errors import LockedError, SettingsError, Stopped, StoreError
 from tasks.records import Edition
 from tasks.settings import checkout, edition_of
 
@@ -94,6 +94,8 @@ class Store:
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
         self._copied_at = 0.0
+        self._open: duckdb.DuckDBPyConnection | None = None
+        self._locked = False
 
     @property
     def exists(self) -> bool:
@@ -112,9 +114,15 @@ class Store:
             holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": now().isoformat()}
             os.ftruncate(handle, 0)
             os.pwrite(handle, json.dumps(holder).encode(), 0)
-            self._open_schema()
+            if not self.exists:
+                self._make()
+            self._migrate()
+            self._locked = True
+            self._complete()
             yield
         finally:
+            self._locked = False
+            self._let_go()
             os.close(handle)
 
     def is_being_written(self) -> bool:
@@ -148,13 +156,10 @@ class Store:
         except (OSError, ValueError, KeyError):
             return "another process"
 
-    def _open_schema(self) -> None:
-        if not self.exists:
-            self._make()
-        self._migrate()
+    def _complete(self) -> None:
+        """Adds the tables that came within a schema version, and makes the views anew."""
         with self.transaction() as run:
             for name in TABLES:
-                # A table that came within a schema version is added to the editions that lack it.
                 run.execute(statement("tables", name))
             for name in VIEWS:
                 run.execute(statement("views", name))
@@ -201,9 +206,29 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside one transaction: committed at the end, rolled back on an error, always closed."""
-        with self._transaction(self.file) as run:
-            yield run
+        """A connection inside one transaction: committed at the end, rolled back on an error, always closed.
+
+        While the lock is held the file stays open: to open and close it costs more than most transactions do.
+        """
+        if self._locked and self._open is None:
+            self._open = self._connect(self.file)
+        try:
+            with self._transaction(self.file) as run:
+                yield run
+        except duckdb.Error:
+            # After some faults (a full disk) DuckDB refuses all that comes, until the file is opened anew.
+            self._let_go()
+            raise
+        except RuntimeError as error:
+            # What a signal's handler raises while a query runs is lost in DuckDB, which raises this in its place.
+            if str(error) != "Query interrupted":
+                raise
+            raise Stopped("a signal came during a query") from None
+
+    def _let_go(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
     @contextmanager
     def _transaction(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
