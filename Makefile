@@ -6,7 +6,7 @@ TOOLS  ?= .venv-tools
 WORKERS ?= -n auto --maxprocesses 4 --dist loadfile
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
-.PHONY: demo test test-all test-vllm lint audit sbom bench clean
+.PHONY: demo test test-all test-vllm faults lint audit sbom bench clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench refresh --settings deployments/demo.toml
@@ -24,6 +24,9 @@ test-all: $(VENV)/.test           ## the slow ones too: kills at random moments,
 
 test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference
 	@GRE_BENCH_VLLM_PYTHON=$(abspath $(VLLM))/bin/python $(BIN)/python -m pytest -m vllm
+
+faults: $(VENV)/.test            ## kills, faults of servers, disks, files and clocks; the table of what held: build/faults.md
+	@GRE_BENCH_FAULTS_TABLE=build/faults.md $(BIN)/python -m pytest tests/faults $(WORKERS)
 
 lint: $(VENV)/.test
 	@$(BIN)/python -m ruff check .

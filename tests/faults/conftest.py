@@ -1,0 +1,49 @@
+"""The fault suite: what is done to a refresh, how often, what must still hold; `make faults` prints the table.
+
+A test says by `trial` what it did; whether it held is the outcome of the test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.report import Trial, as_markdown, table
+
+TRIALS: list[Trial] = []
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
+    """``trial(fault, invariant, times=1)``: one row of the table, its *times* added up over calls of a test."""
+    told: dict[tuple[str, str], int] = {}
+
+    def tell(fault: str, invariant: str, times: int = 1) -> None:
+        told[fault, invariant] = told.get((fault, invariant), 0) + times
+        request.node.user_properties[:] = [("trial", [*names, count]) for names, count in told.items()]
+
+    yield tell
+    assert told, "a test of the fault suite says what it tried"
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" or report.outcome != "passed":
+        for name, value in report.user_properties:
+            if name == "trial":
+                fault, invariant, times = value
+                TRIALS.append(Trial(fault, int(times), invariant, report.outcome == "passed", report.duration))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    wanted = os.environ.get("GRE_BENCH_FAULTS_TABLE")
+    if not TRIALS or not wanted:
+        return
+    Path(wanted).parent.mkdir(parents=True, exist_ok=True)
+    Path(wanted).write_text(as_markdown(TRIALS), encoding="utf-8")
+    terminalreporter.write_line("")
+    for line in table(TRIALS):
+        terminalreporter.write_line(line)
+    terminalreporter.write_line(f"\nwritten to {wanted}")
