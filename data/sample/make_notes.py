@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 GROUP = "SAMPLE.cc/2026/Conference"
 SUBMITTED, REVIEWED, DECIDED = (datetime(*day, 12, tzinfo=UTC) for day in ((2025, 9, 24), (2025, 10, 31), (2026, 1, 25)))
 MINUTE = 60_000
+LICENCE = "CC BY 4.0"
+"""As notes of venues state it: whoever publishes a board of the sample may show its texts."""
 
 LEVELS = {1: "poor", 2: "fair", 3: "good", 4: "excellent"}
 RATINGS = {
@@ -94,6 +96,7 @@ def note(note_id: str, forum: str, number: int, invitations: list[str], signatur
         "tmdate": date + 30 * MINUTE,
         **({"odate": date + 7 * 24 * 60 * MINUTE} if note_id == forum else {}),
         "readers": ["everyone"],
+        "license": LICENCE,
         "signatures": [signature],
         "writers": [GROUP, signature],
         "content": {field: {"value": value} for field, value in content.items()},
