@@ -11,6 +11,7 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -28,52 +29,65 @@ from prefect.workers.process import ProcessWorker
 POOLS = {"gre-bench-cpu": 2, "gre-bench-gpu": 1}
 """Work pools, and how many flow runs each has at a time: a GPU holds one evaluation LM."""
 LOGIN = {"openreview-username": "OPENREVIEW_USERNAME", "openreview-password": "OPENREVIEW_PASSWORD"}
-HEARTBEAT_S = 60
-"""Seconds between two signs of life of a flow run; Prefect takes no less than 30."""
-REST = timedelta(minutes=10)
-"""Before a crashed run goes on: whatever crashes at once is tried six times an hour, not without end."""
-LATE = timedelta(hours=1)
-ENDS = {f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed")}
+HEARTBEAT_S = 30
+"""Seconds between two signs of life of a flow run; Prefect takes no less."""
+RUN = "prefect.flow-run."
+"""What the names of a flow run's events begin with; the rest is the name of a state, or ``heartbeat``."""
 ALL, SCHEDULED, ANNUAL = "gre-bench", "gre-bench-scheduled", "annual"
 
 
-def events(tag: str, expect: set[str], after: set[str] = frozenset(), within: timedelta | None = None) -> EventTrigger:
-    """One of *expect*, for each flow run with this *tag*; given *within*: that none comes so long after *after*."""
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Seconds until something is done about a run.
+
+    *silence*: without any event it has crashed; a few signs of life may be lost where the server's database is locked.
+    *rest*: a crashed one goes on; whatever crashes at once is tried six times an hour, not without end.
+    *late*: one that should have begun so long ago is told.
+    """
+
+    silence: float = 4.0 * HEARTBEAT_S
+    rest: float = 600.0
+    late: float = 3600.0
+
+
+def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> EventTrigger:
+    """One of *expect* comes to a flow run with this *tag*; given *after*: none comes so long after one of these."""
     return EventTrigger(
-        expect=expect,
-        after=after,
+        expect={RUN + name for name in expect.split()},
+        after={RUN + name for name in after.split()},
         match=ResourceSpecification({"prefect.resource.id": "prefect.flow-run.*"}),
         match_related=ResourceSpecification(
             {"prefect.resource.id": f"prefect.tag.{tag}", "prefect.resource.role": "tag"}
         ),
         for_each={"prefect.resource.id"},
-        posture=Posture.Proactive if within else Posture.Reactive,
+        posture=Posture.Proactive if after else Posture.Reactive,
         threshold=1,
-        within=within or timedelta(0),
+        within=timedelta(seconds=within_s),
     )
 
 
-def automations(told: UUID | None, rest: timedelta = REST) -> Iterator[AutomationCore]:
+def automations(told: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
     """Every automation; those that tell somebody only where there is a block that knows whom."""
-    beat = "prefect.flow-run.heartbeat"
     yield AutomationCore(
         name="gre-bench: a silent run has crashed",
         description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
-        trigger=events(ALL, {beat} | ENDS, {beat}, timedelta(seconds=3 * HEARTBEAT_S)),
-        actions=[ChangeFlowRunState(state=StateType.CRASHED, message=f"no sign of life for {3 * HEARTBEAT_S} s")],
+        trigger=events(ALL, "*", "Running heartbeat", waits.silence),
+        actions=[ChangeFlowRunState(state=StateType.CRASHED, message=f"no sign of life for {waits.silence:.0f} s")],
     )
     yield AutomationCore(
         name="gre-bench: a crashed run goes on",
         description="Runs its deployment again, as it is scheduled. What was done is kept; nothing is paid twice.",
-        trigger=events(SCHEDULED, {"prefect.flow-run.Crashed"}),
-        actions=[RunDeployment(source="inferred", schedule_after=rest)],
+        trigger=events(SCHEDULED, "Crashed"),
+        actions=[RunDeployment(source="inferred", schedule_after=timedelta(seconds=waits.rest))],
     )
     if told is None:
         return
     news = (
-        ("a run that did not end well is told", events(ALL, {"prefect.flow-run.Failed", "prefect.flow-run.Crashed"})),
-        ("a late run is told", events(ALL, {"prefect.flow-run.Running"} | ENDS, {"prefect.flow-run.Late"}, LATE)),
-        ("a finished refresh is told", events(ANNUAL, {"prefect.flow-run.Completed"})),
+        ("a run that did not end well is told", events(ALL, "Failed Crashed")),
+        ("a late run is told", events(ALL, "Running Cancelled Crashed Failed", "Late Pending", waits.late)),
+        ("a finished refresh is told", events(ANNUAL, "Completed")),
+        # Its budget is reached, which only a hand can raise. A paused fetch goes on by itself.
+        ("a paused refresh is told", events(ANNUAL, "Paused")),
     )
     for name, trigger in news:
         body = "{{ flow.name }} {{ flow_run.name }}: {{ flow_run.state.name }}. {{ flow_run.state.message }}"
@@ -81,7 +95,7 @@ def automations(told: UUID | None, rest: timedelta = REST) -> Iterator[Automatio
         yield AutomationCore(name=f"gre-bench: {name}", trigger=trigger, actions=[notice])
 
 
-def set_up(client: SyncPrefectClient, tell: str | None, rest: timedelta = REST) -> Iterator[str]:
+def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterator[str]:
     """Makes or updates all of it; one line for each thing that is there now, or is not."""
     for pool, limit in POOLS.items():
         job = ProcessWorker.get_default_base_job_template()
@@ -102,8 +116,8 @@ def set_up(client: SyncPrefectClient, tell: str | None, rest: timedelta = REST) 
         )
         told = hook.save("gre-bench-news", overwrite=True)
     else:
-        yield 'nobody is told of crashed, failed, late and finished runs; --tell URL posts {"text": ...} there'
-    for wanted in automations(told, rest):
+        yield 'nobody is told of crashed, failed, late, paused and finished runs; --tell URL posts {"text": ...} there'
+    for wanted in automations(told, waits):
         there = client.read_automations_by_name(wanted.name)
         if there:
             client.update_automation(there[0].id, wanted)
@@ -124,18 +138,21 @@ def answering(client: SyncPrefectClient, wait_s: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tell", metavar="URL", help="webhook that is told of what needs eyes; kept as a secret")
-    parser.add_argument("--rest", metavar="S", type=float, default=REST.total_seconds(),
-                        help="seconds before a crashed run goes on")  # fmt: skip
+    for wait, said in (("silence", "a run without a sign of life has crashed"), ("rest", "a crashed run goes on"),
+                       ("late", "a run that has not begun is told")):  # fmt: skip
+        parser.add_argument(f"--{wait}", metavar="S", type=float, default=getattr(Waits(), wait),
+                            help=f"seconds until {said}; %(default).0f")  # fmt: skip
     parser.add_argument(
         "--wait", metavar="S", type=float, default=60.0, help="seconds to wait for a server that starts"
     )
     asked = parser.parse_args()
+    waits = Waits(asked.silence, asked.rest, asked.late)
     if not (server := PREFECT_API_URL.value()):
         parser.error("name the server: export PREFECT_API_URL=http://127.0.0.1:4200/api")
     try:
         with get_client(sync_client=True) as client:
             answering(client, asked.wait)
-            for line in set_up(client, asked.tell, timedelta(seconds=asked.rest)):
+            for line in set_up(client, asked.tell, waits):
                 print(line)
     except httpx.TransportError as error:
         parser.error(f"no Prefect server answers at {server} ({error}); start it: prefect server start --background")

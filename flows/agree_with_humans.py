@@ -18,6 +18,7 @@ from prefect import flow
 
 from flows.annual_refresh import outcome_of, usable
 from flows.stages.domains import in_domain
+from flows.stages.endings import ended
 from flows.stages.instruments import instruments
 from flows.stages.intake import known_papers, known_reviews
 from flows.stages.planning import Work, add_plan, lacks, synopses
@@ -50,7 +51,7 @@ def agree_with_humans(
     settings: Settings = Settings(), state: Path = Path("state"), retry_failed: bool = False, wait_s: float = 0.0
 ) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric; the summary has each metric's agreement with the grades."""
-    return agree(Job(settings, state, None, None, retry_failed, wait_s), steps)
+    return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps)
 
 
 def agree(job: Job, run: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from prefect import flow
 from flows.stages.certificates import certify
 from flows.stages.changes import write_changes
 from flows.stages.domains import in_domain
+from flows.stages.endings import ended
 from flows.stages.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from flows.stages.progress import Progress
 from flows.stages.reading import import_sources, read_papers
@@ -28,7 +29,7 @@ from flows.stages.standings import expose, settle, unsettle
 from flows.stages.workers import Workers
 from flows.stages.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
-from tasks.errors import GreBenchError, Paused, SettingsError, SourceError, UnfinishedError
+from tasks.errors import GreBenchError, Paused, SettingsError, SourceError
 from tasks.settings import Settings
 from tasks.store import Row, Store, find_editions
 
@@ -51,13 +52,10 @@ def annual_refresh(
 ) -> dict[str, Any]:
     """Brings one edition up to date; the summary says what was done and what is still missing.
 
-    *strict*: a run that does not end done fails, so that whoever watches the flow runs sees it.
+    *strict*: a run that ends neither done nor paused fails, so that whoever watches the flow runs sees it.
     """
     chosen = tuple(candidates) if candidates else None
-    summary = refresh(Job(settings, state, chosen, limit, retry_failed, wait_s), steps)
-    if strict and summary["outcome"] != "done":
-        raise UnfinishedError(f"edition {summary['edition']}: {summary['outcome']}, {summary['message']}")
-    return summary
+    return ended(refresh, Job(settings, state, chosen, limit, retry_failed, wait_s), steps, strict=strict)
 
 
 def refresh(job: Job, run: Any) -> dict[str, Any]:

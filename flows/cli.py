@@ -37,6 +37,7 @@ from flows.commands import (
 from flows.commands.options import EXIT_CODES
 from flows.screens import board as board_screen
 from flows.screens import screen
+from flows.stages.endings import summary_of
 from flows.stages.engine import settle, tame_server
 from tasks import settings as configuration
 from tasks.errors import (
@@ -305,7 +306,7 @@ def _run(
         usable(job)
         if engine:
             tame_server()
-            return annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait)
+            return summary_of(annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait))
         return refresh(job, steps.undecorated())
 
 

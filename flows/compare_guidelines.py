@@ -17,6 +17,7 @@ from prefect import flow
 
 from flows.guidelines.inputs import Material, conditions, from_edition, from_files, from_reviews
 from flows.guidelines.results import Study, keep, study_folder
+from flows.stages.endings import ended
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.guidelines.ratings import Rating
@@ -58,7 +59,7 @@ class GuidelineJob:
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines; the summary has every outcome, and the folder that holds all of it."""
-    return compare(job, steps)
+    return ended(compare, job, steps)
 
 
 def compare(job: GuidelineJob, run: Any) -> dict[str, Any]:

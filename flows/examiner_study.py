@@ -27,6 +27,7 @@ from flows.examiners.results import Study, keep
 from flows.examiners.settings import StudySettings
 from flows.guidelines.results import study_folder
 from flows.screens import screen
+from flows.stages.endings import ended
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.examiners.asking import FREE, Cost
@@ -61,10 +62,10 @@ class ExaminerJob:
         return Desk(self.state / "replies", self.settings.models_file, self.again)
 
 
-@flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
+@flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
     """Compares examiners; the summary has every outcome, and the folder that holds all of it."""
-    return study(job, steps)
+    return ended(study, job, steps)
 
 
 def study(job: ExaminerJob, run: Any) -> dict[str, Any]:

@@ -17,12 +17,13 @@ from typing import Any
 
 from prefect import flow
 
+from flows.stages.endings import ended
 from tasks import steps
 from tasks.corpus.fetch_steps import Asked, Reached, take
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_diff import changes
 from tasks.corpus.venues import check_verified, venue_of
-from tasks.errors import SourceError, UnfinishedError
+from tasks.errors import SourceError
 from tasks.settings import Settings
 
 NAP_S = 60.0
@@ -51,10 +52,7 @@ def fetch(
 
     Run it again as often as you like. *strict*: a service that gives no usable answer fails the flow; a pause does not.
     """
-    summary = bring(FetchJob(settings, state, again), steps)
-    if strict and summary["outcome"] == "incomplete":
-        raise UnfinishedError(f"{summary['venue']}: {summary['message']}")
-    return summary
+    return ended(bring, FetchJob(settings, state, again), steps, strict=strict)
 
 
 def bring(job: FetchJob, run: Any, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, get_args
 from prefect import flow
 
 from flows.guidelines.results import put, study_folder, table
+from flows.stages.endings import ended
 from flows.stages.intake import file_sha256
 from tasks import steps
 from tasks.corpus.review_fields import review_fields
@@ -59,7 +60,7 @@ class QualityJob:
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
 def review_quality(job: QualityJob) -> dict[str, Any]:
     """Judges reviews and draws the groups; the summary has counts, the folder the rest."""
-    return judged(job, steps)
+    return ended(judged, job, steps)
 
 
 def judged(job: QualityJob, run: Any) -> dict[str, Any]:

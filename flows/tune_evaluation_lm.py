@@ -10,6 +10,7 @@ from typing import Any
 
 from prefect import flow
 
+from flows.stages.endings import ended
 from flows.stages.intake import row_range
 from tasks import steps
 from tasks.corpus.tables import papers_from, reviews_from
@@ -44,7 +45,7 @@ def tune_cache_ngram(
     judgments: Path, train: str, choose: str | None, out: Path, writer: str | None = None
 ) -> dict[str, Any]:
     """Trains `cache-ngram` on the human judgments of rows *train*, chosen on rows *choose*; held-out figures."""
-    return tune(judgments, train, choose, out, writer, steps)
+    return ended(tune, judgments, train, choose, out, writer, steps)
 
 
 def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Any) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
 def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
     """Fine-tunes an evaluation LM; its training record, and the folder it is in."""
-    return tune_lm(job, steps)
+    return ended(tune_lm, job, steps)
 
 
 def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from prefect import flow
 
+from flows.stages.endings import ended
 from flows.stages.intake import row_range
 from flows.tune_evaluation_lm import check_apart, texts_apart
 from tasks import steps
@@ -34,7 +35,7 @@ class Rows:
 @flow(name="tune-tiny-llama", flow_run_name="tiny-llama", persist_result=False)
 def tune_tiny_llama(rows: Rows, out: Path, recipe: Recipe) -> dict[str, Any]:
     """Trains `tiny-llama` into *out*; its training record."""
-    return train_tiny_llama(rows, out, recipe, steps)
+    return ended(train_tiny_llama, rows, out, recipe, steps)
 
 
 def train_tiny_llama(rows: Rows, out: Path, recipe: Recipe, run: Any) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def train_tiny_llama(rows: Rows, out: Path, recipe: Recipe, run: Any) -> dict[st
 @flow(name="tune-mixture", flow_run_name="mixture", persist_result=False)
 def tune_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path) -> dict[str, Any]:
     """Fits the copying mixture over *lm* into *out*; figures on the papers kept aside."""
-    return fit_mixture(rows, lm, out, steps)
+    return ended(fit_mixture, rows, lm, out, steps)
 
 
 def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Any) -> dict[str, Any]:

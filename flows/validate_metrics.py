@@ -19,6 +19,7 @@ from flows.annual_refresh import outcome_of, prepare, usable
 from flows.stages.certificates import certify, grant
 from flows.stages.changes import chosen_changes, maker, untried
 from flows.stages.domains import in_domain
+from flows.stages.endings import ended
 from flows.stages.planning import Work
 from flows.stages.progress import Progress
 from flows.stages.runs import Job, recorded
@@ -49,7 +50,7 @@ def validate_metrics(
     wait_s: float = 0.0,
 ) -> dict[str, Any]:
     """Validates the metrics of the settings on one edition; the summary has every effect and verdict."""
-    return validate(Job(settings, state, None, limit, retry_failed, wait_s), steps)
+    return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s), steps)
 
 
 def validate(job: Job, run: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rich.table import Table
 from flows.commands import options
 from flows.commands.options import EXIT_CODES
 from flows.screens import screen
+from flows.stages.endings import summary_of
 from flows.stages.engine import settle, tame_server
 from tasks.metrics.catalog import in_order, recipe_of
 from tasks.settings import Settings
@@ -85,7 +86,7 @@ def _run(
         usable(job)
         if engine:
             tame_server()
-            return agree_with_humans(chosen, state.resolve(), retry, wait)
+            return summary_of(agree_with_humans(chosen, state.resolve(), retry, wait))
         return agree(job, steps.undecorated())
 
 

@@ -10,6 +10,7 @@ import typer
 from flows.commands import guideline_options as asked
 from flows.commands import options
 from flows.screens import screen
+from flows.stages.endings import summary_of
 from flows.stages.engine import settle, tame_server
 from tasks.errors import SettingsError
 
@@ -82,7 +83,7 @@ def compare(
         return screen.print_json(found) if as_json else _show_estimate(found)
     if engine:
         tame_server()
-    _finish(compare_guidelines(job) if engine else plain(job, steps.undecorated()), as_json)
+    _finish(summary_of(compare_guidelines(job)) if engine else plain(job, steps.undecorated()), as_json)
 
 
 @app.command("quality", epilog=options.EXIT_CODES)
@@ -115,7 +116,7 @@ def quality(
                      unverified_venue, again, state.resolve())  # fmt: skip
     if engine:
         tame_server()
-    found = review_quality(job) if engine else judged(job, steps.undecorated())
+    found = summary_of(review_quality(job)) if engine else judged(job, steps.undecorated())
     screen.print_json(found) if as_json else show_quality(found)
     raise typer.Exit(DONE if found["outcome"] == "done" else INCOMPLETE)
 

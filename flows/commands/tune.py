@@ -11,6 +11,7 @@ import typer
 
 from flows.commands import options
 from flows.screens import screen
+from flows.stages.endings import summary_of
 from flows.stages.engine import settle, tame_server
 
 app = typer.Typer(help="Train an evaluation LM on judgments of your own.", no_args_is_help=True)
@@ -35,7 +36,7 @@ def tune_cache_ngram(
     asked = (judgments, train, choose, out, writer)
     if engine:
         tame_server()
-    found = tune_cache_ngram(*asked) if engine else tune(*asked, steps.undecorated())
+    found = summary_of(tune_cache_ngram(*asked)) if engine else tune(*asked, steps.undecorated())
     if as_json:
         return screen.print_json(found)
     screen.out.print(
@@ -77,7 +78,7 @@ def tune_lm(
         job = TuningJob(base, judgments, train, out, choose, writer, papers, chosen, state)
         if engine:
             tame_server()
-        found = tune_evaluation_lm(job) if engine else plain(job, steps.undecorated())
+        found = summary_of(tune_evaluation_lm(job)) if engine else plain(job, steps.undecorated())
     if as_json:
         return screen.print_json(found)
     _tell(found)
@@ -108,7 +109,7 @@ def tune_tiny_llama(
         asked = Rows(judgments, train, choose, writer), out, altered(Recipe(), override or ())
         if engine:
             tame_server()
-        found = tune_tiny_llama(*asked) if engine else train_tiny_llama(*asked, steps.undecorated())
+        found = summary_of(tune_tiny_llama(*asked)) if engine else train_tiny_llama(*asked, steps.undecorated())
     if as_json:
         return screen.print_json(found)
     loss = found["loss"]
@@ -144,7 +145,7 @@ def tune_mixture(
     asked = Rows(judgments, train, choose, writer), settings.evaluation_lm, out
     if engine:
         tame_server()
-    found = tune_mixture(*asked) if engine else fit_mixture(*asked, steps.undecorated())
+    found = summary_of(tune_mixture(*asked)) if engine else fit_mixture(*asked, steps.undecorated())
     if as_json:
         return screen.print_json(found)
     _tell_mixture(found["held_out"])

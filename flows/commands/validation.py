@@ -11,6 +11,7 @@ from flows.commands import options
 from flows.commands.options import EXIT_CODES
 from flows.screens import screen
 from flows.screens.validation import show
+from flows.stages.endings import summary_of
 from flows.stages.engine import settle, tame_server
 from tasks.settings import Settings
 from tasks.store import Store
@@ -68,5 +69,5 @@ def _run(
         usable(Job(chosen, state.resolve(), None, limit, retry, wait))
         if engine:
             tame_server()
-            return validate_metrics(chosen, state.resolve(), limit, retry, wait)
+            return summary_of(validate_metrics(chosen, state.resolve(), limit, retry, wait))
         return validate(Job(chosen, state.resolve(), None, limit, retry, wait), steps.undecorated())

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
+from prefect.exceptions import ParameterTypeError
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
@@ -29,7 +30,7 @@ SCHEDULED = {
     "annual-neurips": ("0 6 * 11 *", "America/Los_Angeles", False),
     "nightly-smoke": ("30 3 * * *", "UTC", True),
 }
-ON_DEMAND = {"on-demand", "validate", "agree", "guidelines", "tune"}
+ON_DEMAND = {"on-demand", "validate", "agree", "guidelines", "study-examiners", "tune"}
 
 
 def flow_of(name: str):
@@ -69,27 +70,41 @@ def test_the_parameters_of_a_deployment_are_a_form_of_typed_fields(name):
     )
 
 
-@pytest.mark.parametrize("name", sorted(DEPLOYMENTS.keys() - {"guidelines", "tune"}))
+@pytest.mark.parametrize("name", sorted(DEPLOYMENTS.keys() - {"guidelines", "study-examiners", "tune"}))
 def test_the_parameters_given_are_taken_by_the_flow(name):
     given = DEPLOYMENTS[name]["parameters"]
     taken = flow_of(name).validate_parameters(given)
     assert taken["settings"].edition.venue == given["settings"]["edition"]["venue"]
     assert isinstance(taken["state"], Path)
+    assert taken.get("strict", True), "a run that is short of done must fail: nobody reads its summary"
 
 
 @pytest.mark.parametrize(
-    ("name", "filled"),
+    ("name", "filled", "kept"),
     [
-        ("guidelines", {"name": "mine", "models": ["local-vllm"], "conditions": ["none"], "edition": "ICLR-2024"}),
-        ("tune", {"base": "base", "judgments": "file.parquet", "train": "0:9", "out": "o", "settings": {"epochs": 1}}),
+        ("guidelines", {"name": "mine", "models": ["local-vllm"], "conditions": ["none"], "edition": "ICLR-2024"},
+         lambda job: job.models == ("local-vllm",)),
+        ("study-examiners", {"name": "mine", "items": "texts.tsv", "settings": {"models": ["local-vllm"], "layouts": ["003_table9"],
+                             "panel": {"human": [1, 5]}}}, lambda job: job.settings.panel.human == (1.0, 5.0)),
+        ("tune", {"base": "base", "judgments": "file.parquet", "train": "0:9", "out": "o", "settings": {"epochs": 1}},
+         lambda job: job.settings.epochs == 1),
     ],
-)
-def test_a_form_that_was_filled_in_becomes_the_job_of_the_flow(name, filled):
+    ids=["guidelines", "study-examiners", "tune"],
+)  # fmt: skip
+def test_a_form_that_was_filled_in_becomes_the_job_of_the_flow(name, filled, kept):
     flow = flow_of(name)
     job = flow.validate_parameters({"job": filled})["job"]
     assert type(job).__module__ == flow.fn.__module__
-    kept = job.models if name == "guidelines" else job.settings.epochs
-    assert kept == (("local-vllm",) if name == "guidelines" else 1)
+    assert kept(job)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [
+    ("study-examiners", {"name": "mine", "settings": {"layout": ["003_table9"]}}),
+    ("guidelines", {"name": "mine", "models": 3, "conditions": []}),
+])  # fmt: skip
+def test_a_form_that_was_filled_in_wrongly_is_refused_before_anything_is_asked(name, wrong):
+    with pytest.raises(ParameterTypeError):
+        flow_of(name).validate_parameters({"job": wrong})
 
 
 def test_the_service_of_the_evaluation_lm_and_the_worker_fit_what_is_locked():

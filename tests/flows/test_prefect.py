@@ -11,6 +11,8 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.testing.utilities import prefect_test_harness
 
 from flows.annual_refresh import annual_refresh
+from flows.stages.endings import summary_of
+from tasks.errors import BudgetReached
 from tests.conftest import ROOT
 from tests.flows.refreshing import assert_same, demo, run, tables, use
 from tests.scripted_lms import OverlapLM
@@ -39,6 +41,19 @@ def test_the_flow_runs_under_the_engine_and_leaves_a_table_artifact(engine, tmp_
     assert any(name.startswith("score s") for name in names)
     run(tmp_path / "plain")
     assert_same(tables(tmp_path / "engine"), tables(tmp_path / "plain"))
+
+
+@pytest.mark.slow
+def test_a_run_at_its_bound_is_shown_as_paused_and_the_next_one_goes_on(engine, tmp_path):
+    use(OverlapLM())
+    with get_client(sync_client=True) as client:
+        before = {run.id for run in client.read_flow_runs()}
+        with pytest.raises(BudgetReached, match="paused at budget.hours"):
+            summary_of(annual_refresh(demo("budget.hours=1e-6"), tmp_path, limit=4, strict=True))
+        assert annual_refresh(demo("budget.hours=1"), tmp_path, limit=4, strict=True)["outcome"] == "done"
+        states = {run.state.name: run.state for run in client.read_flow_runs() if run.id not in before}
+    assert states.keys() == {"Paused", "Completed"}
+    assert states["Paused"].is_completed() and "Raise it" in states["Paused"].message
 
 
 def test_the_flow_works_with_the_decorators_taken_off(tmp_path):
