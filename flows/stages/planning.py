@@ -227,7 +227,8 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
     """`SourceError` for a metric that lacks every human text: such a run would score nothing and look done."""
     lacking = {}
     for metric, signature in signatures.items():
-        human = [pair for signed, pair in planned if signed == signature.signature_id and pair.candidate_id == HUMAN]
+        signature_id = signature.signature_id
+        human = [pair for signed, pair in planned if signed == signature_id and pair.candidate_id == HUMAN]
         if human and all(pair.state == "failed" for pair in human):
             lacking[metric] = human[0].reason
     if not lacking:
