@@ -104,10 +104,12 @@ def test_what_is_published_names_nobody_and_withholds_what_is_not_free(tmp_path)
     assert names and not [name for name in names if name in whole]
 
 
-def test_what_is_published_is_counted(tmp_path):
-    snapshot = frozen(tmp_path / "snap", NOTES)
+@pytest.mark.parametrize(("stated", "other"), [("texts", "withheld"), ("withheld", "texts")])
+def test_what_is_published_is_counted(tmp_path, stated, other):
+    notes = NOTES if stated == "texts" else [{k: v for k, v in note.items() if k != "license"} for note in NOTES]
+    snapshot = frozen(tmp_path / "snap", notes)
     counts = write_public(snapshot, VENUE, tmp_path / "public.jsonl")
-    assert counts == {"texts": 0, "withheld": len((tmp_path / "public.jsonl").read_text().splitlines())}
+    assert counts == {other: 0, stated: len((tmp_path / "public.jsonl").read_text().splitlines())}
     with pytest.raises(SourceError, match="cannot be written"):
         write_public(snapshot, VENUE, tmp_path / "none" / "public.jsonl")
 
