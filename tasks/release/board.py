@@ -12,6 +12,7 @@ class Entry:
 
     *rank_low*, *rank_high*: ranks that the tests allow. *tied*: not told apart from the next below.
     *difference*: to the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
+    *tokens*: read and written for it. *unparsable*: share of its reviews whose judgments say nothing.
     *at_length*: score at the human mean length. *parameters* in billions; *cutoff*: last day of its training texts.
     """
 
@@ -34,6 +35,8 @@ class Entry:
     words: float | None = None
     at_length: float | None = None
     usd: float | None = None
+    tokens: int | None = None
+    unparsable: float | None = None
     contamination: str | None = None
     conflict: str | None = None
     family: str | None = None
@@ -88,6 +91,12 @@ class Board:
             low, high = min(low, 0.0), max(high, 0.0)
         edge = 0.04 * ((high - low) or 1.0)
         return low - edge, high + edge
+
+    @property
+    def digits(self) -> int:
+        """Decimals that its scores are written with, all the same."""
+        largest = max((abs(entry.mean) for entry in self.entries if entry.mean is not None), default=1.0)
+        return 1 if largest >= 100 else 2 if largest >= 1 else 3
 
     @property
     def shows_zero(self) -> bool:
