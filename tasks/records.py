@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Literal
 
 CandidateKind = Literal["human", "model", "control", "change", "graded"]
@@ -150,7 +151,12 @@ class Signature:
     @property
     def signature_id(self) -> str:
         """The first 16 hex digits of the SHA-256 of all fields."""
-        return digest(asdict(self))[:16]
+        return _signature_id(self)
+
+
+@cache
+def _signature_id(signature: Signature) -> str:
+    return digest(asdict(signature))[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,12 +71,16 @@ class PdfReader:
         self.close()
 
     def close(self) -> None:
-        """Ends the children."""
-        while True:
-            try:
-                self._idle.get_nowait().end(patience=5.0)
-            except Empty:
-                return
+        """Ends the children: all are told before any is waited for."""
+        children = []
+        with suppress(Empty):
+            while True:
+                children.append(self._idle.get_nowait())
+        for child in children:
+            with suppress(BrokenPipeError):
+                child.process.stdin.close()
+        for child in children:
+            child.end(patience=5.0)
 
     def read(self, data: bytes) -> PdfText:
         """What the PDF *data* gives, within the limits."""

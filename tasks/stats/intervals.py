@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -73,6 +74,7 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
     return PairedTest(mean, mean - half, mean + half, p, len(values))
 
 
+@cache
 def student_quantiles(most: int) -> list[dict[str, float | int]]:
     """Two-sided 90% and 95% quantiles of Student's t for 1 to *most* degrees of freedom."""
     from scipy.special import stdtrit
