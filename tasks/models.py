@@ -16,6 +16,21 @@ from tasks.records import Sampling
 from tasks.settings import checkout
 
 
+class Limits(BaseModel):
+    """What an endpoint takes, from all models behind it together; what is None is not limited by us."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    concurrency: int | None = Field(None, ge=1, le=1024, description="requests under way at once; 8 if not given")
+    requests_per_minute: float | None = Field(None, gt=0, description="requests, evenly spaced")
+    tokens_per_minute: float | None = Field(None, gt=0, description="tokens read and written")
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Seconds that one request and one token take of a minute."""
+        return tuple(60 / rate if rate else 0.0 for rate in (self.requests_per_minute, self.tokens_per_minute))
+
+
 class Model(BaseModel):
     """One LM behind an OpenAI-compatible chat endpoint. What is None is unknown; the key itself is never here."""
 
@@ -35,6 +50,7 @@ class Model(BaseModel):
     limit_as: Literal["max_tokens", "max_completion_tokens"] = Field("max_tokens", description="how a request says it")
     context: int | None = Field(None, gt=0, description="longest prompt and reply together, in tokens")
     note: str = ""
+    limits: Limits = Field(Limits(), exclude=True, description="of its endpoint; they stand under [[endpoint]]")
 
     @property
     def identity(self) -> str:
@@ -44,13 +60,7 @@ class Model(BaseModel):
     @field_validator("endpoint")
     @classmethod
     def _plain_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        printable = url.isascii() and url.isprintable() and " " not in url
-        if not printable or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-            raise ValueError("not an http(s) URL")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("must hold no user, password or query; keys come from the environment (key_env)")
-        return url.rstrip("/")
+        return _base_url(url)
 
     @field_validator("sampling", mode="before")
     @classmethod
@@ -83,7 +93,7 @@ class Model(BaseModel):
 
 
 def load(path: Path | None = None) -> dict[str, Model]:
-    """The models of the file *path* (the shipped one if None) by name, in file order.
+    """The models of the file *path* (the shipped one if None) by name, in file order, with their endpoints' limits.
 
     `SettingsError` in one line names the entry that is wrong. Values are left out of it: a key may have
     been pasted in the wrong place.
@@ -95,25 +105,66 @@ def load(path: Path | None = None) -> dict[str, Model]:
         raise SettingsError(f"no models file {path}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"models file {path} cannot be read: {error}") from None
-    entries = tree.pop("model", [])
-    if tree or not isinstance(entries, list):
-        raise SettingsError(f"models file {path}: write every entry as [[model]], nothing else; found {_names(tree)}")
+    entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
+    if tree or not isinstance(entries, list) or not isinstance(endpoints, list):
+        raise SettingsError(
+            f"models file {path}: write every entry as [[model]] or [[endpoint]], nothing else; found {_names(tree)}"
+        )
     models: dict[str, Model] = {}
     for place, entry in enumerate(entries, 1):
         model = _parsed(path, place, entry)
         if model.name in models:
             raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
         models[model.name] = model
-    return models
+    limits = _limits(path, endpoints, {model.endpoint for model in models.values()})
+    return {name: model.model_copy(update={"limits": limits.get(model.endpoint, Limits())})
+            for name, model in models.items()}  # fmt: skip
 
 
 def _parsed(path: Path, place: int, entry: Any) -> Model:
     name = entry.get("name") if isinstance(entry, dict) else None
+    where = f"models file {path}, model {name!r} (entry {place})"
+    if isinstance(entry, dict) and "limits" in entry:
+        raise SettingsError(f"{where}: limits: they are the endpoint's, write them under [[endpoint]]")
     try:
         return Model.model_validate(entry)
     except ValidationError as error:
-        what = "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())
-        raise SettingsError(f"models file {path}, model {name!r} (entry {place}): {what}") from None
+        raise SettingsError(f"{where}: {_wrong(error)}") from None
+
+
+def _limits(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
+    """Limits by base URL; one that no model is reached at would limit nothing, and is refused."""
+    found: dict[str, Limits] = {}
+    for place, entry in enumerate(endpoints, 1):
+        where = f"models file {path}, endpoint (entry {place})"
+        entry = dict(entry) if isinstance(entry, dict) else {}
+        try:
+            url = _base_url(str(entry.pop("url", "")))
+            limits = Limits.model_validate(entry)
+        except ValidationError as error:
+            raise SettingsError(f"{where}: {_wrong(error)}") from None
+        except ValueError as error:
+            raise SettingsError(f"{where}: url: {error}") from None
+        if url not in known or url in found:
+            why = "stands there twice" if url in found else "is the endpoint of no model there: write it as they do"
+            raise SettingsError(f"{where}: {url} {why}")
+        found[url] = limits
+    return found
+
+
+def _base_url(url: str) -> str:
+    """*url* without a slash at its end; `ValueError` if it is no plain http(s) URL."""
+    parts = urlsplit(url)
+    printable = url.isascii() and url.isprintable() and " " not in url
+    if not printable or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("not an http(s) URL")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must hold no user, password or query; keys come from the environment (key_env)")
+    return url.rstrip("/")
+
+
+def _wrong(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())
 
 
 def _names(tree: dict[str, Any]) -> str:

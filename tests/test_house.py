@@ -27,6 +27,7 @@ FIRST = GROUND | {
     "tasks.exposure",
     "tasks.standings",
     "tasks.hygiene",
+    "tasks.patience",
 }
 ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.release", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
@@ -55,6 +56,7 @@ MAY_IMPORT = {
     "tasks.exposure": GROUND | {"tasks.models", "tasks.prompts"},
     "tasks.hygiene": GROUND | {"tasks.stats", "tasks.standings"},
     "tasks.standings": GROUND | {"tasks.stats"},
+    "tasks.patience": set(),
     "tasks.comparison": GROUND | {"tasks.published"},
     "tasks.store": FIRST,
     "tasks.steps": FIRST | ROOMS,

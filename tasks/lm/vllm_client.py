@@ -1,25 +1,24 @@
 """The way to a vLLM server: many requests in flight, tried again while that can help, over at once when stopped.
 
 Requests run in an event loop of their own thread, so that a Ctrl-C in the thread that waits cancels them all. What
-passes by itself (408, 425, 429, 5xx, no connection, no answer in time) is tried again, waiting as long as the server
-says or longer each time; then the conversation gets a transient `SpanError` in its place.
+passes by itself is tried again (`tasks.patience`); then the conversation gets a transient `SpanError` in its place.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import random
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from tasks.errors import LMError, SettingsError, SpanError
 from tasks.lm.vllm_wire import Refusal
+from tasks.patience import Patience, passes, retry_after
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -27,18 +26,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
-_PASSING = {408, 425, 429}
 _CLOSED = {401, 403, 404}
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How hard the server is tried. Times in seconds; *timeout_s* is for one whole answer."""
-
-    attempts: int = 5
-    timeout_s: float = 600.0
-    first_wait_s: float = 1.0
-    longest_wait_s: float = 60.0
 
 
 class Client:
@@ -110,12 +98,11 @@ class Line:
 
     def __init__(self, http: AsyncClient, patience: Patience, key: str | None, parallel: int, down: bool):
         self._http = http
-        self._patience = patience
+        # A server that was down is tried once, not patiently for each conversation of each paper.
+        self._patience = replace(patience, attempts=1) if down else patience
         self._key = key
         self._lost = 0
         self._enough = max(2, parallel)
-        # A server that was down is tried once, not patiently for each conversation of each paper.
-        self._attempts = 1 if down else patience.attempts
         self.down = down
 
     async def get(self, path: str) -> dict[str, Any]:
@@ -131,18 +118,17 @@ class Line:
         if self.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
         why = ""
-        for attempt in range(self._attempts):
+        for attempt in range(self._patience.attempts):
             answer = await self._once("POST", path, body)
             if not isinstance(answer, tuple):
                 self._lost, self.down = 0, False
                 return answer
-            why, wait_s = answer
-            if wait_s is not None and wait_s > self._patience.longest_wait_s:
-                why += f" (it asks to wait {wait_s:.0f} s)"
+            why, stated_s = answer
+            seconds = self._patience.wait(attempt, stated_s)
+            if seconds is None:
+                why += "" if stated_s is None else f" (it asks to wait {stated_s:.0f} s)"
                 break
-            if attempt + 1 < self._attempts:
-                longest = min(self._patience.longest_wait_s, self._patience.first_wait_s * 2**attempt)
-                await asyncio.sleep(longest * random.uniform(0.5, 1.0) if wait_s is None else wait_s)
+            await asyncio.sleep(seconds)
         self._lost += 1
         self.down = self.down or self._lost >= self._enough
         return SpanError("no_answer", f"the vLLM server did not answer: {why}; run again", final=False)
@@ -160,11 +146,11 @@ class Line:
             return f"no answer in {self._patience.timeout_s:g} s", None
         except httpx2.HTTPError as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
-        if response.status_code in _PASSING or response.status_code >= 500:
+        if passes(response.status_code):
             said = self._said(response)
             if "not json compliant" in said.lower():
                 return Refusal(response.status_code, said)
-            return f"{response.status_code}: {said}", _retry_after(response)
+            return f"{response.status_code}: {said}", retry_after(response.headers)
         if response.status_code != 200:
             return Refusal(response.status_code, self._said(response))
         try:
@@ -201,11 +187,3 @@ def root_of(endpoint: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SettingsError("evaluation_lm.endpoint must hold no user, password or query; see evaluation_lm.key_env")
     return endpoint.rstrip("/").removesuffix("/v1").rstrip("/")
-
-
-def _retry_after(response: Response) -> float | None:
-    """Seconds to wait as the server states them, None if it does not."""
-    try:
-        return max(0.0, float(response.headers.get("retry-after", "")))
-    except ValueError:
-        return None

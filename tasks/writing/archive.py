@@ -1,5 +1,8 @@
 """The reply archive: every final reply of an LM, on disk before anyone sees it, so that none is bought twice.
 
+Final is what asking again cannot change: texts, refusals, empty replies, prompts that are too long. With it all that
+was made of an LM's replies can be made again without asking it.
+
 One file an entry, named by the digest of its request: ``ab/abcdef....json``. Entries are written beside,
 synced and moved into place, and never changed. The chat itself is not kept, only its digest: papers are long and
 the store has them.
@@ -23,9 +26,6 @@ from tasks.errors import StoreError
 from tasks.records import Chat, Outcome, Reply, Sampling, digest
 
 FORMAT = 1
-FINAL_ANSWERS: frozenset[Outcome] = frozenset({"ok", "cut", "refused", "empty"})
-"""Outcomes that are an LM's own answer; the others are troubles of the way there."""
-
 _FIELDS = {field.name for field in fields(Reply)}
 
 
@@ -66,8 +66,8 @@ class ReplyArchive:
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
 
     def put(self, request: str, reply: Reply) -> bool:
-        """Archives *reply* if it is a final answer and says whether it did; on disk when this returns."""
-        if not reply.final or reply.outcome not in FINAL_ANSWERS:
+        """Archives *reply* if asking again cannot help and says whether it did; on disk when this returns."""
+        if not reply.final:
             return False
         kept = asdict(replace(reply, archived=False))
         entry = {"format": FORMAT, "request": request, "written": datetime.now(UTC).isoformat(timespec="seconds"),

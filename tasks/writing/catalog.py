@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tasks.changes.catalog import WriterTask
 from tasks.changes.material import Material
@@ -22,7 +22,12 @@ from tasks.writing.rule_scribe import EXTRACTIVE, NAMES, RuleScribe
 
 if TYPE_CHECKING:
     from tasks.models import Model
+    from tasks.writing.http_writer import HttpWriter
     from tasks.writing.meter import Meter
+
+W = TypeVar("W", bound="HttpWriter")
+GATES = "endpoints"
+"""Folder of a state where all who ask an endpoint wait for their turn."""
 
 STUDIES = "studies"
 """Account of what belongs to no edition."""
@@ -49,6 +54,13 @@ class Desk:
         from tasks.writing.meter import Meter
 
         return Meter(ledger_of(self.archive.parent), self.account, self.budget, model)
+
+    def writer(self, model: Model, kind: type[W]) -> W:
+        """A writer of this *kind* for *model*; nothing is sent before there is something to ask."""
+        from tasks.writing.archive import ReplyArchive
+
+        gates = self.archive.parent / GATES
+        return kind.open(model, ReplyArchive(self.archive), again=self.again, meter=self.meter(model), gates=gates)
 
 
 def by_rule(name: str) -> bool:
@@ -86,13 +98,12 @@ def scribe(name: str, desk: Desk) -> Scribe:
     if by_rule(name):
         return RuleScribe(name)
     from tasks.models import load as load_models
-    from tasks.writing.archive import ReplyArchive
     from tasks.writing.http_writer import HttpWriter
 
     models = load_models(desk.models)
     model, guideline = guided(name)
     if model not in models:
         raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
-    writer = HttpWriter.open(models[model], ReplyArchive(desk.archive), desk.again, desk.meter(models[model]))
+    writer = desk.writer(models[model], HttpWriter)
     asked = domain_of(desk.domain).judgments
     return LMScribe(writer, models[model].sampling, condition(guideline) if guideline else None, asked)

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.patience import passes
 from tasks.records import Outcome, Reply
 from tasks.replies import without_thinking
 
 LONGEST_DETAIL = 200
-RETRIED = frozenset({408, 409, 429})
-"""Statuses that pass by themselves, besides all from 500."""
-
 STOPPING = {
     401: "endpoint refused the key (401)", 402: "the account has no credit left (402)",
     403: "endpoint refused access (403)", 404: "endpoint or model not found (404)",
@@ -86,7 +84,7 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> A
         return trouble(f"endpoint redirects ({status}): correct its base URL", stop=True)
     if status == 429:
         return trouble(detail, again=True, wait_s=wait_s, outcome="rate_limited")
-    return trouble(detail, again=status in RETRIED or status >= 500, wait_s=wait_s)
+    return trouble(detail, again=passes(status), wait_s=wait_s)
 
 
 def one_line(text: str) -> str:

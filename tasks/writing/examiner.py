@@ -34,7 +34,6 @@ class ExaminerLM:
 def open_examiner(name: str | None, desk: Desk) -> ExaminerLM:
     """The LM *name*; nothing is sent before there is something to ask. `SettingsError` if there is none."""
     from tasks.models import load as load_models
-    from tasks.writing.archive import ReplyArchive
     from tasks.writing.http_writer import HttpWriter
 
     models = load_models(desk.models)
@@ -42,16 +41,14 @@ def open_examiner(name: str | None, desk: Desk) -> ExaminerLM:
         wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
         raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
     model = models[name]
-    writer = HttpWriter.open(model, ReplyArchive(desk.archive), desk.again, desk.meter(model))
-    return ExaminerLM(writer, model.sampling)
+    return ExaminerLM(desk.writer(model, HttpWriter), model.sampling)
 
 
 def open_logprobs(name: str | None, desk: Desk) -> LogprobWriter:
     """The LM *name* as a writer that also hands over its likeliest tokens; `SettingsError` if there is none."""
     from tasks.models import load as load_models
-    from tasks.writing.archive import ReplyArchive
     from tasks.writing.logprob_writer import LogprobWriter
 
     open_examiner(name, desk)
     model = load_models(desk.models)[str(name)]
-    return LogprobWriter(model, ReplyArchive(desk.archive), again=desk.again, meter=desk.meter(model))
+    return desk.writer(model, LogprobWriter)

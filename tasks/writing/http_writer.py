@@ -1,32 +1,35 @@
 """Writing by a real LM: any OpenAI-compatible chat endpoint, over the `openai` client.
 
-The client's own retries are off. Ours try again only what passes by itself (408, 409, 429, 5xx, no connection,
-no answer in time), wait as long as the endpoint says, and give up after a bounded number of attempts
-with a transient `Reply`. What would fail for every chat (a refused key, an unknown model, a dead
-endpoint) stops the batch. Every final reply is archived before `write` returns, and looked up before anything is sent.
-Each request is taken off a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
+The client's own retries are off. Ours try again only what passes by itself (`tasks.patience`), wait as long as the
+endpoint says, and give up after a bounded number of attempts with a transient `Reply`. What would fail for every chat
+(a refused key, an unknown model, a dead endpoint) stops the batch. Every final reply is archived before `write`
+returns, and looked up before anything is sent. Each request waits at the endpoint's gate for its turn and is taken off
+a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
 """
 
 from __future__ import annotations
 
-import email.utils
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from tasks.errors import BudgetReached, StoreError
 from tasks.models import Model
+from tasks.patience import Patience, retry_after
 from tasks.records import Chat, Reply, Sampling
 from tasks.writing.archive import ReplyArchive, request_digest
-from tasks.writing.batch import Batch, Patience
+from tasks.writing.batch import Batch
 from tasks.writing.completion import Answer, one_line, read_completion, read_problem, trouble
-from tasks.writing.meter import Meter
+from tasks.writing.gate import Gate
+from tasks.writing.meter import Meter, estimated, tokens_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from openai import OpenAI
 
 LARGEST_BODY = 32 * 2**20
@@ -38,24 +41,27 @@ class HttpWriter:
     """A `Writer` for one entry of the models file."""
 
     def __init__(self, model: Model, archive: ReplyArchive, patience: Patience | None = None, again: bool = False,
-                 meter: Meter | None = None):
+                 meter: Meter | None = None, gates: Path | None = None):
         self.again = again
         self.meter = meter
         self.model = model
         self.archive = archive
-        self.patience = patience or Patience()
+        patience = patience or Patience()
+        self.patience = replace(patience, concurrency=model.limits.concurrency or patience.concurrency)
+        self.gate = None if gates is None else Gate(model.endpoint, model.limits, gates, self.patience.concurrency)
         self._client: OpenAI | None = None
         self._key: str | None = None
         self._headers: dict[str, Any] = {}
 
     @classmethod
-    def open(cls, model: Model, archive: ReplyArchive, again: bool = False, meter: Meter | None = None) -> HttpWriter:
+    def open(cls, model: Model, archive: ReplyArchive, again: bool = False, meter: Meter | None = None,
+             gates: Path | None = None) -> Self:
         """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask.
 
-        *again*: refusals and empty replies in the archive are not taken for an answer. *meter*: who pays; nobody
-        counts if None.
+        *again*: an archived reply without a text is not taken for an answer. *meter*: who pays; nobody counts if None.
+        *gates*: folder of the gates that all who ask an endpoint pass; only this writer's own threads count if None.
         """
-        return cls(model, archive, again=again, meter=meter)
+        return cls(model, archive, again=again, meter=meter, gates=gates)
 
     def __repr__(self) -> str:
         return f"HttpWriter({self.identity})"
@@ -91,7 +97,7 @@ class HttpWriter:
 
     def _archived(self, request: str) -> Reply | None:
         reply = self.archive.get(request)
-        if self.again and reply is not None and reply.outcome in ("refused", "empty"):
+        if self.again and reply is not None and reply.outcome in ("refused", "empty", "failed"):
             self.archive.set_aside(request)
             return None
         return reply
@@ -115,14 +121,16 @@ class HttpWriter:
 
     def _ask(self, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
         """Asks until there is an answer, or no point in asking."""
-        patience, empty, answer = self.patience, False, None
-        for attempt in range(patience.attempts):
+        empty = False
+        for attempt in range(self.patience.attempts):
             if not batch.ready():
                 return batch.stopped
             try:
-                answer = self._paid(chat, sampling, batch)
+                answer = self._passed(chat, sampling, batch)
             except BudgetReached as bound:
                 batch.pause(bound, trouble(str(bound)).reply)
+                return batch.stopped
+            if answer is None:
                 return batch.stopped
             answer = replace(answer, reply=self._without_key(answer.reply))
             if answer.stop:
@@ -133,17 +141,37 @@ class HttpWriter:
             if not answer.again:
                 batch.answered()
                 return answer.reply
-            why = f"gave up after {attempt + 1} attempts"
-            if answer.wait_s is not None and answer.wait_s > patience.longest_wait_s:
-                why = f"endpoint asks to wait {answer.wait_s:.0f} s"
-                break
-            if attempt + 1 < patience.attempts:
-                batch.wait(answer, attempt)
+            seconds = self.patience.wait(attempt, answer.wait_s)
+            if seconds is None:
+                return self._given_up(answer, attempt, batch)
+            if self.gate and answer.wait_s:
+                self.gate.hold(answer.wait_s)
+            batch.wait(seconds, answer.wait_s)
+        raise AssertionError("the last attempt has no wait")
+
+    def _given_up(self, answer: Answer, attempt: int, batch: Batch) -> Reply:
+        """The reply to a chat that is not worth another attempt now."""
         if answer.reply.final:
             return answer.reply
+        asked = answer.wait_s is not None and answer.wait_s > self.patience.longest_wait_s
+        why = f"endpoint asks to wait {answer.wait_s:.0f} s" if asked else f"gave up after {attempt + 1} attempts"
         reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
         batch.given_up(reply)
         return reply
+
+    def _passed(self, chat: Chat, sampling: Sampling, batch: Batch) -> Answer | None:
+        """One request through the gate; None if the batch was stopped before its turn came."""
+        asked = estimated(chat.system + chat.user)
+        passing: AbstractContextManager[bool] = nullcontext(True)
+        if self.gate:
+            passing = self.gate.passing(asked, batch.over)
+        with passing as through:
+            if not through:
+                return None
+            answer = self._paid(chat, sampling, batch)
+        if self.gate:
+            self.gate.add(sum(tokens_of(chat, answer.reply)) - asked)
+        return answer
 
     def _paid(self, chat: Chat, sampling: Sampling, batch: Batch) -> Answer:
         """One request, off the budget; `BudgetReached` if that allows none."""
@@ -171,7 +199,7 @@ class HttpWriter:
                 body = _read(response.iter_bytes(), until)
         except openai.APIStatusError as error:
             said = self._keyless(error.response.content)
-            return read_problem(error.status_code, said, _retry_after(error.response.headers))
+            return read_problem(error.status_code, said, retry_after(error.response.headers))
         except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError):
             return trouble(f"endpoint gave no answer in {self.patience.timeout_s:g} s", again=True)
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
@@ -240,19 +268,6 @@ def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
         if time.monotonic() > until:
             raise TimeoutError
     return bytes(body)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as the header Retry-After states them (a number or a date), None without a usable one."""
-    stated = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(stated)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(stated).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(0.0, seconds) if seconds == seconds else None
 
 
 def _sound(text: str) -> str:

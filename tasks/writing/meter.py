@@ -18,6 +18,9 @@ from tasks.writing.ledger import Ledger, Spent
 CHARACTERS_A_TOKEN = 4
 """For answers of endpoints that do not state their tokens."""
 
+ANSWERED = frozenset({"ok", "cut", "empty"})
+"""Outcomes of an LM that wrote, be it nothing."""
+
 _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens", "usd": "USD",
           "hours": "hours"}  # fmt: skip
 
@@ -54,12 +57,8 @@ class Meter:
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
         """Writes down what came of a request, and what it cost."""
-        prompt, written = reply.prompt_tokens, reply.reply_tokens
-        guessed = reply.outcome in ("ok", "cut", "empty") and None in (prompt, written)
-        if guessed:
-            prompt = len(chat.system + chat.user) // CHARACTERS_A_TOKEN if prompt is None else prompt
-            written = (len(reply.text or "") + reply.thinking) // CHARACTERS_A_TOKEN if written is None else written
-        prompt, written = prompt or 0, written or 0
+        guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
+        prompt, written = tokens_of(chat, reply)
         self.ledger.add(
             "answered", self.account, self.model.name, outcome=reply.outcome, prompt_tokens=prompt,
             reply_tokens=written, usd=cost(self.model, prompt, written), estimated=guessed, seconds=round(seconds, 3),
@@ -71,6 +70,22 @@ class Meter:
             of_model.hours += (time.monotonic() - self._began) / 3600
         stop_at(self.budget, of_run, self.account)
         stop_at(self._own, of_model, self.account, self.model.name)
+
+
+def estimated(text: str) -> int:
+    """Tokens of *text*, at four characters each."""
+    return len(text) // CHARACTERS_A_TOKEN
+
+
+def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
+    """Tokens that were read and written: as the endpoint states them, else estimated; none where nothing came."""
+    if reply.outcome not in ANSWERED:
+        return reply.prompt_tokens or 0, reply.reply_tokens or 0
+    read, written = reply.prompt_tokens, reply.reply_tokens
+    return (
+        estimated(chat.system + chat.user) if read is None else read,
+        (len(reply.text or "") + reply.thinking) // CHARACTERS_A_TOKEN if written is None else written,
+    )
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:

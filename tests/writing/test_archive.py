@@ -1,4 +1,4 @@
-"""The reply archive: final answers only, intact or not at all, shared without harm."""
+"""The reply archive: final replies only, intact or not at all, shared without harm."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def entry(folder: Path) -> Path:
     (Reply("refused", None, "no"), True),
     (Reply("empty", None), True),
     (Reply("empty", None, final=False), False),
-    (Reply("failed", None, "too long"), False),
+    (Reply("failed", None, "too long"), True),
     (Reply("failed", None, "500", final=False), False),
     (Reply("rate_limited", None, "429", final=False), False),
 ])
-def test_only_final_answers_are_kept(tmp_path, reply, kept):
+def test_only_final_replies_are_kept(tmp_path, reply, kept):
     archive = ReplyArchive(tmp_path)
     assert archive.get(REQUEST) is None
     assert archive.put(REQUEST, reply) is kept
