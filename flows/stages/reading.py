@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -114,12 +116,27 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
         name = " ".join(map(str, stated))
         raise SourceError(f"snapshot {sources.snapshot} is of {name}, the edition of {edition.venue} {edition.year}")
     folder = snapshots(store) / f"{edition.venue}-{edition.year}-{found.digest[:12]}"
-    if not folder.is_dir():
-        found.verify()
-        beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-        shutil.copytree(found.folder, beside)
-        beside.rename(folder)
+    with alone(folder):
+        if not folder.is_dir():
+            found.verify()
+            beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+            shutil.copytree(found.folder, beside)
+            beside.rename(folder)
     return Snapshot.open(folder)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """One run at a time puts a snapshot in its place *folder*, of all editions that are made of it.
+
+    What a killed one left beside is taken away.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for left in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
 
 
 def _latest(folder: Path, edition: Edition) -> Path:
@@ -144,16 +161,17 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
         if file:
             whole.update(f"{file.name} {file_sha256(file)}\n".encode())
     folder = snapshots(store) / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
-    if folder.is_dir():
-        try:
-            return Snapshot.open(folder)
-        except SourceError:
-            # Damaged: kept beside, and made anew from the files that are at hand.
-            folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
-    texts = read_texts(sources.texts) if sources.texts else {}
-    notes = read_notes_file(sources.notes)
-    source = f"files: {sources.notes.name}"
-    return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)
+    with alone(folder):
+        if folder.is_dir():
+            try:
+                return Snapshot.open(folder)
+            except SourceError:
+                # Damaged: kept beside, and made anew from the files that are at hand.
+                folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
+        texts = read_texts(sources.texts) if sources.texts else {}
+        notes = read_notes_file(sources.notes)
+        source = f"files: {sources.notes.name}"
+        return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)
 
 
 def snapshots(store: Store) -> Path:
