@@ -143,7 +143,7 @@ def main() -> None:
         parser.add_argument(f"--{wait}", metavar="S", type=float, default=getattr(Waits(), wait),
                             help=f"seconds until {said}; %(default).0f")  # fmt: skip
     parser.add_argument(
-        "--wait", metavar="S", type=float, default=60.0, help="seconds to wait for a server that starts"
+        "--wait", metavar="S", type=float, default=120.0, help="seconds to wait for a server that starts"
     )
     asked = parser.parse_args()
     waits = Waits(asked.silence, asked.rest, asked.late)
@@ -154,8 +154,10 @@ def main() -> None:
             answering(client, asked.wait)
             for line in set_up(client, asked.tell, waits):
                 print(line)
+    except httpx.HTTPStatusError as error:
+        parser.error(f"the Prefect server at {server} cannot do it: {str(error).splitlines()[0]}; look at its log")
     except httpx.TransportError as error:
-        parser.error(f"no Prefect server answers at {server} ({error}); start it: prefect server start --background")
+        parser.error(f"no Prefect server answers at {server} ({error}); start it: prefect server start")
 
 
 if __name__ == "__main__":
