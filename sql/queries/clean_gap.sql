@@ -1,14 +1,20 @@
 -- one row per signature asked for that has both: contaminated candidates against the others, paired by paper and reference
-with by_pair as (
+with models as (
+    select c.candidate_id, x.status is not distinct from 'contaminated' as contaminated
+    from candidates c
+    left join exposures x on x.role = 'candidate' and x.name = c.candidate_id
+    -- where nobody is contaminated there is no gap, and no pair is read
+    where c.kind = 'model' and exists (select 1 from exposures where role = 'candidate' and status = 'contaminated')
+),
+by_pair as (
     select
         p.signature_id,
         p.paper_id,
         p.reference_id,
-        avg(p.value) filter (x.status = 'contaminated') as contaminated,
-        avg(p.value) filter (x.status is distinct from 'contaminated') as others
+        avg(p.value) filter (m.contaminated) as contaminated,
+        avg(p.value) filter (not m.contaminated) as others
     from pairs p
-    join candidates c on c.candidate_id = p.candidate_id and c.kind = 'model'
-    left join exposures x on x.role = 'candidate' and x.name = p.candidate_id
+    join models m using (candidate_id)
     where p.state = 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
     group by all
 ),

@@ -1,8 +1,11 @@
 -- one row per candidate of the signatures asked for: best first, then those without a rank
-select
-    l.*,
-    (select count(distinct paper_id) from plan p where p.signature_id = l.signature_id) as plan_papers,
-    (select count(distinct paper_id) from sample) as sampled
+with planned as (
+    select signature_id, count(distinct paper_id) as papers
+    from plan
+    group by all
+)
+select l.*, p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
 from leaderboard l
+left join planned p using (signature_id)
 where l.signature_id in (select unnest($signature_ids::varchar[]))
 order by l.metric, l.unranked is not null, l.mean desc nulls last, l.candidate;

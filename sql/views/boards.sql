@@ -19,17 +19,20 @@ means as (
         count(*) filter (state = 'failed') as failed,
         count(*) filter (state = 'excluded') as excluded,
         count(*) filter (state = 'missing') as missing,
-        count(distinct paper_id) filter (state = 'scored') as papers,
         avg(value) as mean,
         stddev_samp(value) as sd
     from known
     group by all
 ),
 expected as (
-    select signature_id, count(distinct (paper_id, reference_id)) as pairs
-    from known
-    where state <> 'excluded'
+    select signature_id, count(*) as pairs
+    from (select distinct signature_id, paper_id, reference_id from known where state <> 'excluded')
     group by all
+),
+human as (
+    select signature_id, paper_id, reference_id, value
+    from known
+    where candidate_id = 'human' and state = 'scored'
 ),
 -- grouped once: half a million groups are what a board of a million scores takes its time for
 papers_of as (
@@ -41,9 +44,7 @@ papers_of as (
         count(*) as pairs,
         avg(c.value - h.value) filter (c.candidate_id <> 'human') as difference
     from known c
-    left join known h
-        on h.signature_id = c.signature_id and h.paper_id = c.paper_id and h.reference_id = c.reference_id
-        and h.candidate_id = 'human' and h.state = 'scored'
+    left join human h using (signature_id, paper_id, reference_id)
     where c.state = 'scored'
     group by all
 ),
@@ -51,6 +52,7 @@ clusters as (
     select
         p.signature_id,
         p.candidate_id,
+        count(*) as papers,
         case when count(*) > 1
             then sqrt(count(*) / (count(*) - 1) * sum((p.total - p.pairs * m.mean) ** 2)) / sum(p.pairs)
         end as se
@@ -74,6 +76,8 @@ judged as (
     select
         b.board,
         m.*,
+        coalesce(k.papers, 0) as papers,
+        k.se,
         c.kind,
         c.model,
         c.guideline,
@@ -87,6 +91,7 @@ judged as (
     from means m
     join candidates c using (candidate_id)
     cross join boards_of b
+    left join clusters k using (signature_id, candidate_id)
     left join expected e using (signature_id)
     left join exposures x on x.role = 'candidate' and x.name = m.candidate_id
     where c.kind not in ('change', 'graded')
@@ -101,8 +106,8 @@ select
     j.candidate_id as candidate,
     j.kind,
     j.mean,
-    j.mean - t.q90 * k.se as low,
-    j.mean + t.q90 * k.se as high,
+    j.mean - t.q90 * j.se as low,
+    j.mean + t.q90 * j.se as high,
     j.mean - 1.6448536269514722 * j.sd / sqrt(j.scored) as flat_low,
     j.mean + 1.6448536269514722 * j.sd / sqrt(j.scored) as flat_high,
     d.mean as difference,
@@ -170,7 +175,6 @@ select
 from judged j
 join signatures s using (signature_id)
 left join validations v using (signature_id)
-left join clusters k using (signature_id, candidate_id)
 left join differences d using (signature_id, candidate_id)
 left join student_t t on t.df = least(j.papers - 1, 1000)
 left join student_t u on u.df = least(d.papers - 1, 1000)

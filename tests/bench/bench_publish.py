@@ -3,25 +3,58 @@
     python -m tests.bench.bench_publish [--papers 2400] [--candidates 70] [--metrics 3]
 
 The default is 2,400 papers × 70 candidates × 2 references × 3 metrics = 1,008,000 score rows: database, Parquet, figures,
-the page, 2,400 pages of papers, the SHA-256 of all.
+the page, 2,400 pages of papers, the SHA-256 of all. The publisher is a process of its own, whose memory is stated.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import os
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from tasks.metrics.catalog import METRICS
-from tasks.records import Edition
 from tasks.release import manifest
 from tasks.release.database import Additions
-from tasks.release.publishing import Publication, publish
+from tasks.release.publishing import Publication, Published, publish
 from tasks.release.shelf import Shelf
 from tasks.store import Store
-from tests.bench.bench_board import fill
+from tests.bench.bench_board import BENCH, Cost, apart, costs, make, test
+
+Step = tuple[str, float, float]
+"""A step of publishing, when it began, and how much CPU time was spent before."""
+
+
+def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
+    """The release of the edition in *folder*, what it took, and its steps."""
+    additions = Additions(
+        metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": place}
+                 for place, one in enumerate(METRICS.values())],
+        shown=[{"signature_id": f"s{place}", "place": place, "lm_id": "none"} for place in range(metrics)],
+    )  # fmt: skip
+    publication = Publication(Store(folder, BENCH).read_file, additions, lambda licence: False)
+    steps: list[Step] = []
+
+    def at(step: str) -> None:
+        steps.append((step, time.perf_counter(), sum(os.times()[:2])))
+
+    made, cost = costs(lambda: publish(Shelf(folder / "releases", BENCH), publication, at))
+    return made, cost, steps
+
+
+def verified(folder: Path) -> Cost:
+    """What ``gre-bench verify`` takes: every byte is read again."""
+    return costs(lambda: manifest.verify(folder))[1]
+
+
+def told(steps: list[Step]) -> str:
+    """Seconds and CPU seconds of the steps that took half a second or more."""
+    ends = pairwise(steps)
+    taken: list[tuple[Any, ...]] = [(one[0], other[1] - one[1], other[2] - one[2]) for one, other in ends]
+    return ", ".join(f"{step} {wall:.1f} ({cpu:.1f})" for step, wall, cpu in taken if wall >= 0.5)
 
 
 def main() -> None:
@@ -32,36 +65,16 @@ def main() -> None:
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        store = Store(folder, Edition("BENCH", 2026))
-        with store.lock("bench"):
-            rows = fill(store, folder, given.papers, given.candidates, given.metrics)
-            store.copy_for_readers()
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-        additions = Additions(
-            metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": place}
-                     for place, one in enumerate(METRICS.values())],
-            shown=[{"signature_id": f"s{place}", "place": place, "lm_id": "none"} for place in range(given.metrics)],
-        )  # fmt: skip
-        steps: list[tuple[str, float]] = []
-        used = time.process_time()
-        made = publish(
-            Shelf(folder / "releases", "BENCH-2026"),
-            Publication(store.read_file, additions, lambda licence: False),
-            lambda step: steps.append((step, time.perf_counter())),
-        )
-        used = time.process_time() - used
-        ends = [at for _, at in steps]
-        taken = ", ".join(
-            f"{step} {end - at:.1f}" for (step, at), end in zip(steps, ends[1:], strict=False) if end - at > 0.5
-        )
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-        size = sum(path.stat().st_size for path in made.folder.rglob("*") if path.is_file()) / 2**20
-        manifest.verify(made.folder)
-        print(
-            f"{rows:,} score rows published in {ends[-1] - ends[0]:.1f} s ({taken}; {used:.1f} s of CPU "
-            f"time), {peak:,.0f} MiB at the peak "
-            f"({before:,.0f} before), a release of {size:,.0f} MiB"
-        )
+        rows = apart(make, folder, given.papers, given.candidates, given.metrics)
+        apart(test, folder, given.metrics)
+        made, cost, steps = apart(published, folder, given.metrics)
+        again = apart(verified, made.folder)
+        files = [path.stat().st_size for path in made.folder.rglob("*") if path.is_file()]
+    print(
+        f"{rows:,} score rows published in {cost.seconds:.1f} s ({cost.cpu:.1f} s of CPU): {told(steps)}; {cost.peak:,.0f} MiB "
+        f"at the peak ({cost.before:,.0f} before); {len(files):,} files, {sum(files) / 2**20:,.0f} MiB; verified in "
+        f"{again.seconds:.1f} s ({again.cpu:.1f}); {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
 
 
 if __name__ == "__main__":
