@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.errors import LMError, SettingsError
 from tasks.records import Sampling
@@ -43,6 +43,7 @@ class Model(BaseModel):
     family: str | None = Field(None, description="such as Llama 3.1")
     parameters: float | None = Field(None, gt=0, description="billions of parameters, all experts counted")
     knowledge_cutoff: date | None = Field(None, description="last day its training texts can be from")
+    released: date | None = Field(None, description="first day on which anybody could use it")
     price_in: float | None = Field(None, ge=0, description="USD per million prompt tokens")
     price_out: float | None = Field(None, ge=0, description="USD per million reply tokens, thinking included")
     key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="environment variable with the API key")
@@ -79,6 +80,12 @@ class Model(BaseModel):
         if sampling.max_tokens < 1:
             raise ValueError("max_tokens is below 1")
         return sampling
+
+    @model_validator(mode="after")
+    def _learnt_before_it_came_out(self) -> Model:
+        if self.knowledge_cutoff and self.released and self.released < self.knowledge_cutoff:
+            raise ValueError(f"released {self.released}, before its knowledge cutoff {self.knowledge_cutoff}")
+        return self
 
     def key(self) -> str | None:
         """The API key from the environment, None if the endpoint takes none; `LMError` if it is missing or unusable."""

@@ -41,9 +41,26 @@ def test_the_shipped_file_holds_the_models_of_the_papers_table():
     assert len({model.identity for model in models.values()}) == len(models)
 
 
+def test_release_dates_are_of_models_that_do_not_move():
+    released = {name: str(model.released) for name, model in load().items() if "/" in name and model.released}
+    assert released == {
+        "deepseek/deepseek-r1": "2025-01-20", "openai/gpt-4o-mini": "2024-07-18", "openai/gpt-4o": "2024-05-13",
+        "anthropic/claude-2": "2023-07-11", "anthropic/claude-3-haiku": "2024-03-13",
+        "anthropic/claude-3-sonnet": "2024-03-04", "anthropic/claude-3-opus": "2024-03-04",
+        "meta-llama/llama-3-8b-instruct": "2024-04-18", "meta-llama/llama-3-70b-instruct": "2024-04-18",
+        "mistralai/mixtral-8x7b-instruct": "2023-12-11", "mistralai/mixtral-8x22b-instruct": "2024-04-17",
+        "meta-llama/llama-3.1-8b-instruct": "2024-07-23", "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
+        "mistralai/mistral-large": "2024-07-24",
+    }
+    # What is called by a name that its makers have given to later models has no day of its own.
+    aliases = [model for model in load().values() if "alias" in model.note.lower()]
+    assert len(aliases) == 3 and not [model.name for model in aliases if model.released]
+
+
 def test_what_is_left_out_is_unknown(tmp_path):
     model = load(written(tmp_path, {}))["a"]
     assert (model.parameters, model.knowledge_cutoff, model.price_in, model.price_out, model.context) == (None,) * 5
+    assert model.released is None
     assert model.sampling == Sampling() == Sampling(0.0, 4000)
     assert (model.identity, model.key()) == ("a@m", None)
 
@@ -51,10 +68,11 @@ def test_what_is_left_out_is_unknown(tmp_path):
 def test_everything_can_be_stated(tmp_path):
     model = load(written(tmp_path, {
         "endpoint": '"https://host:1/v1/"', "revision": '"r"', "parameters": "0.5", "knowledge_cutoff": "2024-01-31",
+        "released": "2024-04-18",
         "price_in": "0", "price_out": "1.5", "key_env": '"A_KEY"', "limit_as": '"max_completion_tokens"',
         "sampling": '{ temperature = "none", max_tokens = 20000, top_p = 0.1, seed = 4 }'}))["a"]
     assert (model.endpoint, model.identity) == ("https://host:1/v1", "a@r")
-    assert model.knowledge_cutoff == date(2024, 1, 31)
+    assert (model.knowledge_cutoff, model.released) == (date(2024, 1, 31), date(2024, 4, 18))
     assert model.sampling == Sampling(None, 20000, 0.1, 4)
 
 
@@ -73,6 +91,8 @@ def test_everything_can_be_stated(tmp_path):
     ({"parameters": "0"}, "parameters: "),
     ({"price_in": "-1"}, "price_in: "),
     ({"knowledge_cutoff": '"last year"'}, "knowledge_cutoff: "),
+    ({"released": '"soon"'}, "released: "),
+    ({"released": "2023-01-01", "knowledge_cutoff": "2023-01-31"}, "before its knowledge cutoff 2023-01-31"),
     ({"sampling": "{ temperature = 3 }"}, "sampling: Value error, temperature"),
     ({"sampling": "{ max_tokens = 0 }"}, "sampling: Value error, max_tokens"),
     ({"sampling": "{ top_p = 0 }"}, "sampling: Value error, top_p"),

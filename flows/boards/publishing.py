@@ -90,8 +90,8 @@ def _verdict(row: Row | None) -> dict[str, Any]:
 
 
 def _model(name: str, known: models.Model | None) -> Row:
-    stated = (known.family, known.parameters, known.knowledge_cutoff) if known else (None, None, None)
-    return dict(zip(("model", "family", "parameters", "knowledge_cutoff"), (name, *stated), strict=True))
+    stated = ("family", "parameters", "knowledge_cutoff", "released")
+    return {"model": name} | {field: getattr(known, field) if known else None for field in stated}
 
 
 def _lm_id(row: Row) -> str:

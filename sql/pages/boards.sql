@@ -7,6 +7,7 @@ select
     k.family as model_family,
     k.parameters,
     k.knowledge_cutoff,
+    k.released as model_released,
     w.place as board_place
 from leaderboard l
 join signatures_shown w using (signature_id)

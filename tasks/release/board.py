@@ -13,7 +13,8 @@ class Entry:
     *rank_low*, *rank_high*: ranks that the tests allow. *tied*: not told apart from the next below.
     *difference*: to the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
     *tokens*: read and written for it. *unparsable*: share of its reviews whose judgments say nothing.
-    *at_length*: score at the human mean length. *parameters* in billions; *cutoff*: last day of its training texts.
+    *at_length*: score at the human mean length. *parameters* in billions; *cutoff*: last day of its training texts;
+    *released*: first day on which anybody could use it.
     """
 
     candidate: str
@@ -42,6 +43,7 @@ class Entry:
     family: str | None = None
     parameters: float | None = None
     cutoff: date | None = None
+    released: date | None = None
     notes: tuple[str, ...] = ()
 
     @property
