@@ -1,0 +1,206 @@
+"""Refreshes of the sample in children that are killed or stopped: from notes and PDFs, by rule or by a scripted server.
+
+Children are forked off a process that has everything imported, so that a start costs no time.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from flows.annual_refresh import refresh
+from flows.stages import spending
+from flows.stages.runs import Job
+from tasks import settings, steps
+from tasks.errors import GreBenchError, StoreError
+from tasks.store import Store
+from tasks.writing import http_writer
+from tests.conftest import ROOT
+from tests.faults.points import armed
+from tests.flows.refreshing import EDITION, query, tables, use
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, ScriptedChat
+
+DEMO = ROOT / "deployments" / "demo.toml"
+GIVEN = ROOT / "tests" / "flows" / "given_judgments.toml"
+"""The sample with the judgments that ship with it: no PDF is read, a refresh takes a third of the time."""
+SMALL_STEPS = ("run.chunk_papers=6", "run.read_copy_every_s=0", "writing.chunk=16")
+"""Scores are committed in three parts, with a copy for readers after each."""
+MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
+
+T = TypeVar("T")
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.faults.killing", "flows.cli", "scipy.special"])
+
+
+def by_lm(folder: Path, server: ScriptedChat, *more: str) -> tuple[str, ...]:
+    """Overrides that have judgments, synopses and a candidate's reviews written by the scripted *server*."""
+    folder.mkdir(parents=True, exist_ok=True)
+    models = folder / "models.toml"
+    models.write_text(MODELS.format(url=server.url, model=MODEL))
+    names = ("judgments=scripted", "assw=scripted", "candidates=['scripted']")
+    return (f"writing.models={models}", *(f"writing.{name}" for name in names), *more)
+
+
+def refreshed(
+    state: str, overrides: tuple[str, ...] = (), die_at: int | None = None, counted: str | None = None, only: str = "",
+    core: int | None = None, pause_s: float = 0.0, lm: str = "scripted-overlap",
+    prepare: Callable[[], None] | None = None, file: Path = DEMO, **asked: Any,
+) -> None:  # fmt: skip
+    """One refresh, in a child: exit code 0 if it is done, 3 if it is incomplete, 2 if it is refused.
+
+    It dies at commit point *die_at*, or leaves the names of all points it passed in the file *counted*. One core is
+    enough, and hours are written down at the end alone, so that the points are the same each time.
+    """
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    spending.TICK_S = math.inf
+    use(OverlapLM(lm, pause_s=pause_s))
+    http_writer.Patience = partial(http_writer.Patience, attempts=2, first_wait_s=0.01)  # type: ignore[misc]
+    if prepare:
+        prepare()
+    points = armed(Path(state), die_at, only) if die_at or counted else None
+    chosen = settings.load(file, ("evaluation_lm.backend=scripted", *SMALL_STEPS, *overrides))
+    try:
+        outcome = refresh(Job(chosen, Path(state), **asked), steps.undecorated())["outcome"]
+    except GreBenchError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        os._exit(2)
+    if counted and points:
+        Path(counted).write_text("\n".join(points.passed))
+    sys.exit(0 if outcome == "done" else 3)
+
+
+def started(state: Path, *overrides: str, **more: Any) -> BaseProcess:
+    """A refresh under *state* at work in a child."""
+    process = CONTEXT.Process(target=refreshed, args=(str(state), overrides), kwargs=more)
+    process.start()
+    return process
+
+
+def ended(state: Path, *overrides: str, **more: Any) -> int:
+    """The exit code of a refresh under *state*; minus the signal that ended it."""
+    process = started(state, *overrides, **more)
+    process.join(120)
+    assert process.exitcode is not None, "a run that does not end"
+    return process.exitcode
+
+
+def killed_after(process: BaseProcess, seconds: float) -> bool:
+    """Whether *process* was still at work after *seconds*, and is killed now."""
+    process.join(seconds)
+    alive = process.exitcode is None
+    if alive:
+        os.kill(process.pid, signal.SIGKILL)
+    process.join(30)
+    assert process.exitcode == (-signal.SIGKILL if alive else 0) or (alive and process.exitcode == 0)
+    return process.exitcode != 0
+
+
+def on_each_core(work: Callable[[T, int], None], items: Iterable[T]) -> None:
+    """*work* done on each of *items*, with a core of its own, as many at a time as there are cores."""
+    free: SimpleQueue[int] = SimpleQueue()
+    for core in os.sched_getaffinity(0):
+        free.put(core)
+
+    def done(item: T) -> None:
+        core = free.get()
+        try:
+            work(item, core)
+        finally:
+            free.put(core)
+
+    with ThreadPoolExecutor(free.qsize()) as threads:
+        list(threads.map(done, items))
+
+
+def whole(state: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """`tables` and the texts that they rest on, run ids and times aside."""
+    names = ("papers", "reviews", "judgments", "synopses", "texts", "candidates", "review_versions", "paper_sources")
+    texts = {name: query(state, f"from {name} order by all") for name in names}
+    replies = "select * exclude (run_id, archived) from replies order by all"
+    return tables(state) | texts | {"replies": query(state, replies)}
+
+
+def debris(state: Path) -> list[str]:
+    """What a killed run was writing beside its place, and nobody took away."""
+    return sorted(str(path.relative_to(state)) for path in state.rglob(".*"))
+
+
+def stage_of(state: Path) -> str:
+    """The stage at which the run under *state* is, or was killed."""
+    with suppress(StoreError):
+        status = Store(state, EDITION).status() or {}
+        return " ".join(status.get("stage", "nothing written yet").split()[:2])
+    return "unknown"
+
+
+def wait_for(condition: Callable[[], bool], process: BaseProcess, seconds: float = 60.0) -> None:
+    """Until *condition* holds; the process must not end before."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.is_alive(), "the run ended before it could be disturbed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def commanded(folder: Path, *arguments: str, pause_s: float = 0.0) -> BaseProcess:
+    """``gre-bench ARGUMENTS`` at work in a child that leads a session; what it prints goes to files of *folder*."""
+    folder.mkdir(parents=True, exist_ok=True)
+    process = CONTEXT.Process(target=_command, args=(str(folder), arguments, pause_s))
+    process.start()
+    return process
+
+
+def _command(folder: str, arguments: tuple[str, ...], pause_s: float) -> None:
+    os.setsid()
+    for number, name in ((1, "out.txt"), (2, "err.txt")):
+        os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+    use(OverlapLM(pause_s=pause_s))
+    from flows.cli import main
+
+    sys.argv = ["gre-bench", *arguments]
+    main()
+
+
+def said(folder: Path) -> tuple[str, str]:
+    """What a command printed: standard output, standard error."""
+    return (folder / "out.txt").read_text(), (folder / "err.txt").read_text()
+
+
+def left_behind(session: int) -> list[int]:
+    """Processes of the *session* that are still there after some seconds."""
+    deadline = time.monotonic() + 10
+    while alive := [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _session(pid) == session]:
+        if time.monotonic() > deadline:
+            return alive
+        time.sleep(0.05)
+    return []
+
+
+def _session(pid: int) -> int | None:
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if state == "Z" else int(fields[2])
+
+
+def children(pid: int) -> list[int]:
+    """Process ids of the direct children of *pid*."""
+    try:
+        return [int(child) for part in Path(f"/proc/{pid}/task").iterdir() for child in (part / "children").read_text().split()]
+    except OSError:
+        return []
