@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from collections.abc import Mapping
 from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,7 @@ from tasks.errors import SourceError
 
 FORMAT = 1
 NAME, SEAL = "manifest.json", "manifest.sha256"
+_AGAIN = "get the release again from where it came"
 _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", "totp_secret", "token", "mfa_code"}
 
 
@@ -43,25 +45,49 @@ def read(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise SourceError(f"{folder} is no release: {NAME} or {SEAL} cannot be read ({error.strerror})") from None
     if sealed != f"{hashlib.sha256(text).hexdigest()}  {NAME}\n".encode():
-        raise SourceError(f"{folder}: {NAME} is not as it was written; get the release again from where it came")
-    return json.loads(text)
+        raise SourceError(f"{folder}: {NAME} is not as it was written; {_AGAIN}")
+    try:
+        manifest = json.loads(text)
+        known = manifest["format"] == FORMAT
+    except (ValueError, KeyError, TypeError):
+        raise SourceError(f"{folder}: {NAME} is no manifest of a release; {_AGAIN}") from None
+    if not known:
+        raise SourceError(f"{folder}: {NAME} has format {manifest['format']}, this program reads {FORMAT}; update it")
+    return dict(manifest)
 
 
 def verify(folder: Path) -> dict[str, Any]:
     """The manifest, once every file is read again and is as it was written, none too few and none too many.
 
-    `SourceError` names the first file that is not.
+    `SourceError` names the first thing that is not: also a link, or a folder that holds no file of the release.
     """
     manifest = read(folder)
-    here = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()} - {NAME, SEAL}
-    for name, stated in manifest["files"].items():
-        if name not in here:
-            raise SourceError(f"{folder}: {name} is missing; get the release again from where it came")
-        if (folder / name).stat().st_size != stated["bytes"] or sha256(folder / name) != stated["sha256"]:
-            raise SourceError(f"{folder}: {name} is not as it was written; get the release again from where it came")
-    if strange := sorted(here - set(manifest["files"])):
+    stated = manifest["files"]
+    files, folders = _inside(folder)
+    for name, of in stated.items():
+        if name not in files:
+            raise SourceError(f"{folder}: {name} is missing; {_AGAIN}")
+        try:
+            same = (folder / name).stat().st_size == of["bytes"] and sha256(folder / name) == of["sha256"]
+        except OSError as error:
+            raise SourceError(f"{folder}: {name} cannot be read ({error.strerror})") from None
+        if not same:
+            raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
+    needed = {parent.as_posix() for name in stated for parent in PurePosixPath(name).parents}
+    if strange := sorted((files - {*stated, NAME, SEAL}) | (folders - needed)):
         raise SourceError(f"{folder}: {strange[0]} is not part of the release; take it away")
     return manifest
+
+
+def _inside(folder: Path) -> tuple[set[str], set[str]]:
+    """Names of the files and of the folders in *folder*; `SourceError` for what is neither, such as a link."""
+    files, folders = set[str](), set[str]()
+    for path in folder.rglob("*"):
+        name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise SourceError(f"{folder}: {name} is neither a file nor a folder but a link or the like; {_AGAIN}")
+        (folders if stat.S_ISDIR(mode) else files).add(name)
+    return files, folders
 
 
 def digest_of(folder: Path) -> str:
