@@ -51,6 +51,7 @@ from tasks.errors import (
     SourceError,
     Stopped,
     StoreError,
+    fault_of_the_machine,
 )
 from tasks.store import Store, find_editions
 
@@ -199,8 +200,9 @@ def status(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Say what is done, running, missing, spent and left of the budget in each edition. Never waits for a run."""
-    from flows.stages import spending
+    """Say what is done, running, missing, spent and left of the budget in each edition and study. Never waits."""
+    from flows.screens.studies import show_study
+    from flows.stages import spending, studies
 
     found = []
     for key in [edition] if edition else find_editions(state):
@@ -211,12 +213,15 @@ def status(
         if current["state"] == "running" and not store.is_being_written():
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
         found.append(current | {"edition": store.key} | spending.account(store))
+    asked = [] if edition else studies.study_rows(state)
     if as_json:
-        return screen.print_json(found)
+        return screen.print_json([*found, *asked])
     if not found:
         screen.say(f"no editions in {state}; try: gre-bench refresh")
     for current in found:
         screen.status(current)
+    for row in asked:
+        show_study(row)
 
 
 domains.register(imports, lambda *asked: _import(*asked))
@@ -234,6 +239,11 @@ def main() -> None:
     except GreBenchError as error:
         screen.err.print(f"[red]error:[/red] {screen.escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(exit_code(error))
+    except OSError as error:
+        if (line := fault_of_the_machine(error)) is None:
+            raise
+        screen.err.print(f"[red]error:[/red] {screen.escape(line)}", soft_wrap=True, highlight=False)
+        sys.exit(FAULT)
     except (KeyboardInterrupt, Stopped):
         screen.err.print("stopped; what was done is kept, the same command goes on from there")
         sys.exit(STOPPED)

@@ -21,6 +21,7 @@ is a bug and is left to fly.
 
 from __future__ import annotations
 
+import errno
 import math
 from datetime import UTC, datetime
 
@@ -105,3 +106,17 @@ class UnfinishedError(GreBenchError):
 
 class LockedError(StoreError):
     """Another process is writing this edition."""
+
+
+OF_THE_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+)
+"""A disk that is full, fails or may not be written, no memory, no files left: faults of the machine, never a bug."""
+
+
+def fault_of_the_machine(error: OSError) -> str | None:
+    """One line for *error* if the machine is at fault, whoever met it; None if it may be a bug."""
+    if error.errno not in OF_THE_MACHINE:
+        return None
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror}; what was done is kept: mend that and give the same command again"

@@ -7,6 +7,7 @@ What the store holds is the checkpoint: a run asks it what is missing and goes o
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -69,6 +70,9 @@ DUCKDB_WAIT_S = 30.0
 SETTLE_S = 0.5
 """The lock is tried for at least this long: a look at who holds it takes it for an instant."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+KEPT = "what was committed is kept: make room and give the same command again"
+
 Row = dict[str, Any]
 
 
@@ -112,10 +116,11 @@ class Store:
             raise StoreError(f"edition {self.key}: cannot write in {self.folder}: {error.strerror}") from None
         try:
             self._take(handle, time.monotonic() + max(wait_s, SETTLE_S))
-            holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": now().isoformat()}
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, json.dumps(holder).encode(), 0)
             self._sweep()
+            holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": now().isoformat()}
+            with self._putting(self.lock_file):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, json.dumps(holder).encode(), 0)
             if not self.exists:
                 self._make()
             self._migrate()
@@ -163,6 +168,16 @@ class Store:
         for left in (*self.folder.glob(".read.*.duckdb"), *self.folder.glob(".status.*.json")):
             left.unlink(missing_ok=True)
 
+    @contextmanager
+    def _putting(self, *files: Path) -> Iterator[None]:
+        """`StoreError` where the first of *files* cannot be written; what is half there, the others, goes."""
+        try:
+            yield
+        except OSError as error:
+            for file in files[1:]:
+                file.unlink(missing_ok=True)
+            raise StoreError(f"edition {self.key}: {files[0]} cannot be written: {error.strerror}; {KEPT}") from None
+
     def _complete(self) -> None:
         """Adds the tables that came within a schema version, and makes the views anew."""
         with self.transaction() as run:
@@ -183,7 +198,8 @@ class Store:
                 run.execute(statement("tables", name))
             run.execute("insert into meta values ($1, $2, $3)", [SCHEMA_VERSION, self.key, now()])
             run.execute(statement("queries", "add_student_t"), _columns(student_quantiles(1000)))
-        os.replace(beside, self.file)
+        with self._putting(self.file, beside):
+            os.replace(beside, self.file)
 
     def _migrate(self) -> None:
         """Brings a store of an earlier schema version to this one: on a copy beside it, moved in its place whole.
@@ -208,8 +224,10 @@ class Store:
             for step in range(version + 1, SCHEMA_VERSION + 1):
                 run.execute(statement("migrations", f"{step:03}"))
             run.execute("update meta set schema_version = $1", [SCHEMA_VERSION])
-        shutil.copyfile(self.file, self.file.with_suffix(f".v{version}.duckdb"))
-        os.replace(beside, self.file)
+        kept = self.file.with_suffix(f".v{version}.duckdb")
+        with self._putting(kept, kept, beside):
+            shutil.copyfile(self.file, kept)
+            os.replace(beside, self.file)
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -222,7 +240,7 @@ class Store:
         try:
             with self._transaction(self.file) as run:
                 yield run
-        except duckdb.Error:
+        except (duckdb.Error, StoreError):
             # After some faults (a full disk) DuckDB refuses all that comes, until the file is opened anew.
             self._let_go()
             raise
@@ -244,6 +262,10 @@ class Store:
             connection.begin()
             yield connection
             connection.commit()
+        except duckdb.Error as error:
+            if _of_statement(error):
+                raise
+            raise self._fault(file, error) from None
         finally:
             connection.close()
 
@@ -257,10 +279,25 @@ class Store:
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
                 if "could not set lock" not in reason.lower():
-                    raise StoreError(f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}") from None
+                    raise self._fault(file, error) from None
                 if time.monotonic() >= deadline:
                     raise StoreError(f"edition {self.key}: {file} is held open by another program: {reason}") from None
                 time.sleep(0.1)
+
+    def _fault(self, file: Path, error: duckdb.Error) -> StoreError:
+        """One line for what *error* says of the disk or of *file*, with what to do."""
+        reason = str(error).splitlines()[0]
+        if any(os.strerror(number) in reason for number in FULL):
+            return StoreError(f"edition {self.key}: no room to write {file} ({reason}); {KEPT}")
+        if "WAL file" in reason:
+            return StoreError(
+                f"edition {self.key}: {file}.wal, which a killed run left, is damaged ({reason}); move it away and "
+                "give the same command again: what it held is made anew, paid replies come from the archive"
+            )
+        return StoreError(
+            f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; copy {self.read_file.name} over it, "
+            f"the store as readers saw it last, take {file.name}.wal away, and give the same command again"
+        )
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         """Runs *steps* in one transaction: (query, rows) inserts records in bulk, (query, mapping) gives parameters.
@@ -342,8 +379,9 @@ class Store:
         if time.monotonic() - self._copied_at < at_most_every_s:
             return
         beside = self.folder / f".read.{os.getpid()}.duckdb"
-        self._copy(beside)
-        os.replace(beside, self.read_file)
+        with self._putting(self.read_file, beside):
+            self._copy(beside)
+            os.replace(beside, self.read_file)
         self._copied_at = time.monotonic()
 
     def _copy(self, beside: Path) -> None:
@@ -351,6 +389,9 @@ class Store:
         connection = self._connect(self.file)
         try:
             connection.execute("checkpoint")
+        except duckdb.Error as error:
+            self._let_go()
+            raise self._fault(self.file, error) from None
         finally:
             connection.close()
         shutil.copyfile(self.file, beside)
@@ -358,8 +399,9 @@ class Store:
     def save_status(self, status: Mapping[str, Any]) -> None:
         """Puts ``status.json`` in place, whole."""
         beside = self.folder / f".status.{os.getpid()}.json"
-        beside.write_text(json.dumps(status, indent=1, default=str))
-        os.replace(beside, self.status_file)
+        with self._putting(self.status_file, beside):
+            beside.write_text(json.dumps(status, indent=1, default=str))
+            os.replace(beside, self.status_file)
 
     def status(self) -> Row | None:
         """What the last run said of itself; None before the first."""
@@ -381,8 +423,15 @@ def now() -> datetime:
 def _version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
     try:
         return run.execute("select schema_version from meta").fetchall()[0][0]
-    except (duckdb.Error, IndexError):
+    except (duckdb.ProgrammingError, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
+
+
+def _of_statement(error: duckdb.Error) -> bool:
+    """Whether *error* is of a statement or its values, a bug; else it is of the disk, the memory or the file."""
+    of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
+    # What DuckDB finds damaged within a file comes as its plainest error.
+    return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
