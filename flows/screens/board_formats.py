@@ -24,8 +24,8 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a cell for a formula."""
+FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
+"""What makes a spreadsheet take a cell for a formula; some read the wide forms as the narrow ones."""
 
 
 def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None) -> None:
@@ -55,10 +55,10 @@ def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """*value*; a text that a spreadsheet would run stands behind an apostrophe."""
+    """*value*; of a text what steers no terminal, and behind an apostrophe what a spreadsheet would run."""
     if value is None or isinstance(value, bool | int | float):
         return value
-    text = str(value)
+    text = plain(value)
     return f"'{text}" if text.startswith(FORMULA) else text
 
 

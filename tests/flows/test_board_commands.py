@@ -91,7 +91,7 @@ def test_every_format_holds_the_same_numbers(call, tmp_path):
     assert len(lines) == len(expected) + 2 and lines[0].startswith("| metric | rank |")
 
 
-HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", 'a"b', "a|b", "<script>", "line\nbreak"]
+HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", 'a"b', "a|b", "<script>", "line\nbreak"]
 
 
 def test_no_text_is_a_formula_a_column_or_markup_to_who_reads_it(capsys):

@@ -7,6 +7,7 @@ arrive, then *then*; *when* may decide by the request's body instead. A behaviou
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -38,6 +39,7 @@ class ScriptedChat(ThreadingHTTPServer):
         self.script, self.then, self.when = list(script), then, when
         self.retry_after, self.pause_s = retry_after, pause_s
         self.write, self.logprobs = write or written, logprobs
+        self.elsewhere = "http://127.0.0.1:9/"
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
@@ -77,7 +79,7 @@ def scripted_chat(*script: str, then: str = "ok", when: Callable[[dict], str | N
                   logprobs: Callable[[dict], list[dict]] | None = None) -> Iterator[ScriptedChat]:
     """A running server. *pause_s* passes before each answer, *retry_after* goes with each 429.
 
-    *write* takes the place of what it writes; *logprobs* gives the log-probabilities of those who ask for them.
+    *write* takes the place of what it writes; ``elsewhere`` of the server is where it redirects to; *logprobs* gives the log-probabilities of those who ask for them.
     """
     server = ScriptedChat(script, then, when, retry_after, pause_s, write, logprobs)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -97,7 +99,8 @@ class Handler(BaseHTTPRequestHandler):
 
     STUNTS = ("reset", "slow", "drip", "truncated", "half_json", "html", "empty", "null", "refusal", "filter", "thinking",
               "thinking_unclosed", "thinking_field", "length", "error_200", "error_200_busy", "echo_key", "echo_key_401", "echo_key_escaped", "surrogate",
-              "redirect", "quota", "flagged", "too_long", "policy", "odd")
+              "redirect", "redirect_away", "quota", "flagged", "too_long", "policy", "odd", "types", "echo", "repeat", "nothing",
+              "plain_type", "huge", "drip_500", "endless_500")
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent."""
@@ -217,6 +220,41 @@ class Handler(BaseHTTPRequestHandler):
 
     def _redirect(self, body: dict) -> None:
         self._send(307, {}, Location="/elsewhere")
+
+    def _redirect_away(self, body: dict) -> None:
+        self._send(308, {}, Location=f"{self.server.elsewhere}/chat/completions")
+
+    def _echo(self, body: dict) -> None:
+        self._complete(body, "\n\n".join(item["content"] for item in body["messages"]))
+
+    def _repeat(self, body: dict) -> None:
+        self._complete(body, "and so on " * 20_000, "length")
+
+    def _nothing(self, body: dict) -> None:
+        self._raw(200, b"")
+
+    def _plain_type(self, body: dict) -> None:
+        self._raw(200, json.dumps(completion(body, self.server.write(body))).encode(), "text/plain; charset=latin-1")
+
+    def _huge(self, body: dict) -> None:
+        self._complete(body, "word " * 2**21)
+
+    def _types(self, body: dict) -> None:
+        self._send(200, {"choices": {"0": "no list"}, "usage": "much", "model": ["m"], "error": 0})
+
+    def _drip_500(self, body: dict) -> None:
+        self._raw(500, b"{", length=100_000)
+        for _ in range(600):
+            time.sleep(0.05)
+            self.wfile.write(b" ")
+        self.close_connection = True
+
+    def _endless_500(self, body: dict) -> None:
+        self._raw(500, b"{", length=2**40)
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(b" " * 2**20)
+        self.close_connection = True
 
     def _quota(self, body: dict) -> None:
         self._send(429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}})

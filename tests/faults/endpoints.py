@@ -1,0 +1,103 @@
+"""Refreshes of the sample edition whose texts are all written by a chat server made for the tests, which misbehaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from flows import cli
+from flows.stages import spending
+from tasks.errors import GreBenchError
+from tasks.store import Store
+from tasks.writing import http_writer
+from tests.flows.refreshing import DEMO, EDITION, query, use
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, ScriptedChat
+
+ATTEMPTS = 3
+TIMEOUT_S = 2.0
+SALT = "d"
+"""With this one `some_chats` are a review, judgments and a synopsis, and each metric keeps a human review."""
+CODES = {"done": 0, "fault": 1, "incomplete": 3}
+"""Exit code by outcome of a run."""
+
+MODELS = """
+[[model]]
+name = "scripted"
+endpoint = "{url}"
+model = "{model}"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a refresh ended: its exit code, its summary if it came to one, else the line that says why not."""
+
+    code: int
+    summary: dict[str, Any]
+    line: str
+
+    @property
+    def outcome(self) -> str:
+        return self.summary.get("outcome", "refused")
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits that a user has in minutes are hundredths of seconds; the number of attempts is bounded as ever."""
+    quick = {"attempts": ATTEMPTS, "timeout_s": TIMEOUT_S, "first_wait_s": 0.01, "longest_wait_s": 0.5}
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, **quick))
+
+
+def call(*arguments: object) -> tuple[int, str, str]:
+    """``gre-bench`` in this process: exit code, standard output, standard error; whatever is a bug flies."""
+    done = CliRunner().invoke(cli.app, [*map(str, arguments)])
+    if isinstance(done.exception, GreBenchError):
+        return cli.exit_code(done.exception), done.stdout, str(done.exception)
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def refresh(state: Path, server: ScriptedChat, *more: str, sets: tuple[str, ...] = (), limit: int = 2) -> Ended:
+    """A refresh of the sample edition: candidate, judgments and synopses by *server*, scored by the scripted LM."""
+    use(OverlapLM())
+    state.mkdir(parents=True, exist_ok=True)
+    models = state / "models.toml"
+    models.write_text(MODELS.format(url=server.url, model=MODEL))
+    chosen = ("evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
+              "writing.assw=scripted", "writing.candidates=['scripted']", "scoring.metrics=['gem', 'gem_s_assw', 'gem_raw']", *sets)  # fmt: skip
+    options = [part for one in chosen for part in ("--set", one)]
+    code, out, line = call("refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", limit, "--json", "--state", state, *more)
+    return Ended(code, json.loads(out) if out.strip() else {}, line)
+
+
+def outcomes(state: Path) -> dict[str, int]:
+    """What became of the requests, as the status of the edition tells it."""
+    spent = spending.account(Store(state, EDITION))["spent_by_model"]
+    return dict(spent["scripted"]["outcomes"]) if spent else {}
+
+
+def texts(state: Path) -> dict[str, int]:
+    """What became of the texts that were asked for, likewise."""
+    found: dict[str, int] = {}
+    for row in spending.account(Store(state, EDITION))["texts"]:
+        found[row["outcome"]] = found.get(row["outcome"], 0) + row["texts"]
+    return found
+
+
+def some_chats(behaviour: str, body: dict[str, Any]) -> str | None:
+    """*behaviour* for some chats, the same ones whenever and in whatever order they come."""
+    digest = hashlib.sha256(f"{SALT}{body['messages'][-1]['content']}".encode()).digest()
+    return behaviour if digest[0] % 3 == 0 else None
+
+
+def reasons(state: Path) -> set[tuple[str, str | None]]:
+    """States and reasons of the pairs that have no score."""
+    return set(query(state, "select distinct state, reason from pairs where state <> 'scored'"))

@@ -1,0 +1,219 @@
+"""Texts made to harm whoever reads them: every pair still ends, and nothing they hold steers, runs or is written astray."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from flows import cli
+from flows.screens import screen
+from tests.faults import endpoints
+from tests.faults.hostile import CANDIDATES, EDITION, FORMULA, PAPERS, REFUSED, TEXTS, Tags, files, steering
+from tests.faults.invariants import assert_accounted, assert_readable
+from tests.flows.refreshing import query, use
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, scripted_chat, written
+
+SQL = ("select paper_id, title, abstract, candidate, r.text, j.text as judged from papers p join reviews r using (paper_id) "
+       "join judgments j using (review_id) order by all")  # fmt: skip
+
+
+def said(*arguments: object) -> tuple[int, str, str]:
+    """``gre-bench`` in this process as a user meets it: exit code, standard output, standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    code, argv = 0, sys.argv
+    sys.argv = ["gre-bench", *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cli.main()
+    except SystemExit as stopped:
+        code = stopped.code if isinstance(stopped.code, int) else 0
+    except Exception:  # a bug: the test of exit codes shows it, the others go on
+        code = -1
+        err.write(traceback.format_exc())
+    finally:
+        sys.argv = argv
+    return code, out.getvalue(), err.getvalue()
+
+
+def hostile_reply(body: dict) -> str:
+    """A reply of the kind that was asked for, with a hostile text in each of its places."""
+    kinds = list(TEXTS.values())
+    text = kinds[len(body["messages"][-1]["content"]) % len(kinds)]
+    system = body["messages"][0]["content"]
+    if "summarize each evaluation in the review" in system:
+        return f"The reviewer appreciates {text}.\n{text}"
+    if "<strengths_claimed_by_the_paper>" in system:
+        return f"<strengths_claimed_by_the_paper>\n{text}\n</strengths_claimed_by_the_paper>\n<weaknesses_claimed_by_the_paper>\n{text}\n</weaknesses_claimed_by_the_paper>"
+    return f"{text}\n\n{written(body)}"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder deep inside an empty one, so that what is written astray is seen; the program works in it."""
+    top = tmp_path_factory.mktemp("hostile")
+    work = top / "one" / "two" / "three" / "four"
+    work.mkdir(parents=True)
+    before = Path.cwd()
+    os.chdir(work)
+    yield top, work
+    os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def told(place):
+    """Exit code and all that was said, by command; the edition is imported, refreshed, published and looked at."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(screen, "out", screen.Console(width=20_000))
+    patch.setattr(screen, "err", screen.Console(stderr=True, width=20_000))
+    endpoints.hurry(patch)
+    use(OverlapLM())
+    _, work = place
+    state, pictures = work / "state", work / "out"
+    papers, reviews = files(work / "in")
+    use_state = ("--state", state)
+    found = {"import papers": said("import", "papers", papers, "--edition", EDITION, *use_state)}
+    found["import reviews"] = said("import", "reviews", reviews, "--edition", EDITION, *use_state)
+    found["import reviews again"] = said("import", "reviews", reviews, "--edition", EDITION, "--json", *use_state)
+    asked = ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", *use_state)
+    metrics = ("--set", "scoring.metrics=['gem', 'gem_raw', 'gem_s_abstract']")
+    found["refresh"] = said(*asked, *metrics)
+    with scripted_chat(write=hostile_reply) as server:
+        models = work / "in" / "models.toml"
+        models.write_text(endpoints.MODELS.format(url=server.url, model=MODEL))
+        found["refresh by an LM"] = said(
+            *asked, "--set", f"writing.models={models}", "--set", "writing.judgments=scripted", "--set", "writing.assw=scripted",
+            "--set", "writing.candidates=['scripted']", "--set", "scoring.metrics=['gem', 'gem_s_assw']",
+        )  # fmt: skip
+        assert server.count > len(PAPERS)
+    for form in ("table", "json", "csv", "markdown"):
+        found[f"leaderboard {form}"] = said("leaderboard", EDITION, "--format", form, *use_state)
+        found[f"sql {form}"] = said("sql", EDITION, SQL, "--format", form, *use_state)
+        found[f"replies {form}"] = said("sql", EDITION, "from replies", "--format", form, *use_state)
+    pictures.mkdir()
+    found["leaderboard parquet"] = said("leaderboard", EDITION, "--format", "parquet", "--out", pictures / "board.parquet", *use_state)
+    found["leaderboard details"] = said("leaderboard", EDITION, "--details", "--board", "all", *use_state)
+    found["csv file"] = said("sql", EDITION, SQL, "--format", "csv", "--out", pictures / "all.csv", *use_state)
+    found["status"] = said("status", *use_state)
+    found["status json"] = said("status", "--json", *use_state)
+    found["texts"] = said("texts", EDITION, *use_state)
+    found["hygiene"] = said("hygiene", EDITION, *use_state)
+    found["publish"] = said("publish", EDITION, "--all-texts", *use_state)
+    found["publish what is free"] = said("publish", EDITION, "--out", work / "out" / "free", *use_state)
+    found["errata"] = said("errata", f"{EDITION}-r1", TEXTS["html"], *use_state)
+    found["errata, several lines"] = said("errata", f"{EDITION}-r1", TEXTS["terminal"], *use_state)
+    found["publish again"] = said("publish", EDITION, "--all-texts", "--again", *use_state)
+    found["plot"] = said("plot", EDITION, "--out", pictures / "figures", *use_state)
+    for paper in PAPERS:
+        found[f"why {paper}"] = said("why", "--no-recount", *use_state, f"--paper={paper}", "--", EDITION, "gem", "human")
+    for name in (*CANDIDATES, "scripted", "\x1b[2J", "../../none"):
+        found[f"why {name}"] = said("why", "--no-recount", *use_state, "--", EDITION, "gem", name)
+        found[f"board of {name}"] = said("leaderboard", EDITION, f"--candidate={name}", *use_state)
+    patch.undo()
+    return found
+
+
+def test_sound_rows_are_taken_and_the_others_refused_one_by_one(told, place, trial):
+    trial("hostile texts: names, ids, surrogates", "taken or refused with a reason, exit code 2")
+    state = place[1] / "state"
+    assert told["import papers"][0] == told["import reviews"][0] == 2
+    assert f"{len(PAPERS)} papers added" in told["import papers"][1] and f"{len(REFUSED) + 3} refused" in told["import papers"][1]
+    assert {row[0] for row in query(state, "select paper_id from papers", EDITION)} == set(PAPERS)
+    assert {row[0] for row in query(state, "select distinct candidate from reviews", EDITION)} == {"human", "scripted", *CANDIDATES}
+    titles = dict(query(state, "select paper_id, title from papers", EDITION))
+    assert titles == dict(zip(PAPERS, TEXTS.values(), strict=True)), "a text is kept as it came"
+
+
+def test_every_pair_of_hostile_texts_ends_with_a_score_or_a_reason(told, place, trial):
+    trial("hostile texts: import, refresh, by files and by an LM", "done, every pair accounted for")
+    assert told["refresh"][0] == told["refresh by an LM"][0] == 0, (told["refresh"], told["refresh by an LM"])
+    assert_accounted(place[1] / "state", done=True, edition=EDITION)
+    assert_readable(place[1] / "state", EDITION)
+
+
+def test_every_command_ends_as_it_should_and_says_errors_in_one_line(told, trial):
+    trial("hostile texts: every command that reads an edition", "right exit code, errors in one line", len(told))
+    for name, (code, _, err) in told.items():
+        wrong = name in ("errata, several lines", "import papers", "import reviews", "import reviews again") or "none" in name or "\x1b" in name
+        assert code == (2 if wrong else 0), (name, code, err)
+        assert "Traceback" not in err and (not err or name.startswith("import") or err.count("\n") == 1), (name, err)
+
+
+def test_nothing_that_is_said_steers_a_terminal(told, trial):
+    trial("hostile texts: escapes, bells, bidi, unseen marks on a terminal", "none said, whatever the command or format", len(told))
+    for name, (_, out, err) in told.items():
+        assert steering((out + err).replace("\r\n", "\n")) == [], name  # a line of CSV ends as RFC 4180 has it
+
+
+def test_markup_stays_text_on_the_screen(told, trial):
+    trial("hostile texts: markup of the screen's library", "shown as text")
+    assert "[red]x[/red]" in told["sql table"][1] and "[link=http://evil.example]y[/link]" in told["sql table"][1]
+
+
+def test_no_cell_is_a_formula_and_the_columns_stay_where_they_are(told, place, trial):
+    trial("hostile texts: formulas in CSV, bars in Markdown", "no cell begins as a formula; as many columns in each row", 4)
+    for text in (told["leaderboard csv"][1], told["sql csv"][1], (place[1] / "out" / "all.csv").read_text(encoding="utf-8")):
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        assert len({len(row) for row in rows}) == 1
+        for cell in (cell for row in rows for cell in row):
+            assert not FORMULA.match(cell) or _number(cell), cell
+    for name in ("leaderboard markdown", "sql markdown"):
+        lines = told[name][1].splitlines()
+        assert len({line.replace(r"\\", "").replace(r"\|", "").count("|") for line in lines}) == 1, name
+    for name in ("leaderboard json", "sql json", "status json", "import reviews again"):
+        json.loads(told[name][1])
+    assert set(pq.read_table(place[1] / "out" / "board.parquet")["candidate"].to_pylist()) >= set(CANDIDATES)
+
+
+def test_a_page_holds_texts_and_runs_none(told, place, trial):
+    _, work = place
+    pages = sorted([*(work / "state" / "releases").rglob("*.html"), *(work / "out").rglob("*.html")])
+    trial("hostile texts: pages of a release", "no element, attribute or script of theirs", len(pages))
+    assert len(pages) >= 3 * (len(PAPERS) + 1)
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        tags = Tags(text)
+        assert tags.active == [] and tags.scripts == text.count("<script") <= 2, (page.name, tags.active)
+        assert not tags.tags & {"img", "iframe", "object", "embed", "form", "base"}, page.name
+        assert "<script>alert" not in text
+    for picture in [*(work / "state" / "releases").rglob("*.svg"), *(work / "out").rglob("*.svg")]:
+        assert "<script" not in picture.read_text() and "onload" not in picture.read_text()
+
+
+def test_files_are_written_where_they_belong_and_nowhere_else(told, place, trial):
+    trial("hostile texts: ids and names that are paths", "files under the state and the asked-for folders alone")
+    top, work = place
+    allowed = (work / "state", work / "out", work / "in")
+    astray = [path for path in top.rglob("*") if path.is_file() and not any(path.is_relative_to(folder) for folder in allowed)]
+    assert astray == [] and not (top.parent / "x").exists()
+    for path in top.rglob("*"):
+        assert path.name.isprintable() and "\n" not in path.name, path
+        assert not path.is_symlink() or path.resolve().is_relative_to(work), path
+
+
+def test_logs_and_status_are_whole_lines_of_json(told, place, trial):
+    trial("hostile texts: logs of runs", "one JSON object a line, nothing raw")
+    logs = sorted((place[1] / "state" / "logs").glob("*.jsonl"))
+    assert len(logs) >= 2
+    for path in (*logs, *(place[1] / "state" / "editions" / EDITION).glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        assert steering(text) == []
+        for line in text.splitlines() if path.suffix == ".jsonl" else [text]:
+            json.loads(line)
+
+
+def _number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
