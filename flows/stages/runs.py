@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -64,11 +65,17 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
             clock.stop()
     except BaseException as error:
         outcome, message = _ending(error)
-        if clock and not isinstance(error, StoreError):
-            clock.stop()
-        store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": outcome}))
-        progress.end(outcome, message)
-        store.copy_for_readers()
+        ended = {"run_id": run_id, "ended_at": now(), "outcome": outcome}
+        last = (
+            clock.stop if clock else None,
+            partial(store.write, ("end_run", ended)),
+            partial(progress.end, outcome, message),
+            store.copy_for_readers,
+        )
+        for step in filter(None, last):
+            # What ended the run, such as a full disk, may forbid this too; it is the first fault that is told.
+            with suppress(StoreError):
+                step()
         raise
     store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": progress.status["state"]}))
     store.copy_for_readers()
