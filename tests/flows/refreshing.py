@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from flows.annual_refresh import refresh
 from flows.stages.intake import import_papers, import_reviews
+from flows.stages.planning import draw_sample
+from flows.stages.reading import import_sources, read_papers
 from flows.stages.runs import Job, recorded
 from tasks import settings, steps
 from tasks.lm import catalog
 from tasks.store import Store
+from tests.conftest import ROOT
 
 DEMO = Path(__file__).parent / "given_judgments.toml"
 EDITION = "SAMPLE-2026"
@@ -33,6 +40,29 @@ def use(lm: Any) -> Any:
 def run(state: Path, *overrides: str, **asked: Any) -> dict[str, Any]:
     """A refresh without the Prefect engine; the summary."""
     return refresh(Job(demo(*overrides), state, **asked), steps.undecorated())
+
+
+@cache
+def _sample_read() -> Path:
+    state = Path(tempfile.mkdtemp(prefix="sample-read-"))
+    atexit.register(shutil.rmtree, state, ignore_errors=True)
+    job = Job(settings.load(ROOT / "deployments" / "demo.toml"), state)
+    store = Store(state, job.settings.edition.edition)
+    with store.lock("test"), recorded(store, "test", job.settings, shown=False) as progress:
+        import_sources(store, progress.status["run_id"], job.settings)
+        draw_sample(store, job.settings.edition)
+        read_papers(store, job, steps.undecorated(), progress)
+        store.write(("forget_draw", {}), ("forget_sample", {}))
+        progress.end("done")
+    return state
+
+
+def with_papers_read(state: Path) -> Path:
+    """*state*, new, with the sample's notes imported and its PDFs read: what most tests of later stages start from."""
+    if not (state / "editions").exists():
+        for name in ("editions", "snapshots"):
+            shutil.copytree(_sample_read() / name, state / name)
+    return state
 
 
 def add_reviews(state: Path, rows: list[dict[str, Any]], **options: Any) -> dict[str, Any]:

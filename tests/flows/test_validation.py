@@ -17,7 +17,7 @@ from tasks.errors import SettingsError, StoreError
 from tasks.stats.effects import effect
 from tasks.store import Store
 from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, demo, query, use
+from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
 from tests.scripted_lms import OverlapLM
 
 NOTES = settings.checkout() / "deployments" / "demo.toml"
@@ -41,7 +41,7 @@ def asked(*overrides):
 
 
 def run(state, *overrides, **more):
-    return validate(Job(asked(*overrides), state, **more), steps.undecorated())
+    return validate(Job(asked(*overrides), with_papers_read(state), **more), steps.undecorated())
 
 
 def cells(summary):

@@ -18,7 +18,7 @@ from tasks.metrics.cases import Entry, Lack, Response, plan
 from tasks.metrics.catalog import recipe_of
 from tasks.records import Candidate, Paper
 from tasks.store import Store
-from tests.flows.refreshing import EDITION, demo, query, use
+from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
 from tests.flows.test_validation import asked, cells
 from tests.scripted_lms import OverlapLM
 
@@ -32,11 +32,11 @@ def scripted():
 
 
 def run(state, *overrides, **more):
-    return validate(Job(asked(*TWO, *overrides), state, **more), steps.undecorated())
+    return validate(Job(asked(*TWO, *overrides), with_papers_read(state), **more), steps.undecorated())
 
 
 def refreshed(state, *overrides):
-    return refresh(Job(asked(*TWO, *overrides), state), steps.undecorated())
+    return refresh(Job(asked(*TWO, *overrides), with_papers_read(state)), steps.undecorated())
 
 
 def killed_while_scoring(state, monkeypatch):

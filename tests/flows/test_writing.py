@@ -21,7 +21,7 @@ from tasks.errors import BudgetReached, SettingsError, SourceError
 from tasks.store import Store
 from tasks.writing import http_writer
 from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, assert_same, query, tables, use
+from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
@@ -44,6 +44,8 @@ def lm(monkeypatch):
 
 def run(state, *overrides, **asked):
     chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides))
+    if not any(override.startswith("sources.") for override in overrides):
+        with_papers_read(state)
     return refresh(Job(chosen, state, **asked), steps.undecorated())
 
 
@@ -187,7 +189,7 @@ def test_a_run_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_t
         summary = run(tmp_path, *whole, f"budget.requests={undisturbed}", limit=3)
         assert (summary["outcome"], server.count) == ("done", 2 * undisturbed)
     assert_same(tables(tmp_path), tables(tmp_path / "undisturbed"))
-    assert query(tmp_path, "select outcome, count(*) from runs group by all order by all") == [("done", 1), ("paused", 4)]
+    assert query(tmp_path, "select outcome, count(*) from runs where command = 'refresh' group by all order by all") == [("done", 1), ("paused", 4)]
 
 
 def test_hours_of_a_run_are_bounded_over_all_its_starts(tmp_path):
