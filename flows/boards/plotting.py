@@ -13,7 +13,7 @@ from tasks.metrics.catalog import METRICS
 from tasks.release.board import Board, Entry
 from tasks.release.contents import Contents
 from tasks.release.database import opened, write_database
-from tasks.release.drawing import drawn, write_figures
+from tasks.release.drawing import Drawings, drawn, write_figures
 from tasks.release.publishing import DATABASE
 from tasks.release.reading import boards
 from tasks.release.rendering import board_page
@@ -24,11 +24,21 @@ _SIZE = published.SIZE
 
 
 def plotted(what: str, out: Path, state: Path) -> list[Path]:
-    """Writes the figures of *what* (edition, release, published board) into *out*; the files."""
+    """Writes the figures of *what* (edition, release, published board) into *out*; the files.
+
+    `SettingsError` where nothing can draw.
+    """
     if what in published.tables():
         return _of_table(what, out)
-    found = _boards(what, state)
-    return write_figures(drawn(found), out, png=True)
+    return write_figures(_drawn(_boards(what, state)), out, png=True)
+
+
+def _drawn(found: tuple[Board, ...]) -> Drawings:
+    """The figures of *found*; `SettingsError` where nothing can draw them."""
+    pictures = drawn(found)
+    if pictures.problem:
+        raise SettingsError(pictures.problem)
+    return pictures
 
 
 def _boards(what: str, state: Path) -> tuple[Board, ...]:
@@ -68,7 +78,7 @@ def _of_table(table: str, out: Path) -> list[Path]:
     if published.kind(table) != "board":
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
     found = printed_boards(table)
-    pictures = drawn(found)
+    pictures = _drawn(found)
     written = write_figures(pictures, out, png=True)
     contents = Contents(
         name=table,
@@ -84,7 +94,7 @@ def _of_table(table: str, out: Path) -> list[Path]:
         provenance=(("source", "Xu et al. 2025, Benchmarking LLMs' Judgments with No Gold Standard, ICLR 2025"),
                     ("table", table)),
     )  # fmt: skip
-    page = board_page(contents, [pictures.of(board) for board in found], pictures.ranks or "", pictures.colours)
+    page = board_page(contents, pictures)
     (out / "index.html").write_text(page, encoding="utf-8")
     return [out / "index.html", *written]
 

@@ -65,8 +65,23 @@ class PaperLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of some pairs of a board: their state, why those without score have none, what one of them says."""
+
+    title: str
+    state: str
+    reason: str | None
+    pairs: int
+    candidates: tuple[str, ...]
+    example: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
-    """All that the page of a release shows, the papers' own pages aside."""
+    """All that the page of a release shows, the papers' own pages aside.
+
+    *downloads*: address, name and what it holds of each file beside the page. *citation*: BibTeX.
+    """
 
     name: str
     edition: str
@@ -80,3 +95,7 @@ class Contents:
     papers: tuple[PaperLine, ...] = ()
     errata: tuple[tuple[str, str, str], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    downloads: tuple[tuple[str, str, str], ...] = ()
+    rights: tuple[str, ...] = ()
+    citation: str = ""

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from tasks.errors import SettingsError
 from tasks.release import figures
 from tasks.release.board import Board
-from tasks.release.pictures import INK, as_png, as_svg
+from tasks.release.families import Mark, families
+from tasks.release.pictures import INK, altair, as_png, as_svg
 from tasks.release.rank_figure import ranks
 
 _WHAT = {
     "size": ("against the size of the models", "Sizes of closed models are estimates. "),
-    "date": ("against how recent the models' knowledge is", ""),
+    "date": ("against the day the models came out", ""),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Drawings:
-    """*pictures*: (metric, what) to SVG, what being size or date; *ranks*: SVG, if there is something to compare."""
+    """*pictures*: (metric, what) to SVG, what being size or date; *ranks*: SVG, if there is something to compare.
 
-    pictures: Mapping[tuple[str, str], str]
-    ranks: str | None
-    colours: Mapping[str, str]
-    captions: Mapping[tuple[str, str], str]
+    *problem*: why nothing is drawn, and what to do about it.
+    """
+
+    pictures: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    ranks: str | None = None
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+    captions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    problem: str = ""
 
     def of(self, board: Board) -> list[tuple[str, str, str]]:
         """Caption, label and SVG of the figures of *board*."""
@@ -41,17 +47,21 @@ class Drawings:
 
 
 def drawn(boards: Sequence[Board]) -> Drawings:
-    """The figures of *boards*, those that there is something to draw of."""
-    colours = figures.families(boards)
+    """The figures of *boards*, those that there is something to draw of; none, and why, where nothing can draw."""
+    marks = families(boards)
+    try:
+        altair()
+    except SettingsError as error:
+        return Drawings(problem=str(error))
     pictures, captions = {}, {}
     for board in boards:
         for what, draw in (("size", figures.by_size), ("date", figures.by_date)):
-            chart = draw(board, colours)
+            chart = draw(board, marks)
             if chart is not None:
                 pictures[board.metric, what] = as_svg(chart)
                 captions[board.metric, what] = _caption(board, what)
-    chart = ranks([board for board in boards if board.metric.startswith("gem")], colours)
-    return Drawings(pictures, as_svg(chart) if chart is not None else None, colours, captions)
+    chart = ranks([board for board in boards if board.metric.startswith("gem")], marks)
+    return Drawings(pictures, as_svg(chart) if chart is not None else None, marks, captions)
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
@@ -76,6 +86,9 @@ def _caption(board: Board, what: str) -> str:
     lacks = [name for name, lacking in (("intervals", not any(entry.low is not None for entry in shown)),
                                         ("a human baseline", board.human is None)) if lacking]  # fmt: skip
     missing = f"The source gives no {' and no '.join(name.removeprefix('a ') for name in lacks)}. " if lacks else ""
-    left_out = [entry for entry in shown if not (entry.parameters if what == "size" else entry.cutoff)]
-    counted = f"{len(left_out)} models without that figure are left out. " if left_out else ""
-    return f"{board.title} {_WHAT[what][0]}, colour by family. {there}{_WHAT[what][1]}{counted}{missing}".strip()
+    left_out = [entry for entry in shown if not (entry.parameters if what == "size" else entry.released)]
+    many = "1 model" if len(left_out) == 1 else f"{len(left_out)} models"
+    counted = f"Not drawn: {many} without that figure. " if left_out else ""
+    return (
+        f"{board.title} {_WHAT[what][0]}, colour and shape by family. {there}{_WHAT[what][1]}{counted}{missing}".strip()
+    )

@@ -1,50 +1,45 @@
-"""Score against the size of models and against how recent their knowledge is.
+"""Score against the size of models and against the day they came out.
 
-After figure 4 of Xu et al. 2025: points with 90% intervals, colour by family, the human baseline as a line in its band.
+After figure 4 of Xu et al. 2025: points with 90% intervals, colour and shape by family, the human baseline as a line in
+its band.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasks.release.board import Board, Entry
+from tasks.release.families import Mark
 from tasks.release.labels import placed
+from tasks.release.notation import spoken
 from tasks.release.pictures import BAND, INK, altair
 
 if TYPE_CHECKING:
     from altair import LayerChart
 
-FAMILIES = (
-    "#3b7dd8", "#d9722e", "#2f9e72", "#b455b8", "#c29a1a", "#d1495b", "#1899ab", "#8a6d4f", "#7a86c8", "#6b8e23",
-)  # fmt: skip
 WIDTH, HEIGHT = 400, 300
+BILLIONS = "parameters, billions"
 
 
-def families(boards: Iterable[Board]) -> dict[str, str]:
-    """Colour of each family of models on *boards*; families without name share the last."""
-    names = sorted({entry.family or "other" for board in boards for entry in board.entries if entry.kind == "model"})
-    return {name: FAMILIES[place % len(FAMILIES)] for place, name in enumerate(names)}
-
-
-def by_size(board: Board, colours: dict[str, str]) -> LayerChart | None:
+def by_size(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
     """Score against parameters (billions, logarithmic); None where fewer than two models state them."""
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
-    return _scatter(board, values, colours, "parameters, billions", "log") if len(values) > 1 else None
+    return _scatter(board, values, marks, BILLIONS, "log") if len(values) > 1 else None
 
 
-def by_date(board: Board, colours: dict[str, str]) -> LayerChart | None:
-    """Score against the end of what a model learnt from; None where fewer than two models state it."""
-    entries = [entry for entry in board.ranked if entry.kind == "model" and entry.cutoff]
-    values = [(entry, entry.cutoff.year + (entry.cutoff.timetuple().tm_yday - 1) / 365) for entry in entries
-              if entry.cutoff]  # fmt: skip
-    return _scatter(board, values, colours, "knowledge cutoff", "linear") if len(values) > 1 else None
+def by_date(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
+    """Score against the day a model came out; None where fewer than two models state it."""
+    entries = [entry for entry in board.ranked if entry.kind == "model"]
+    values = [(entry, entry.released.year + (entry.released.timetuple().tm_yday - 1) / 365) for entry in entries
+              if entry.released]  # fmt: skip
+    return _scatter(board, values, marks, "released", "linear") if len(values) > 1 else None
 
 
 def _scatter(
-    board: Board, values: Sequence[tuple[Entry, float]], colours: dict[str, str], title: str, kind: str
+    board: Board, values: Sequence[tuple[Entry, float]], marks: Mapping[str, Mark], title: str, kind: str
 ) -> LayerChart:
     alt = altair()
     xs = [value for _, value in values]
@@ -65,21 +60,30 @@ def _scatter(
     y = alt.Y("mean:Q", title=f"{board.title}, {board.unit}", scale=scale)
     points = [
         {"x": value, "mean": entry.mean, "low": entry.low, "high": entry.high, "family": entry.family or "other",
-         "name": entry.candidate}
+         "name": entry.candidate, "said": f"{spoken(entry)}; {_told(value, title)}"}
         for entry, value in values
     ]  # fmt: skip
-    colour = alt.Color(
-        "family:N", title=None, scale=alt.Scale(domain=list(colours), range=list(colours.values())), legend=None
-    )
+    colour = alt.Color("family:N", scale=alt.Scale(domain=list(marks), range=_all(marks, "colour")), legend=None)
+    shape = alt.Shape("family:N", scale=alt.Scale(domain=list(marks), range=_all(marks, "shape")), legend=None)
     base = alt.Chart(alt.Data(values=points)).encode(color=colour)
     layers: list[Any] = _human_band(alt, human, span, kind, scale)
     if any(point["low"] is not None for point in points):
         layers.append(
             base.mark_rule(strokeWidth=1.5, opacity=0.75).encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
         )
-    layers.append(base.mark_point(filled=True, size=52, opacity=1).encode(x=x, y=y))
+    told = alt.Description("said:N")
+    layers.append(base.mark_point(filled=True, size=52, opacity=1).encode(x=x, y=y, shape=shape, description=told))
     layers += _names(alt, points, span, ys, kind, human)
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+
+def _all(marks: Mapping[str, Mark], what: str) -> list[str]:
+    return [getattr(mark, what) for mark in marks.values()]
+
+
+def _told(value: float, title: str) -> str:
+    """Where a point stands on the axis of *title*, in words."""
+    return f"{value:g} billion parameters" if title == BILLIONS else f"{title} {int(value)}"
 
 
 def _human_band(alt: Any, human: Entry | None, span: tuple[float, float], kind: str, tall: Any) -> list[Any]:

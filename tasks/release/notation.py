@@ -7,9 +7,9 @@ from markupsafe import Markup
 from tasks.release.board import Entry
 
 
-def number(value: float | None) -> str:
-    """A signed number with a true minus; nothing for None."""
-    return "" if value is None else f"{value:+.{_digits(value)}f}".replace("-", "−")
+def number(value: float | None, digits: int | None = None) -> str:
+    """A signed number with a true minus, *digits* decimals or as many as it needs; nothing for None."""
+    return "" if value is None else f"{value:+.{_digits(value) if digits is None else digits}f}".replace("-", "−")
 
 
 def named(candidate: str) -> Markup:
@@ -18,9 +18,21 @@ def named(candidate: str) -> Markup:
     return Markup('<span class="org">{}</span>{}').format(maker + slash, name) if slash else Markup.escape(name)
 
 
-def plain(value: float | None) -> str:
+def plain(value: float | None, digits: int | None = None) -> str:
     """A number as it is; nothing for None."""
-    return "" if value is None else f"{value:.{_digits(value)}f}".replace("-", "−")
+    return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
+
+
+def count(value: float | None) -> str:
+    """A count, by thousands; nothing for None."""
+    return "" if value is None else f"{value:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """A share of one in percent; what is small is not called nothing."""
+    if share is None:
+        return ""
+    return "< 0.1%" if 0 < share < 0.001 else f"{100 * share:.1f}%" if share else "0%"
 
 
 def bare(value: float | None) -> str:

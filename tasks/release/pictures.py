@@ -26,6 +26,7 @@ def as_svg(chart: Any) -> str:
             titleFontWeight="normal",
             labelFontSize=11,
             titleFontSize=12,
+            titlePadding=9,
         )
     )
     text = vl_convert.vegalite_to_svg({**themed.to_dict(), "background": None})

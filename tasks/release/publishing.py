@@ -14,6 +14,7 @@ from typing import Any
 
 from tasks.errors import LockedError
 from tasks.release.contents import Contents
+from tasks.release.credits import citation, downloads, rights
 from tasks.release.database import Additions, opened, write_database, write_parquet
 from tasks.release.drawing import drawn, write_figures
 from tasks.release.facts import facts, provenance
@@ -21,9 +22,10 @@ from tasks.release.history import histories
 from tasks.release.manifest import digest_of, read, seal
 from tasks.release.papers import write_papers
 from tasks.release.pieces import Pieces, add_pieces
-from tasks.release.reading import boards, papers, remarks, validations
+from tasks.release.reading import boards, outcomes, papers, remarks
 from tasks.release.rendering import board_page
 from tasks.release.shelf import Shelf
+from tasks.release.verdicts import validations
 from tasks.store import now
 
 DATABASE, TABLES, FIGURES, PAGE, PAPERS = "release.duckdb", "tables", "figures", "index.html", "papers"
@@ -124,14 +126,16 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
             errata=tuple((entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.entries()
                          if entry["what"] != "published"),
             provenance=provenance(about),
+            outcomes=outcomes(connection),
+            downloads=downloads(about),
+            rights=rights(connection, about),
+            citation=citation(about),
         )  # fmt: skip
         at("figures")
         pictures = drawn(found)
         write_figures(pictures, room / FIGURES)
-        by_board = [pictures.of(board) for board in found]
         at("index")
-        page = board_page(contents, by_board, pictures.ranks or "", pictures.colours)
-        (room / PAGE).write_text(page, encoding="utf-8")
+        (room / PAGE).write_text(board_page(contents, pictures), encoding="utf-8")
         at("papers")
         write_papers(connection, room / PAPERS, name, shelf.edition, found)
 

@@ -11,7 +11,7 @@ import duckdb
 
 from tasks.release.board import Board, Entry
 from tasks.release.claims import exposed, order
-from tasks.release.contents import Effect, PaperLine, Validation
+from tasks.release.contents import Outcome, PaperLine
 from tasks.release.database import rows
 from tasks.release.names import page_of_paper
 from tasks.store import Row
@@ -66,6 +66,7 @@ def _entry(row: Mapping[str, Any], tied: bool) -> Entry:
     said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
     said += [f"same family as {row['conflict']}"] if row.get("conflict") else []
     contamination = row.get("contamination")
+    tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]
     return Entry(
         **{name: row[name] for name in own},
         **{name: row.get(name) for name in later if name != "contamination"},
@@ -73,37 +74,16 @@ def _entry(row: Mapping[str, Any], tied: bool) -> Entry:
         contamination=contamination if contamination != "none" else None,
         p=row["difference_p"] if holm is None else holm,
         p_is_holm=holm is not None,
+        tokens=sum(tokens) if tokens else None,
+        unparsable=row["unparsable"] / row["judged"] if row.get("judged") else None,
         scored=row["scored"],
         expected=0 if row["planned"] == row["excluded"] else row["expected"],
         family=row["model_family"],
         parameters=row["parameters"],
         cutoff=row["knowledge_cutoff"],
+        released=row["model_released"],
         notes=(*said, *states),
     )
-
-
-def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
-    """What changes of reviews do to each metric: of the signatures on the boards, where these were validated."""
-    certificates = {row["signature_id"]: row for row in rows(connection, "signatures")}
-    found: dict[str, Validation] = {}
-    for signature_id, group in groupby(rows(connection, "effects"), key=lambda row: row["signature_id"]):
-        effects = list(group)
-        if effects[0]["metric"] in found:
-            continue
-        certificate = certificates.get(signature_id, {})
-        found[effects[0]["metric"]] = Validation(
-            effects[0]["metric_title"] or effects[0]["metric"],
-            certificate.get("verdict") or "unvalidated",
-            certificate.get("detail") or "",
-            tuple(
-                Effect(
-                    row["change"], row["change_title"] or row["change"], row["family"], row["verdict"], row["d"],
-                    row["low"], row["high"], row["problem"],
-                )
-                for row in effects
-            ),
-        )  # fmt: skip
-    return tuple(found.values())
 
 
 def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
@@ -132,3 +112,11 @@ def remarks(found: Sequence[Board]) -> tuple[str, ...]:
             "GEM by a large LM."
         )
     return tuple(said)
+
+
+def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[Outcome, ...]:
+    """What became of the pairs of each board: every planned pair is counted once."""
+    return tuple(
+        Outcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
+        for row in rows(connection, "outcomes")
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,26 +12,25 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tasks.release.axis import across, breadth, span_of, ticks
 from tasks.release.board import Board, Entry
-from tasks.release.contents import Contents, Effect, Validation
-from tasks.release.notation import bare, billions, chance, named, number, plain, spoken
+from tasks.release.board_csv import as_link
+from tasks.release.contents import Contents, Effect, History, Outcome, Validation
+from tasks.release.drawing import Drawings
+from tasks.release.notation import bare, billions, chance, count, named, number, percent, plain, spoken
+from tasks.release.terms import PASSAGE, TERMS
 
 FOLDER = Path(__file__).parent / "page"
-WIDE = 240
-"""Units of the drawing of an interval."""
-
-Figures = Sequence[Sequence[tuple[str, str, str]]]
-"""For each board its figures: caption, label for who cannot see it, SVG."""
+STATES = ("scored", "excluded", "failed", "missing")
 
 
-def board_page(
-    contents: Contents, figures: Figures = (), ranks: str = "", colours: Mapping[str, str] | None = None
-) -> str:
-    """The page of all boards; *figures* by board, *ranks* as SVG, *colours* of families."""
-    drawn = [[(caption, label, Markup(svg)) for caption, label, svg in board] for board in figures]
-    drawn += [[] for _ in contents.boards[len(drawn) :]]
-    values = {"contents": contents, "figures": drawn, "ranks": Markup(ranks), "colours": colours or {}}
-    return _page("board.html", **values)
+def board_page(contents: Contents, drawings: Drawings) -> str:
+    """The page of all boards with their figures."""
+    figures = [
+        [(caption, label, Markup(svg)) for caption, label, svg in drawings.of(board)] for board in contents.boards
+    ]
+    ranks = Markup(drawings.ranks or "")
+    return _page("board.html", contents=contents, figures=figures, ranks=ranks, drawings=drawings)
 
 
 def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
@@ -69,30 +68,32 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "named": named,
-        "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions, "across": across,
-        "breadth": breadth, "spoken": spoken, "present": present, "kinds": kinds, "verdict": verdict,
-        "changes": changes, "effect": effect,
+        "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,
+        "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
+        "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
+        "as_link": as_link, "states": states, "passage": passage, "effects_span": effects_span, "years_span": years_span,
     }  # fmt: skip
+    made.globals |= {"terms": TERMS, "all_states": STATES}
     return made
-
-
-def across(value: float, board: Board, shift: float = 0.0) -> str:
-    """Where *value* lies on the board's axis, in units of the drawing."""
-    low, high = board.span
-    return f"{(value - low) / (high - low) * WIDE + shift:.1f}"
-
-
-def breadth(entry: Entry, board: Board) -> str:
-    """How broad the entry's interval is, in units of the drawing."""
-    low, high = board.span
-    return f"{((entry.high or 0) - (entry.low or 0)) / (high - low) * WIDE:.1f}"
 
 
 def present(entries: Sequence[Entry]) -> dict[str, bool]:
     """Which values any of *entries* has."""
     names = Entry.__dataclass_fields__
     return {name: any(getattr(entry, name) not in (None, (), False) for entry in entries) for name in names}
+
+
+def passage(boards: Sequence[Board]) -> list[str]:
+    """The terms that a reader of *boards* meets."""
+    some = present([entry for board in boards for entry in board.entries])
+    met = {entry.kind for board in boards for entry in board.entries}
+    there = {
+        "interval": some["low"], "human": "human" in met, "difference": some["difference"], "p": some["p"],
+        "rank": some["rank_low"], "at_length": some["at_length"], "pairs": some["expected"],
+        "control": "control" in met, "contamination": some["contamination"], "conflict": some["conflict"],
+        "validation": any(board.validation for board in boards),
+    }  # fmt: skip
+    return [key for key in PASSAGE if there.get(key, True)]
 
 
 def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
@@ -109,12 +110,34 @@ def verdict(validation: str) -> str:
     return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
 
 
-def changes(validations: Sequence[Validation]) -> list[Effect]:
-    """Every change that was tried with some metric, degradations first."""
+def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
+    """Every change that was tried with some metric, by its family, degradations first."""
     found = {effect.change: effect for row in validations for effect in row.effects}
-    return sorted(found.values(), key=lambda effect: effect.family)
+    families = sorted({effect.family for effect in found.values()})
+    return {family: [one for one in found.values() if one.family == family] for family in families}
 
 
 def effect(row: Validation, change: str) -> Effect | None:
     """What *change* did to the metric of *row*; None if it was not tried."""
     return next((one for one in row.effects if one.change == change), None)
+
+
+def effects_span(validations: Sequence[Validation]) -> tuple[float, float]:
+    """The axis that all effects are drawn on."""
+    ends = [end for row in validations for one in row.effects for end in (one.low, one.high) if end is not None]
+    return span_of(ends)
+
+
+def years_span(history: History) -> tuple[float, float]:
+    """The axis that all differences of a history are drawn on."""
+    years = [year for _, line in history.lines for year in line]
+    return span_of([end for year in years for end in (year.difference, year.low, year.high) if end is not None])
+
+
+def states(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
+    """Pairs by board and state."""
+    found: dict[str, dict[str, int]] = {}
+    for one in outcomes:
+        counts = found.setdefault(one.title, dict.fromkeys(STATES, 0))
+        counts[one.state] += one.pairs
+    return found

@@ -74,7 +74,7 @@ def test_the_human_band_and_the_intervals_are_drawn_where_there_are_some():
     assert list(found.pictures) == [("gem", "size")] and found.ranks is None
     svg = found.pictures["gem", "size"]
     assert "human baseline" in svg and svg.count('aria-roledescription="point"') == 2
-    assert "1 models without that figure" in found.captions["gem", "size"]
+    assert "Not drawn: 1 model without that figure." in found.captions["gem", "size"]
     assert "90% intervals" in found.captions["gem", "size"]
 
 

@@ -82,10 +82,63 @@
     tools.addEventListener("input", apply);
     tools.hidden = false;
     const columns = tools.querySelector(".columns");
+    const hides = () => all("th", table).some((head) => getComputedStyle(head).display === "none");
+    const offer = () => { columns.hidden = table.classList.contains("few") && table.offsetParent !== null && !hides(); };
+    if (columns) addEventListener("resize", offer);
+    if (columns) offer();
     if (columns) columns.addEventListener("click", () => {
-      const wide = table.classList.toggle("all");
-      columns.textContent = wide ? "Fewer columns" : "All columns";
+      const few = table.classList.toggle("few");
+      table.parentElement.classList.toggle("wide", !few && table.scrollWidth > table.parentElement.clientWidth);
+      columns.setAttribute("aria-pressed", !few);
+      columns.textContent = few ? "All columns" : "Fewer columns";
     });
+  }
+
+  // One tooltip for all: what data-tip says, or what a point of a figure is called, on hover and on focus.
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.id = "tip";
+  tip.setAttribute("role", "tooltip");
+  tip.hidden = true;
+  document.body.append(tip);
+  const POINT = '[aria-roledescription="point"]';
+  let told = null;
+  const hush = () => { tip.hidden = true; if (told) told.removeAttribute("aria-describedby"); told = null; };
+  const tell = (target) => {
+    hush();
+    tip.textContent = target.dataset.tip || target.getAttribute("aria-label");
+    tip.hidden = false;
+    told = target;
+    if (target.dataset.tip) target.setAttribute("aria-describedby", "tip");
+    const at = target.getBoundingClientRect(), own = tip.getBoundingClientRect();
+    const left = Math.min(Math.max(8, at.left + at.width / 2 - own.width / 2), innerWidth - own.width - 8);
+    const above = at.top - own.height - 8;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${above > 4 ? above : at.bottom + 8}px`;
+  };
+  const tellable = (event) => event.target instanceof Element ? event.target.closest(`[data-tip], ${POINT}`) : null;
+  document.addEventListener("pointerover", (event) => { const found = tellable(event); if (found) tell(found); else hush(); });
+  document.addEventListener("focusin", (event) => { const found = tellable(event); if (found) tell(found); else hush(); });
+  document.addEventListener("focusout", hush);
+  document.addEventListener("scroll", hush, true);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
+
+  for (const picture of all(".picture")) {
+    const points = all(POINT, picture);
+    const left = (point) => point.getBoundingClientRect().left;
+    let place = -1;
+    picture.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step || !points.length) return;
+      event.preventDefault();
+      if (place >= 0) points[place].classList.remove("at");
+      else points.sort((one, other) => left(one) - left(other));
+      place = (place + step + points.length) % points.length;
+      points[place].classList.add("at");
+      points[place].scrollIntoView({ block: "nearest", inline: "nearest" });
+      requestAnimationFrame(() => requestAnimationFrame(() => tell(points[place])));
+    });
+    picture.addEventListener("blur", () => { if (place >= 0) points[place].classList.remove("at"); });
   }
 
   const data = document.getElementById("gains");
@@ -109,7 +162,7 @@
           const span = document.createElement("span");
           span.textContent = word;
           span.className = level(gain);
-          span.title = `${signed(gain / 10)} nats`;
+          span.dataset.tip = `${word.trim() ? `“${word.trim()}”: ` : ""}${signed(gain / 10)} nats`;
           return [piece.slice(0, piece.length - word.length), span];
         }));
       });

@@ -1,0 +1,89 @@
+"""The words of a board, each explained once: beside its column, and in the passage on how to read the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "score": (
+        "Score",
+        "For GEM: how many nats likelier the evaluation LM finds a human review's judgments once it has read the "
+        "candidate's, summed over the tokens, then averaged over papers and human reviews. Above zero it told "
+        "something; nothing is compared with a right answer.",
+    ),
+    "interval": (
+        "± and the line",
+        "The 90% interval of the mean, with the pairs of one paper as one cluster: where the mean would be expected"
+        " on other papers of the same kind.",
+    ),
+    "human": (
+        "Human baseline",
+        "One human review of each paper, scored against the others as a candidate's would be. The grey band is its "
+        "interval.",
+    ),
+    "difference": (
+        "− human",
+        "The candidate's score less the human baseline's on the same pairs: surer than two intervals side by side, "
+        "as hard papers are hard for both.",
+    ),
+    "p": (
+        "p",
+        "How often a difference to the human baseline as large as this would come from chance alone, paired by "
+        "paper; for ranked candidates Holm-corrected for all comparisons of the board.",
+    ),
+    "rank": (
+        "Rank",
+        "In parentheses the ranks that the tests allow, 95% for all at once. Tied: no test tells it apart from a "
+        "neighbour, whatever the order of the means.",
+    ),
+    "at_length": (
+        "At human length",
+        "The score where the candidate's reviews are as long as human ones are: longer reviews tell more, and that "
+        "alone is no merit.",
+    ),
+    "control": (
+        "Control",
+        "A text that should tell little or too much: a review of another paper, a generic one, sentences copied "
+        "from the paper. It has no rank, and shows what a score is worth.",
+    ),
+    "contamination": (
+        "Clean, contaminated, cutoff unknown",
+        "Whether what a model learnt from ends before the reviews were first shown. Those known to be contaminated "
+        "have no rank here; where there are some, what they gain is stated below the board.",
+    ),
+    "conflict": (
+        "Same family",
+        "The candidate is of the family of the LM that scores it, or of the writer whose words it is scored in: an "
+        "LM may find the phrasing of its own kind likelier.",
+    ),
+    "validation": (
+        "Validated",
+        "The metric, with this evaluation LM and writer, fell when reviews were made worse and did not rise when "
+        "they were dressed up. Where it is not, read its board as an experiment.",
+    ),
+    "pairs": (
+        "Pairs",
+        "Scored of expected. A pair is a candidate's review and one human review of the same paper; under 98% "
+        "scored, a candidate has no rank.",
+    ),
+    "words": ("Words", "Mean length of the candidate's texts that the metric reads."),
+    "tokens": (
+        "Tokens",
+        "Read and written by the candidate, and by the writer of its judgments, as their endpoints count.",
+    ),
+    "usd": ("USD", "What these tokens cost at list prices; empty where a price or a count is not known."),
+    "unparsable": (
+        "No judgments",
+        "Share of the candidate's reviews whose judgments say nothing that could be scored.",
+    ),
+    "parameters": ("Parameters", "Of the model, in billions; those of closed models are estimates."),
+    "cutoff": ("Cutoff", "Last day that the texts the model learnt from can be from, where its makers state it."),
+})  # fmt: skip
+"""Key to name and explanation."""
+
+PASSAGE = (
+    "score", "interval", "human", "difference", "p", "rank", "at_length", "pairs", "control", "contamination",
+    "conflict", "validation",
+)  # fmt: skip
+"""What the passage on how to read the page explains, in this order; the rest is explained beside its column alone."""
