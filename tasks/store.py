@@ -198,6 +198,7 @@ class Store:
                 run.execute(statement("tables", name))
             run.execute("insert into meta values ($1, $2, $3)", [SCHEMA_VERSION, self.key, now()])
             run.execute(statement("queries", "add_student_t"), _columns(student_quantiles(1000)))
+        self._checkpoint(beside)
         with self._putting(self.file, beside):
             os.replace(beside, self.file)
 
@@ -224,6 +225,7 @@ class Store:
             for step in range(version + 1, SCHEMA_VERSION + 1):
                 run.execute(statement("migrations", f"{step:03}"))
             run.execute("update meta set schema_version = $1", [SCHEMA_VERSION])
+        self._checkpoint(beside)
         kept = self.file.with_suffix(f".v{version}.duckdb")
         with self._putting(kept, kept, beside):
             shutil.copyfile(self.file, kept)
@@ -386,15 +388,22 @@ class Store:
 
     def _copy(self, beside: Path) -> None:
         """The store's file, with all that was committed to it, copied to *beside*."""
-        connection = self._connect(self.file)
+        self._checkpoint(self.file)
+        shutil.copyfile(self.file, beside)
+
+    def _checkpoint(self, file: Path) -> None:
+        """Brings all that was committed into *file* itself: what is moved or copied must not need its log.
+
+        DuckDB does so when it closes a file, and says nothing where it cannot.
+        """
+        connection = self._connect(file)
         try:
             connection.execute("checkpoint")
         except duckdb.Error as error:
             self._let_go()
-            raise self._fault(self.file, error) from None
+            raise self._fault(file, error) from None
         finally:
             connection.close()
-        shutil.copyfile(self.file, beside)
 
     def save_status(self, status: Mapping[str, Any]) -> None:
         """Puts ``status.json`` in place, whole."""
