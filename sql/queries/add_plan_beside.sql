@@ -1,7 +1,5 @@
 -- adds planned pairs, or plans them anew; those of a refresh stay those of the refresh, which a leaderboard asks for
 insert into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
-select unnest($signature_id::varchar[]), unnest($paper_id::varchar[]), unnest($candidate_id::varchar[]),
-       unnest($reference_id::varchar[]), unnest($state::varchar[]), unnest($reason::varchar[]),
-       unnest($detail::varchar[]),
-       unnest($run_id::varchar[])
+select signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id
+from incoming
 on conflict do update set state = excluded.state, reason = excluded.reason, detail = excluded.detail;

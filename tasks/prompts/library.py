@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from tasks.errors import PromptError
@@ -72,9 +72,15 @@ def fill(name: str, **values: str) -> Chat:
     return Chat(prompt.system, _FIELD.sub(lambda field: values[field[1]], prompt.user))
 
 
+@lru_cache(maxsize=8192)
 def address(prediction: Prediction) -> str:
-    """Content address of *prediction*, prompt text included: 32 hex digits."""
-    return digest([load(prediction.prompt).sha256, prediction.synopsis, prediction.x, prediction.reply])[:32]
+    """Content address of *prediction*, prompt text included: 32 hex digits. Scoring asks for each several times."""
+    return digest([_sha256(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
+
+
+@cache
+def _sha256(name: str) -> str:
+    return load(name).sha256
 
 
 def _value(prompt: Prompt, values: dict[str, str | None], field: str) -> str:
