@@ -32,16 +32,16 @@ Check = Callable[[Settings, Path], Iterator[Finding]]
 
 def examine(settings: Settings, state: Path) -> Iterator[Finding]:
     """All findings, as they come; the machine first, then what it reaches."""
-    from flows.operations.doctor_machine import CHECKS as of_the_machine
-    from flows.operations.doctor_services import CHECKS as of_services
+    from flows.operations import doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
 
     hidden = secrets_of(settings)
-    for name, check in {**of_the_machine, **of_services}.items():
-        try:
-            for finding in check(settings, state):
-                yield _masked(finding, hidden)
-        except GreBenchError as error:
-            yield _masked(Finding(name, "problem", str(error), "mend what the line names"), hidden)
+    for room in (doctor_machine, doctor_disk, doctor_services, doctor_prefect, doctor_openreview):
+        for name, check in room.CHECKS.items():
+            try:
+                for finding in check(settings, state):
+                    yield _masked(finding, hidden)
+            except GreBenchError as error:
+                yield _masked(Finding(name, "problem", str(error), "mend what the line names"), hidden)
 
 
 def _masked(finding: Finding, hidden: list[str]) -> Finding:

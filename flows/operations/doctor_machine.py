@@ -1,11 +1,10 @@
-"""The doctor's checks of this machine: Python, packages, GPU, the state's folder, disk, clock, the store."""
+"""The doctor's checks of this machine: Python, packages, GPU, the state's folder, clock, the store."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import platform
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -18,7 +17,6 @@ from tasks.store import Store
 
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30
-LITTLE_DISK, TOO_LITTLE_DISK = 10 * GIB, GIB
 CLOCK_SLACK_S = 120.0
 TORCH_BACKENDS = ("transformers", "tiny-llama")
 INSTALL = "pip install -e . -c constraints.txt"
@@ -76,7 +74,7 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Whether the state can be written, or made; how much its disk has left."""
+    """Whether the state can be written, or made."""
     place = _nearest(state)
     try:
         with tempfile.NamedTemporaryFile(dir=place, prefix=".gre-bench-doctor-"):
@@ -85,10 +83,6 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("state", "ok", f"{state} can be written{made}")
     except OSError as error:
         yield Finding("state", "problem", f"{place} cannot be written: {error.strerror}", "choose another by --state")
-    free = shutil.disk_usage(place).free
-    verdict = "problem" if free < TOO_LITTLE_DISK else "warning" if free < LITTLE_DISK else "ok"
-    todo = "" if verdict == "ok" else "free some: PDFs, replies and log-probabilities of an edition take a few GiB"
-    yield Finding("disk", verdict, f"{free / GIB:.1f} GiB free", todo)
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:

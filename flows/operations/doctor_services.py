@@ -1,10 +1,8 @@
-"""The doctor's checks of what a run reaches: settings and budget, Prefect, evaluation LM, endpoints, OpenReview."""
+"""The doctor's checks of what a run reaches: settings and budget, evaluation LM, endpoints of LMs."""
 
 from __future__ import annotations
 
-import os
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,7 +19,6 @@ from tasks.writing.catalog import by_rule
 
 LINE = "The reviewer criticizes the lack of an ablation of the second stage."
 CLOCK_SLACK_S = 60.0
-HEALTH_S = 10.0
 
 
 def use(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -57,25 +54,6 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("budget", "warning", f"reached: {', '.join(over)}; spent: {said(spent)}", "raise it to go on")
     else:
         yield Finding("budget", "ok", f"spent: {said(spent)}" if spent.requests else "nothing spent yet")
-
-
-def prefect(settings: Settings, state: Path) -> Iterator[Finding]:
-    """The server of the environment, if one is named."""
-    url = os.environ.get("PREFECT_API_URL", "").strip()
-    if not url:
-        yield Finding("prefect", "ok", "no PREFECT_API_URL: each run starts a temporary server of its own")
-        return
-    where = urlsplit(url).hostname or "an address without a host"
-    todo = "start it (prefect server start), correct PREFECT_API_URL, or run with --no-prefect"
-    try:
-        with urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=HEALTH_S) as answer:
-            fine = answer.status == 200 and answer.read(16).strip() == b"true"
-    except (OSError, ValueError) as error:
-        yield Finding("prefect", "problem", f"server at {where} does not answer: {type(error).__name__}", todo)
-        return
-    yield Finding("prefect", "ok", f"server at {where} is healthy") if fine else Finding(
-        "prefect", "problem", f"server at {where} is no healthy Prefect server", todo
-    )
 
 
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -131,25 +109,8 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
             yield Finding("clock", "warning", f"{found.ahead_s:+.0f} s off that of {where}", "set it (NTP)")
 
 
-def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Whether a login for fetching is there; it is not tried."""
-    fetch, sources = settings.fetch, settings.sources
-    from tasks.steps import secret
-
-    if secret(fetch.token):
-        yield Finding("OpenReview", "ok", f"a token in {fetch.token}")
-    elif secret(fetch.username) and secret(fetch.password):
-        yield Finding("OpenReview", "ok", f"an account in {fetch.username} and {fetch.password}")
-    elif fetch.host or any((sources.notes, sources.snapshot, sources.papers, sources.reviews)):
-        yield Finding("OpenReview", "ok", "no login, and these settings need none")
-    else:
-        todo = "export OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or name notes or a snapshot in the settings"
-        yield Finding("OpenReview", "warning", "no login: gre-bench fetch would be refused", todo)
-
-
 CHECKS: dict[str, Check] = {
-    "settings": use, "budget": budget, "prefect": prefect, "evaluation LM": evaluation_lm, "LMs": endpoints,
-    "OpenReview": openreview,
+    "settings": use, "budget": budget, "evaluation LM": evaluation_lm, "LMs": endpoints,
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import math
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -16,12 +18,15 @@ from pathlib import Path
 
 import pytest
 
-from flows.operations import doctor, doctor_machine, doctor_services
+from flows.operations import doctor, doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
 from tasks import settings
+from tasks.corpus.loopback_limits import Limit
 from tasks.lm.accelerators import Accelerator, Torch
 from tasks.writing.ledger import Ledger
 from tests.conftest import ROOT
-from tests.flows.refreshing import DEMO, use
+from tests.flows.fetching import ACCOUNT, served
+from tests.flows.fetching import settings as fetching
+from tests.flows.refreshing import DEMO, demo, run, use
 from tests.scripted_lms import FaultyLM, OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
@@ -49,8 +54,8 @@ def lines(check, chosen: settings.Settings, state: Path) -> list[str]:
 
 
 @contextmanager
-def answering(status: int, body: str, **headers: str):
-    """A server that answers everything alike and keeps what it was asked."""
+def answering(status: int, body: str | Callable[[str], str], **headers: str):
+    """A server that answers everything alike, or by its path, and keeps what it was asked."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -59,7 +64,11 @@ def answering(status: int, body: str, **headers: str):
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body.encode())
+            self.wfile.write((body if isinstance(body, str) else body(self.path)).encode())
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.do_GET()
 
         def log_message(self, *_: object) -> None:
             """Silent."""
@@ -156,12 +165,24 @@ def test_a_state_that_cannot_be_written_is_a_problem(tmp_path):
     assert found[0].startswith("problem state: ") and "choose another by --state" in found[0]
 
 
-@pytest.mark.parametrize(("free", "verdict"), [(2**29, "problem"), (5 * 2**30, "warning"), (2**35, "ok")])
-def test_a_disk_that_is_nearly_full_is_told(tmp_path, monkeypatch, free, verdict):
-    usage = type(doctor_machine.shutil.disk_usage(tmp_path))(2**40, 0, free)
-    monkeypatch.setattr(doctor_machine.shutil, "disk_usage", lambda _: usage)
-    found = lines(doctor_machine.state_folder, chosen(), tmp_path)[1]
-    assert found.startswith(f"{verdict} disk: {free / 2**30:.1f} GiB free")
+@pytest.mark.parametrize(
+    ("free", "papers", "verdict"),
+    [(2**29, 16, "problem"), (5 * 2**30, 16, "warning"), (2**35, 16, "ok"), (2**35, 40_000, "problem"), (2**36, 40_000, "warning")],
+)
+def test_a_disk_that_is_nearly_full_or_too_small_for_the_edition_is_told(tmp_path, monkeypatch, free, papers, verdict):
+    usage = type(doctor_disk.shutil.disk_usage(tmp_path))(2**40, 0, free)
+    monkeypatch.setattr(doctor_disk.shutil, "disk_usage", lambda _: usage)
+    (found,) = lines(doctor_disk.disk, chosen(f"edition.papers={papers}"), tmp_path / "none" / "yet")
+    assert found.startswith(f"{verdict} disk: {free / 2**30:.1f} GiB free; SAMPLE-2026 takes ")
+
+
+def test_a_run_adds_no_more_to_the_disk_than_was_said_and_then_only_what_is_new(tmp_path):
+    use(OverlapLM())
+    wanted = demo()
+    said = doctor_disk.bytes_needed(wanted, tmp_path)
+    run(tmp_path)
+    taken = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
+    assert 0 < taken < said and doctor_disk.bytes_needed(wanted, tmp_path) < said
 
 
 def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
@@ -188,21 +209,90 @@ def test_a_gpu_is_missed_where_the_evaluation_lm_needs_one(tmp_path, monkeypatch
 
 def test_a_prefect_server_of_the_environment_must_be_healthy(tmp_path, monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    assert lines(doctor_services.prefect, chosen(), tmp_path)[0].startswith("problem prefect: server at 127.0.0.1 does not")
+    assert lines(doctor_prefect.server, chosen(), tmp_path)[0].startswith("problem prefect: server at 127.0.0.1 does not")
     for body, verdict in (("true", "ok"), ("<html>", "problem")):
         with answering(200, body) as (url, asked):
             monkeypatch.setenv("PREFECT_API_URL", f"{url}/api")
-            assert lines(doctor_services.prefect, chosen(), tmp_path)[0].startswith(verdict)
+            assert lines(doctor_prefect.server, chosen(), tmp_path)[0].startswith(verdict)
             assert asked[0][0] == "/api/health"
 
 
-def test_a_login_is_missed_only_where_something_is_to_be_fetched(tmp_path, monkeypatch):
+def test_a_login_is_missed_only_where_something_is_to_be_fetched(tmp_path):
     fetched = settings.load(None, ("edition.venue=ICLR",))
-    assert lines(doctor_services.openreview, fetched, tmp_path)[0].startswith("warning OpenReview: no login")
-    assert lines(doctor_services.openreview, chosen(), tmp_path)[0].startswith("ok OpenReview: no login")
-    monkeypatch.setenv("OPENREVIEW_USERNAME", "someone")
-    monkeypatch.setenv("OPENREVIEW_PASSWORD", CANARY)
-    assert lines(doctor_services.openreview, fetched, tmp_path)[0].startswith("ok OpenReview: an account in env:")
+    assert lines(doctor_openreview.openreview, fetched, tmp_path)[0].startswith("warning OpenReview: no login")
+    assert lines(doctor_openreview.openreview, chosen(), tmp_path)[0].startswith("ok OpenReview: no login")
+
+
+def account(monkeypatch, password: str = ACCOUNT.password) -> None:
+    monkeypatch.setenv("OPENREVIEW_USERNAME", ACCOUNT.username)
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", password)
+
+
+def test_a_login_is_tried_and_the_venue_asked_for_once(tmp_path, monkeypatch):
+    account(monkeypatch)
+    with served() as loopback:
+        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        host = loopback.v2.partition("//")[2]
+        assert found.startswith(f"ok OpenReview: {host} takes an account in env:OPENREVIEW_USERNAME and env:OPENREVIEW_PASSWORD: 16 sub")
+        assert loopback.counts == {"login": 1, "notes": 1}
+    assert (tmp_path / "openreview" / "budget.json").is_file(), "the question is not counted among the fetches' own"
+    assert lines(doctor_openreview.openreview, fetching("http://127.0.0.1:9"), tmp_path / "none")[0].startswith("problem OpenReview: ")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_login_that_is_refused_or_halved_is_a_problem_and_is_not_shown(tmp_path, monkeypatch):
+    account(monkeypatch, CANARY)
+    with served() as loopback:
+        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        assert found.startswith("problem OpenReview: ") and "the login was refused" in found and CANARY not in found
+        monkeypatch.delenv("OPENREVIEW_PASSWORD")
+        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        assert found.startswith("problem OpenReview: half a login")
+
+
+def test_a_service_that_allows_no_request_now_is_left_in_peace(tmp_path, monkeypatch):
+    account(monkeypatch)
+    with served(limits={"notes": Limit(1, 600.0)}) as loopback:
+        lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
+        assert found.startswith("ok OpenReview: ") and "not asked: paused until" in found
+        assert loopback.counts["notes"] == 1 and not loopback.early
+
+
+SAID = {
+    "/api/health": True,
+    "/api/admin/version": importlib.metadata.version("prefect"),
+    "/api/deployments/filter": [
+        {"name": "nightly", "work_pool_name": "cpu", "paused": False, "schedules": [{"active": True}]},
+        {"name": "tune", "work_pool_name": "gpu", "paused": False, "schedules": []},
+    ],
+    "/api/work_pools/filter": [{"name": "cpu", "is_paused": False}, {"name": "gpu", "is_paused": False}],
+    "/api/work_pools/cpu/workers/filter": [{"status": "ONLINE"}, {"status": "OFFLINE"}],
+    "/api/work_pools/gpu/workers/filter": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "lines_said"),
+    [
+        ({}, ["ok work pools: cpu has 1 worker online; scheduled there: nightly", "ok work pools: gpu has no worker online; scheduled there: nothing"]),
+        ({"/api/work_pools/cpu/workers/filter": []}, ["warning work pools: cpu has no worker online; scheduled there: nightly → prefect worker start --pool cpu"]),
+        ({"/api/work_pools/filter": []}, ["problem work pools: no work pool 'cpu'", "problem work pools: no work pool 'gpu'"]),
+        ({"/api/work_pools/filter": [{"name": "cpu", "is_paused": True}]}, ["warning work pools: cpu is paused"]),
+        ({"/api/deployments/filter": []}, ["warning work pools: nothing of this project is deployed → to schedule it: prefect"]),
+        ({"/api/admin/version": "3.0.0"}, ["warning prefect: the server is 3.0.0, this client "]),
+        ({"/api/deployments/filter": {"detail": "no"}}, ["problem prefect: server at 127.0.0.1 does not say what it has: TypeError"]),
+    ],
+    ids=["all is there", "no worker", "no pool", "paused pool", "nothing deployed", "other version", "another answer"],
+)
+def test_a_server_is_asked_for_its_version_and_for_workers_of_what_is_scheduled(tmp_path, monkeypatch, told, lines_said):
+    monkeypatch.setenv("PREFECT_API_KEY", CANARY)
+    with answering(200, lambda path: json.dumps((SAID | told)[path])) as (url, asked):
+        monkeypatch.setenv("PREFECT_API_URL", f"{url}/api/")
+        found = lines(doctor_prefect.server, chosen(), tmp_path)
+    assert found[0].startswith("ok prefect: server at 127.0.0.1 is healthy")
+    assert all(any(line.startswith(part) for line in found) for part in lines_said), found
+    assert {headers["Authorization"] for _, headers in asked} == {f"Bearer {CANARY}"} and CANARY not in "".join(found)
 
 
 def test_a_budget_that_cannot_be_kept_is_a_problem_and_one_that_is_reached_a_warning(tmp_path):
