@@ -110,7 +110,7 @@ def test_a_form_that_was_filled_in_wrongly_is_refused_before_anything_is_asked(n
 def test_the_service_of_the_evaluation_lm_and_the_worker_fit_what_is_locked():
     compose = yaml.safe_load((ROOT / "deployments" / "container" / "compose.yaml").read_text())
     services = compose["services"]
-    assert services.keys() == {"prefect", "vllm", "worker"}
+    assert services.keys() == {"prefect", "vllm", "worker", "worker-cpu"}
     version = re.search(r"^vllm==(\S+)$", (ROOT / "deployments" / "vllm.txt").read_text(), re.MULTILINE)[1]
     assert services["vllm"]["image"].endswith(f":v{version}")
     locked = re.search(r"^prefect==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[1]
@@ -123,6 +123,8 @@ def test_the_service_of_the_evaluation_lm_and_the_worker_fit_what_is_locked():
             assert name in compose["volumes"] or name == "${MODEL_FOLDER"
         for port in service.get("ports", []):
             assert port.startswith("127.0.0.1:"), "reachable from outside, and asks nobody who is calling"
+    setup = importlib.import_module("deployments.server_setup")
+    assert services["worker-cpu"]["command"][4] in setup.POOLS
     build = services["worker"]["build"]
     context = (ROOT / "deployments" / "container" / build["context"]).resolve()
     assert context == ROOT and (context / build["dockerfile"]).is_file()
