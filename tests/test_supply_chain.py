@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, requires
@@ -10,12 +11,18 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.conftest import ROOT
+from tests.flows.refreshing import run, use
+from tests.scripted_lms import OverlapLM
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKED = {
     canonicalize_name(name): version
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
 }
+CODE = sorted(path for folder in ("flows", "tasks", "deployments") for path in (ROOT / folder).rglob("*.py"))
+PICKLES = {"pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+RUNS_CODE = re.compile(r"(Auto\w+\.from_pretrained|SentenceTransformer)")
+"""Calls that run code which a model brings, unless they are told not to."""
 
 
 def brought(texts: list[str], extra: str = "") -> dict[str, list[Requirement]]:
@@ -55,3 +62,39 @@ def test_a_lock_is_one_exact_version_from_the_registry():
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
     assert len(lines) == len(LOCKED), "a package is locked twice"
+
+
+def test_no_module_reads_or_writes_a_pickle():
+    for path in CODE:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not PICKLES & {name.split(".")[0] for name in names}, path
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                called, given = ast.unparse(node.func), {word.arg: ast.unparse(word.value) for word in node.keywords}
+                assert called not in ("torch.load", "torch.save"), path
+                if called in ("numpy.load", "np.load", "numpy.save", "np.save", "numpy.savez", "np.savez"):
+                    assert given.get("allow_pickle") == "False", path
+
+
+def test_no_module_lets_a_model_bring_code():
+    """A call says so itself, or by what it is given with ``**``, of which its module says so."""
+    seen = 0
+    for path in CODE:
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and RUNS_CODE.fullmatch(ast.unparse(node.func)):
+                seen += 1
+                given = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                told = given.get("trust_remote_code") == "False"
+                assert told or (None in given and '"trust_remote_code": False' in text), (path, node.lineno)
+    assert seen > 4
+
+
+def test_no_file_that_a_refresh_leaves_is_a_pickle(tmp_path):
+    use(OverlapLM())
+    run(tmp_path)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) > 5
+    begins = {path: path.read_bytes()[:2] for path in files}
+    assert not [path for path, two in begins.items() if two[:1] == b"\x80" and two[1:] <= b"\x05"]
