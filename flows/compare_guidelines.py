@@ -16,17 +16,17 @@ from typing import Any
 from prefect import flow
 
 from flows.guidelines.inputs import Material, conditions, from_edition, from_files, from_reviews
-from flows.guidelines.results import Study, keep, study_folder
+from flows.guidelines.results import KIND, Study, keep, study_folder
 from flows.stages.endings import ended
+from flows.stages.quote import over_budget, quoted
+from flows.stages.studies import bounded
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.guidelines.ratings import Rating
-from tasks.models import load as load_models
 from tasks.prompts.conditions import Condition
 from tasks.records import digest
-from tasks.writing.catalog import Desk
-
-CHARACTERS_A_TOKEN = 4.0
+from tasks.settings import BudgetSettings
+from tasks.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,13 @@ class GuidelineJob:
     again: bool = False
     seed: int = 0
     state: Path = Path("state")
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
 
     @property
     def desk(self) -> Desk:
-        """Where the models and the reply archive are."""
-        return Desk(self.state / "replies", self.models_file, self.again)
+        """Where the models and the reply archive are, and who pays."""
+        return Desk(self.state / "replies", self.models_file, self.again,
+                    account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
@@ -65,16 +67,17 @@ def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
 def compare(job: GuidelineJob, run: Any) -> dict[str, Any]:
     """`compare_guidelines` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
     material, chosen = prepared(job)
-    study_folder(job.state, job.name, material.source)
     papers = list(material.contents.items())
     ratings: list[Rating] = []
-    for model in job.models:
-        for condition in chosen:
-            ratings += run.rate_papers(model, job.desk, condition, papers)
-    signed = {
-        f"{model} · {condition.name}": signature(job, model, condition) for model in job.models for condition in chosen
-    }
-    return keep(Study(job.name, material.source, ratings, material.human, signed, job.seed), job.state)
+    with bounded(job.desk, study_folder(job.state, job.name, material.source)) as standing:
+        for model in job.models:
+            for condition in chosen:
+                ratings += run.rate_papers(model, job.desk, condition, papers)
+        signed = {f"{model} · {condition.name}": signature(job, model, condition)
+                  for model in job.models for condition in chosen}  # fmt: skip
+        summary = keep(Study(job.name, material.source, ratings, material.human, signed, job.seed), job.state)
+        standing.say(summary["outcome"], summary["message"])
+    return summary
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
@@ -113,18 +116,14 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 
 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
-    """What the study would ask for, and about what it would cost; nothing is sent."""
+    """What the study would still ask for, about what it would cost, and which bounds it may break; nothing is sent."""
     material, chosen = prepared(job)
     able = [content for content in material.contents.values() if content]
-    models = load_models(job.models_file)
     rows = []
     for model in job.models:
-        prompt = sum(len(condition.chat(content).user) for condition in chosen for content in able) / CHARACTERS_A_TOKEN
-        requests, entry = len(chosen) * len(able), models[model]
-        most = requests * entry.sampling.max_tokens
-        prices = (entry.price_in, entry.price_out)
-        cost = None if None in prices else (prompt * prices[0] + most * prices[1]) / 1e6
-        rows.append({"model": model, "requests": requests, "prompt_tokens": round(prompt), "reply_tokens_at_most": most,
-                     "usd_at_most": cost})  # fmt: skip
+        lm = steps.guided(model, job.desk)
+        chats = [condition.chat(content) for condition in chosen for content in able]
+        rows.append(quoted(model, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "papers": len(able), "without_text": len(material.contents) - len(able),
-            "conditions": [condition.name for condition in chosen], "models": rows}  # fmt: skip
+            "conditions": [condition.name for condition in chosen], "models": rows,
+            "over_budget": over_budget(job.desk, rows)}  # fmt: skip

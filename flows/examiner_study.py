@@ -23,11 +23,12 @@ from flows.examiners.inputs import Material, from_edition, from_file
 from flows.examiners.instructions import instructions, lost
 from flows.examiners.pairs import pairs_of, reports
 from flows.examiners.panel import check_panel, panel_of
-from flows.examiners.results import Study, keep
+from flows.examiners.results import KIND, Study, keep
 from flows.examiners.settings import StudySettings
 from flows.guidelines.results import study_folder
 from flows.screens import screen
 from flows.stages.endings import ended
+from flows.stages.studies import bounded
 from tasks import steps
 from tasks.errors import SettingsError
 from tasks.examiners.asking import FREE, Cost
@@ -36,9 +37,7 @@ from tasks.examiners.column import Column
 from tasks.examiners.examiner import Examiner
 from tasks.models import Model
 from tasks.models import load as load_models
-from tasks.writing.catalog import Desk
-
-CHARACTERS_A_TOKEN = 4.0
+from tasks.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,9 @@ class ExaminerJob:
 
     @property
     def desk(self) -> Desk:
-        """Where the models and the reply archive are."""
-        return Desk(self.state / "replies", self.settings.models_file, self.again)
+        """Where the models and the reply archive are, and who pays."""
+        return Desk(self.state / "replies", self.settings.models_file, self.again,
+                    account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
 
 @flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
@@ -74,7 +74,14 @@ def study(job: ExaminerJob, run: Any) -> dict[str, Any]:
     Progress goes to the error stream, one line an examiner: the tables and the JSON stand alone.
     """
     material, models = prepared(job)
-    study_folder(job.state, job.name, material.source, "examiners")
+    with bounded(job.desk, study_folder(job.state, job.name, material.source, KIND)) as standing:
+        summary = _compared(job, run, material, models)
+        standing.say(summary["outcome"], summary["message"])
+    return summary
+
+
+def _compared(job: ExaminerJob, run: Any, material: Material, models: Mapping[str, Model]) -> dict[str, Any]:
+    """Everything that is asked, and what comes of it."""
     written, unsound = instructions(job.settings, run, job.desk, material.kind)
     chosen = grid(job.settings, material.kind, written)
     columns = [baseline(name, material.items, job.settings.embedder) for name in job.settings.baselines]

@@ -11,15 +11,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 from prefect import flow
 
-from flows.guidelines.results import put, study_folder, table
+from flows.guidelines.results import KIND, put, study_folder, table
 from flows.stages.endings import ended
 from flows.stages.intake import file_sha256
+from flows.stages.quote import over_budget, quoted
+from flows.stages.studies import bounded
 from tasks import steps
 from tasks.corpus.review_fields import review_fields
 from tasks.corpus.source_files import read_notes_file
@@ -28,8 +30,8 @@ from tasks.errors import SettingsError, SourceError
 from tasks.guidelines.review_points import FieldedReview, mean_date, median_length
 from tasks.guidelines.review_quality import CRITERIA, NAMES, SAMPLED, Group, Points, Quality, judge, sampled
 from tasks.records import Problem
-from tasks.settings import edition_of
-from tasks.writing.catalog import Desk
+from tasks.settings import BudgetSettings, edition_of
+from tasks.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,13 @@ class QualityJob:
     unverified_venue: bool = False
     again: bool = False
     state: Path = Path("state")
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
 
     @property
     def desk(self) -> Desk:
-        """Where the models and the reply archive are."""
-        return Desk(self.state / "replies", self.models_file, self.again)
+        """Where the models and the reply archive are, and who pays."""
+        return Desk(self.state / "replies", self.models_file, self.again,
+                    account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
@@ -70,9 +74,18 @@ def judged(job: QualityJob, run: Any) -> dict[str, Any]:
     if job.judge:
         steps.guided(job.judge, job.desk)
     folder = study_folder(job.state, job.name, source)
+    with bounded(job.desk, folder) as standing:
+        summary = _judged(job, run, source, reviews, folder)
+        standing.say(summary["outcome"], summary["message"])
+    return summary
+
+
+def _judged(
+    job: QualityJob, run: Any, source: Mapping[str, str], reviews: Sequence[FieldedReview], folder: Path
+) -> dict[str, Any]:
+    """Everything that is asked, and what comes of it, into *folder*."""
     verdicts: dict[tuple[str, str], Points] = {}
-    for name, criterion in CRITERIA.items() if job.judge else ():
-        able = [review for review in reviews if not review.lacking(criterion.needs)]
+    for name, able in _asked(job, reviews).items():
         answers = run.judge_reviews(job.judge, job.desk, name, able) if able else []
         verdicts |= {
             (review.review_id, name): answer.problem if answer.value is None else answer.value
@@ -88,6 +101,25 @@ def judged(job: QualityJob, run: Any) -> dict[str, Any]:
         put(folder / f"{group}.jsonl", "".join(f"{line}\n" for line in lines))
     put(folder / "study.json", json.dumps(summary, indent=1, ensure_ascii=False))
     return summary
+
+
+def estimate(job: QualityJob) -> dict[str, Any]:
+    """What the judge would still be asked for, about what it would cost, and which bounds it may break."""
+    reviews = fielded(job)
+    rows = []
+    if job.judge:
+        lm = steps.guided(job.judge, job.desk)
+        chats = [CRITERIA[name].chat(review) for name, able in _asked(job, reviews).items() for review in able]
+        rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
+    return {"study": job.name, "reviews": len(reviews), "models": rows, "over_budget": over_budget(job.desk, rows)}
+
+
+def _asked(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
+    """The reviews that the judge is asked about, by criterion."""
+    if job.judge is None:
+        return {}
+    return {name: [review for review in reviews if not review.lacking(criterion.needs)]
+            for name, criterion in CRITERIA.items()}  # fmt: skip
 
 
 def fielded(job: QualityJob) -> list[FieldedReview]:
@@ -114,7 +146,9 @@ def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Any,
     reviews = [FieldedReview(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no total that is computable belongs to it")
-    answer = run.generate_guideline(model, desk, reviews)
+    with bounded(desk, path.parent) as standing:
+        answer = run.generate_guideline(model, desk, reviews)
+        standing.say("done" if answer.problem is None or answer.problem.final else "incomplete")
     if answer.value is None:
         raise SourceError(
             f"{model} gave no guideline for group {group}: {answer.problem.code}: {answer.problem.message}"

@@ -12,14 +12,16 @@ from prefect import flow
 
 from flows.stages.endings import ended
 from flows.stages.intake import row_range
+from flows.stages.studies import bounded
 from tasks import steps
 from tasks.corpus.tables import papers_from, reviews_from
 from tasks.errors import SettingsError, SourceError
 from tasks.records import HUMAN, Paper
+from tasks.settings import BudgetSettings
 from tasks.tuning import record
 from tasks.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from tasks.tuning.settings import TuningSettings
-from tasks.writing.catalog import Desk
+from tasks.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,12 @@ class TuningJob:
     papers: Path | None = None
     settings: TuningSettings = field(default_factory=TuningSettings)
     state: Path = Path("state")
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+
+    @property
+    def desk(self) -> Desk:
+        """Where the reply archive is, and who pays."""
+        return Desk(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
@@ -160,7 +168,11 @@ def _with_synopses(
     found = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}
     if "gem_s_assw" in metrics:
-        written = run.write_assw(job.settings.assw, Desk(job.state / "replies"), list(found.values()))
+        folder = job.state / job.desk.account
+        folder.mkdir(parents=True, exist_ok=True)
+        with bounded(job.desk, folder) as standing:
+            written = run.write_assw(job.settings.assw, job.desk, list(found.values()))
+            standing.say("done")
         assw = {item.item: item.text for item in written if item.text}
     synopses = {
         paper_id: {

@@ -137,6 +137,11 @@ class EvaluationLMSettings(_Group):
     parallel: int = Field(16, ge=1, le=1024, description="vllm: requests in flight")
     key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key")
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it is a service, that several threads can ask at a time."""
+        return self.backend == "vllm"
+
 
 class EmbedderSettings(_Group):
     """What turns sentences into vectors for BERTScore."""
@@ -199,8 +204,12 @@ class RunSettings(_Group):
 
     chunk_papers: int = Field(8, ge=1, description="papers scored and committed together")
     read_copy_every_s: float = Field(20.0, ge=0, description="seconds between refreshes of the readable copy")
-    runner: Literal["here", "processes", "ray"] = Field("here", description="where the evaluation LM is at work")
-    workers: int = Field(2, ge=1, le=4096, description="processes or ray: workers, each with an LM of its own")
+    runner: Literal["here", "threads", "processes", "ray"] = Field(
+        "here", description="where the evaluation LM is asked; threads: several papers at a time of one behind HTTP"
+    )
+    workers: int = Field(
+        2, ge=1, le=4096, description="threads; or processes or workers of Ray, each with an LM of its own"
+    )
     gpus_per_worker: float = Field(0.0, ge=0, le=64, description="ray: GPUs that each worker is given")
     ray_address: str | None = Field(None, description="ray: the cluster's address; one is started here if not given")
 
@@ -216,7 +225,7 @@ class Bounds(_Group):
 
 
 class BudgetSettings(Bounds):
-    """Bounds of all runs of an edition, added up, and of single models in them; at a bound a run pauses."""
+    """Bounds of all runs of an edition or study, added up, and of single models in them; at a bound a run pauses."""
 
     models: dict[str, Bounds] = Field({}, description="bounds by model of the models file")
 
@@ -266,6 +275,16 @@ def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings
     return parse(tree)
 
 
+def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
+    """*given* with ``budget.key=value`` *overrides*, for work that has no settings of a run."""
+    tree = {"budget": given.model_dump(exclude_unset=True)}
+    for override in overrides:
+        if not override.startswith("budget."):
+            raise SettingsError(f"--set {override}: only bounds can be set here, such as budget.usd=5")
+        _override(tree, override)
+    return parse(tree).budget
+
+
 def edition_parts(key: str) -> dict[str, str]:
     """Venue, year and sample of an edition's *key*, such as ``ICLR-2025`` or ``ICLR-2025-pilot``."""
     venue, _, rest = key.partition("-")
@@ -305,13 +324,23 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _override(tree: dict[str, Any], override: str) -> None:
     key, found, value = override.partition("=")
-    parts = key.strip().split(".")
-    if not found or len(parts) != 2:
+    parts = _path(key.strip())
+    if not found or len(parts) != (4 if parts[:2] == ["budget", "models"] and len(parts) > 2 else 2):
         raise SettingsError(f"--set {override}: write it as group.key=value, such as edition.papers=20")
-    group = tree.setdefault(parts[0], {})
-    if not isinstance(group, dict):
-        raise SettingsError(f"--set {override}: {parts[0]} is not a group of settings")
-    group[parts[1]] = str(Path(value).resolve()) if (parts[0], parts[1]) in _PATHS else _value(value)
+    group = tree
+    for part in parts[:-1]:
+        group = group.setdefault(part, {})
+        if not isinstance(group, dict):
+            raise SettingsError(f"--set {override}: {part} is not a group of settings")
+    group[parts[-1]] = str(Path(value).resolve()) if (parts[0], parts[1]) in _PATHS else _value(value)
+
+
+def _path(key: str) -> list[str]:
+    """The parts of *key*; a model's name in ``budget.models.NAME.bound`` may hold dots."""
+    parts = key.split(".")
+    if parts[:2] == ["budget", "models"] and len(parts) > 3:
+        return [*parts[:2], ".".join(parts[2:-1]).strip('"'), parts[-1]]
+    return parts
 
 
 def _value(text: str) -> Any:

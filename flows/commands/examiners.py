@@ -53,6 +53,7 @@ def examiners(
     models_file: ModelsFile = None,
     limit: Limit = None,
     name: Name = None,
+    bounds: options.Budget = None,
     dry_run: DryRun = False,
     again: Again = False,
     engine: options.Engine = True,
@@ -62,7 +63,7 @@ def examiners(
     """Hold examiners against human scores of texts: of a file (--items), or of an edition's reviews (--edition).
 
     Replies are kept in state/replies: a study that was stopped goes on by the same command, and one that is asked
-    for more examiners or LMs pays for these only.
+    for more examiners or LMs pays for these only. Bounds stand in the settings ([budget]) or in --set budget.KEY=VALUE.
     """
     if context.invoked_subcommand:
         return
@@ -75,6 +76,7 @@ def examiners(
     from flows.examiners.settings import StudySettings, load_study
     from flows.screens.examiners import show, show_estimate
     from tasks import steps
+    from tasks.settings import budget_of
 
     chosen = load_study(settings) if settings else StudySettings()
     if layouts:
@@ -84,6 +86,7 @@ def examiners(
         chosen = chosen.model_copy(update={"models": tuple(dict.fromkeys(models))})
     if models_file:
         chosen = chosen.model_copy(update={"models_file": models_file})
+    chosen = chosen.model_copy(update={"budget": budget_of(chosen.budget, tuple(bounds or ()))})
     job = ExaminerJob(name or edition or (items.stem if items else "study"), chosen, items, edition, limit, again,
                       state.resolve())  # fmt: skip
     if dry_run:

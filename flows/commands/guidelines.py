@@ -57,6 +57,7 @@ def compare(
     limit: options.Limit = None,
     name: asked.Name = None,
     seed: asked.Seed = 0,
+    bounds: options.Budget = None,
     dry_run: asked.DryRun = False,
     again: asked.Again = False,
     engine: options.Engine = True,
@@ -76,7 +77,7 @@ def compare(
     job = GuidelineJob(
         name or edition or (papers.stem if papers else "study"), tuple(dict.fromkeys(models or ())),
         tuple(conditions or ()), papers, ratings, edition, _files(own or ()), models_file, limit, again, seed,
-        state.resolve(),
+        state.resolve(), _budget(bounds),
     )  # fmt: skip
     if dry_run:
         found = estimate(job)
@@ -97,6 +98,8 @@ def quality(
     models_file: asked.ModelsFile = None,
     unverified_venue: options.UnverifiedVenue = False,
     name: asked.Name = None,
+    bounds: options.Budget = None,
+    dry_run: asked.DryRun = False,
     again: asked.Again = False,
     engine: options.Engine = True,
     state: options.State = Path("state"),
@@ -108,12 +111,15 @@ def quality(
     the total is not computable, and the review is in no group.
     """
     settle(state)
-    from flows.review_quality import QualityJob, judged, review_quality
+    from flows.review_quality import QualityJob, estimate, judged, review_quality
     from flows.screens.guidelines import show_quality
     from tasks import steps
 
     job = QualityJob(name or f"quality-{edition}", notes, edition, judge, not without_dates, size, seed, models_file,
-                     unverified_venue, again, state.resolve())  # fmt: skip
+                     unverified_venue, again, state.resolve(), _budget(bounds))  # fmt: skip
+    if dry_run:
+        plan = estimate(job)
+        return screen.print_json(plan) if as_json else _show_models(plan)
     if engine:
         tame_server()
     found = summary_of(review_quality(job)) if engine else judged(job, steps.undecorated())
@@ -128,6 +134,7 @@ def generate(
     model: asked.OneModel,
     out: asked.OutFile,
     models_file: asked.ModelsFile = None,
+    bounds: options.Budget = None,
     again: asked.Again = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -137,11 +144,13 @@ def generate(
     Use it with: gre-bench guidelines compare --guideline mine=FILE --condition mine --condition mine+rubric
     """
     settle(state)
+    from flows.guidelines.results import KIND
     from flows.review_quality import generate as make
     from tasks import steps
-    from tasks.writing.catalog import Desk
+    from tasks.writing.catalog import Desk, study_account
 
-    desk = Desk(state.resolve() / "replies", models_file, again)
+    account = study_account(KIND, name)
+    desk = Desk(state.resolve() / "replies", models_file, again, account=account, budget=_budget(bounds))
     found = make(name, group, model, out, desk, steps.undecorated(), state.resolve())
     if as_json:
         return screen.print_json(found)
@@ -160,6 +169,13 @@ def _files(own: list[str] | tuple[str, ...]) -> dict[str, Path]:
     return files
 
 
+def _budget(bounds: list[str] | None) -> Any:
+    """The bounds that are asked for; the study's own runs add up."""
+    from tasks.settings import BudgetSettings, budget_of
+
+    return budget_of(BudgetSettings(), tuple(bounds or ()))
+
+
 def _finish(summary: dict[str, Any], as_json: bool) -> None:
     from flows.screens.guidelines import show
 
@@ -169,6 +185,10 @@ def _finish(summary: dict[str, Any], as_json: bool) -> None:
 
 def _show_estimate(found: dict[str, Any]) -> None:
     screen.say(f"{found['papers']} papers under {', '.join(found['conditions'])}; {found['without_text']} have no text")
-    for row in found["models"]:
-        cost = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
-        screen.say(f"{row['model']}: {row['requests']} requests, about {row['prompt_tokens']} prompt tokens, {cost}")
+    _show_models(found)
+
+
+def _show_models(found: dict[str, Any]) -> None:
+    from flows.screens.studies import show_models
+
+    show_models(found)

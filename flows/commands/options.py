@@ -31,6 +31,10 @@ SettingsFile = Annotated[
     Path | None, typer.Option("--settings", "-s", help="TOML file of settings; see deployments/ for examples.")
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="One setting, group.key=value; repeatable.")]
+Budget = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="One bound, such as budget.usd=5 or budget.models.NAME.requests=200; repeatable."),
+]
 Candidate = Annotated[list[str] | None, typer.Option("--candidate", "-c", help="Add just this candidate; repeatable.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N papers of the sample (a pilot).")]
 DryRun = Annotated[

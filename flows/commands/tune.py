@@ -66,16 +66,20 @@ def tune_lm(
 
     A training that was stopped is continued by the same command. What --out holds in the end is used by naming it.
     """
+    from tasks.settings import BudgetSettings, budget_of
     from tasks.tuning.settings import load
 
-    chosen = load(settings, (*(override or ()), *(["method=full"] if full else [])))
+    bounds = [one for one in override or () if one.startswith("budget.")]
+    budget = budget_of(BudgetSettings(), tuple(bounds))
+    others = [one for one in override or () if one not in bounds]
+    chosen = load(settings, (*others, *(["method=full"] if full else [])))
     settle(state)
     with _bar(out, as_json):
         from flows.tune_evaluation_lm import TuningJob, tune_evaluation_lm
         from flows.tune_evaluation_lm import tune_lm as plain
         from tasks import steps
 
-        job = TuningJob(base, judgments, train, out, choose, writer, papers, chosen, state)
+        job = TuningJob(base, judgments, train, out, choose, writer, papers, chosen, state, budget)
         if engine:
             tame_server()
         found = summary_of(tune_evaluation_lm(job)) if engine else plain(job, steps.undecorated())

@@ -1,44 +1,49 @@
-"""What a study of examiners would ask for, and about what it would cost; nothing is sent."""
+"""What a study of examiners would still ask for, about what that costs, which bounds it may break; nothing is sent.
+
+The chats that write instructions are not counted; the examiners that these make count as not yet asked.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flows.examiner_study import CHARACTERS_A_TOKEN, ExaminerJob, needs_model, prepared
+from flows.examiner_study import ExaminerJob, needs_model, prepared
 from flows.examiners.grid import grid
 from flows.examiners.pairs import pairs_of
+from flows.stages.quote import Asking, over_budget, quoted
+from tasks.examiners import pairwise
 from tasks.examiners.examiner import Examiner
-from tasks.examiners.grading import SHORT, samplings
+from tasks.examiners.grading import samplings
 from tasks.examiners.wordings import Item, chats, filter_chat
-from tasks.models import Model
+from tasks.writing.catalog import Desk
+from tasks.writing.examiner import open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
     """Requests, tokens and money by LM, retries aside; chats that several examiners share are counted for each."""
-    material, models = prepared(job)
-    items = material.items
+    material, _ = prepared(job)
+    items, desk = material.items, job.desk
     chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
     asked = [one for one in chosen.examiners.values() if needs_model(job.settings, one)]
     pairs = pairs_of(material.texts, job.settings.pairwise) if job.settings.pairwise else []
-    said = 2 * sum(len(pair.source) + len(pair.one) + len(pair.two) for pair in pairs)
     rows = []
     for name in job.settings.models:
-        parts = [_parts(one, items, models[name]) for one in asked]
-        parts.append((2 * len(pairs), said, 2 * len(pairs) * SHORT))
-        requests, characters, most = (sum(column) for column in zip(*parts, strict=True))
-        prompt, prices = characters / CHARACTERS_A_TOKEN, (models[name].price_in, models[name].price_out)
-        usd = None if None in prices else (prompt * prices[0] + most * prices[1]) / 1e6
-        rows.append({"model": name, "requests": requests, "prompt_tokens": round(prompt),
-                     "reply_tokens_at_most": most, "usd_at_most": usd})  # fmt: skip
+        asking = [part for one in asked for part in _asking(one, items, name, desk)]
+        preferring = pairwise.chats(pairs, material.kind)
+        asking.append((open_examiner(name, desk).writer, preferring, pairwise.SAMPLING))
+        rows.append(quoted(name, asking))
     return {"study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
-            "examiners": len(chosen.examiners), "models": rows}  # fmt: skip
+            "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(desk, rows)}  # fmt: skip
 
 
-def _parts(examiner: Examiner, items: list[Item], model: Model) -> tuple[int, int, int]:
-    """Requests, characters of their prompts, tokens of their replies at most."""
+def _asking(examiner: Examiner, items: list[Item], name: str, desk: Desk) -> list[Asking]:
+    """What *examiner* asks the LM *name* about *items*, in all of its samples, and before them by its filter."""
+    plain = open_examiner(name, desk)
+    writer = open_logprobs(name, desk) if examiner.aggregation == "logprob" else plain.writer
     said = [chat for item in items for chat in chats(examiner, item)]
-    once = sum(len(chat.system) + len(chat.user) for chat in said)
-    filters = [filter_chat(examiner, item) for item in items] if examiner.filtering else []
-    requests = len(said) * examiner.times + len(filters)
-    characters = once * examiner.times + sum(len(chat.user) for chat in filters)
-    return requests, characters, requests * samplings(examiner, model.sampling)[0].max_tokens
+    found: list[Asking] = [(writer, said, sampling) for sampling in samplings(examiner, plain.sampling)]
+    if examiner.filtering:
+        once = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
+        [sampling] = samplings(once, plain.sampling)
+        found.append((plain.writer, [filter_chat(examiner, item) for item in items], sampling))
+    return found

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from tasks.errors import SettingsError
 from tasks.examiners.examiner import ItemKind
 from tasks.examiners.generated import Phrase
-from tasks.settings import EmbedderSettings, EvaluationLMSettings
+from tasks.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 
 Rule = Literal["uniform", "log", "exp", "poly"]
 Baseline = Literal["length", "rouge_l", "bertscore"]
@@ -74,6 +74,7 @@ class StudySettings(_Group):
     embedder: EmbedderSettings = EmbedderSettings()
     panel: PanelSettings | None = Field(None, description="peer review by the examiners")
     pairwise: PairwiseSettings | None = Field(None, description="preferences by the models")
+    budget: BudgetSettings = Field(BudgetSettings(), description="bounds of all runs of the study, as of an edition's")
     resamples: int = Field(10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by source")
     seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
     rationales: int = Field(36, ge=1, description="rationales drawn for each error sheet (Kim et al. 2023, Table 9)")

@@ -25,6 +25,7 @@ from tasks.guidelines.tables import layout
 from tasks.guidelines.wording import words
 
 RECORD = "study.json"
+KIND = "guidelines"
 _MADE_OF = {"guidelines": "papers or ratings", "examiners": "texts"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
@@ -41,7 +42,7 @@ class Study:
     seed: int = 0
 
 
-def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = "guidelines") -> Path:
+def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
     """The folder of the study *name*, made if need be; `SettingsError` if it holds one of other material."""
     if not _NAME.fullmatch(name):
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")

@@ -1,4 +1,4 @@
-"""What the texts and grades that LMs are still to give would come to, and which bounds of the budget it would break."""
+"""What the texts and grades that LMs are still to give would come to."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from flows.operations.plan_ahead import (
 from tasks.models import load as load_models
 from tasks.prompts.conditions import guided
 from tasks.records import Case, Paper
-from tasks.settings import Bounds, Settings
-from tasks.writing.ledger import Ledger, Spent
-from tasks.writing.meter import cost, left
+from tasks.settings import Settings
+from tasks.writing.ledger import Spent
+from tasks.writing.meter import cost
 
 WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
 """Tokens of one reply; thinking is not counted."""
@@ -60,23 +60,6 @@ class Bill:
              "reply_tokens": spent.reply_tokens, "usd": cost(models[name], spent.prompt_tokens, spent.reply_tokens)}
             for name, spent in found.items()
         ]  # fmt: skip
-
-
-def over(rows: Sequence[dict[str, Any]], settings: Settings, ledger: Ledger, account: str) -> list[str]:
-    """One line for each bound that *rows*, bought on top of what *account* has spent, would break."""
-    budget, said = settings.budget, []
-    checks: list[tuple[str, Bounds, Spent, Sequence[dict[str, Any]]]] = [
-        ("budget", budget, ledger.whole(account), rows)
-    ]
-    for name, bounds in budget.models.items():
-        own = [row for row in rows if row["model"] == name]
-        checks.append((f"budget.models.{name}", bounds, ledger.spent(account, name), own))
-    for place, bounds, spent, asked in checks:
-        for bound, remaining in left(bounds, spent).items():
-            needed = sum(row.get(bound) or 0 for row in asked)
-            if needed > remaining:
-                said.append(f"{place}.{bound} would be reached: about {needed:,.6g} needed, {remaining:,.6g} left")
-    return said
 
 
 def _characters(item: Item) -> int:

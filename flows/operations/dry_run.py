@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from flows.annual_refresh import prepare, usable
-from flows.operations.bill import Bill, over
+from flows.operations.bill import Bill
 from flows.stages.domains import in_domain
 from flows.stages.instruments import instruments
 from flows.stages.runs import Job, recorded
 from flows.stages.scoring import due_cases, works_of
-from flows.stages.spending import ledger
+from flows.stages.spending import ledger, over
 from tasks import steps
 from tasks.errors import SourceError
 from tasks.metrics.catalog import recipe_of
@@ -59,7 +59,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "due": pairs,
                 "to_write": bill.texts(),
                 "to_buy": to_buy,
-                "over_budget": over(to_buy, job.settings, ledger(original), original.key),
+                "over_budget": over(to_buy, job.settings.budget, ledger(original), original.key),
                 "seconds": seconds,
                 "basis": basis,
                 "metrics": copy.rows("progress", signature_ids=work.signature_ids),

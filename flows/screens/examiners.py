@@ -10,6 +10,7 @@ from rich.table import Table
 
 from flows.examiners.tables import Sheet
 from flows.screens import screen
+from flows.screens.studies import show_models
 
 SHOWN = 40
 """Reasons that are shown; all of them are in tables.md."""
@@ -46,9 +47,4 @@ def show_sheet(sheet: Sheet) -> None:
 def show_estimate(found: dict[str, Any]) -> None:
     """What a study would ask for."""
     screen.say(f"{found['texts']} texts, {found['excluded']} of them excluded; {found['examiners']} examiners")
-    for row in found["models"]:
-        cost = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
-        screen.say(
-            f"{row['model']}: {row['requests']} requests, about {row['prompt_tokens']} prompt tokens, "
-            f"at most {row['reply_tokens_at_most']} reply tokens, {cost}"
-        )
+    show_models(found)

@@ -121,14 +121,21 @@ def status(current: Row) -> None:
     if current["metrics"]:
         show_counts(current["metrics"])
     if current["spent"]["requests"]:
-        for name, spent in current["spent_by_model"].items():
-            outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
-            say(
-                f"spent on {name}: {spent['requests']:,} requests ({outcomes}), {spent['prompt_tokens']:,} prompt and "
-                f"{spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, {duration(spent['hours'] * 3600)}"
-            )
-        odd = [row for row in current["texts"] if row["outcome"] != "ok"]
-        for row in odd:
-            say(f"{row['task']} by {row['writer']}: {row['texts']:,} {row['outcome']}")
+        for row in current["texts"]:
+            if row["outcome"] != "ok":
+                say(f"{row['task']} by {row['writer']}: {row['texts']:,} {row['outcome']}")
+    show_spending(current)
+
+
+def show_spending(current: Row) -> None:
+    """What an edition or a study has spent on each model, what became of its requests, and what its bounds leave."""
+    for name, spent in current["spent_by_model"].items():
+        outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
+        lost = f", {spent['unanswered']:,} unanswered" if spent["unanswered"] else ""
+        say(
+            f"spent on {name}: {spent['requests']:,} requests ({outcomes or 'none answered'}{lost}), "
+            f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, "
+            f"{duration(spent['hours'] * 3600)}"
+        )
     if current["remaining"]:
         say("budget left: " + ", ".join(f"{value:,.6g} {bound}" for bound, value in current["remaining"].items()))

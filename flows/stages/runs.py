@@ -13,7 +13,7 @@ from pathlib import Path
 from flows.stages.progress import Progress
 from flows.stages.run_log import RunLog
 from flows.stages.secrets import secrets_of
-from flows.stages.spending import RunClock, check
+from flows.stages.spending import RunClock, check, ledger
 from tasks.errors import GreBenchError, Paused, Stopped, StoreError
 from tasks.settings import Settings
 from tasks.store import Store, now
@@ -41,7 +41,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
 
     Readers get a copy at once, so that the settings of a run that is killed are known to the next.
     """
-    check(settings)
+    check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     store.write(
         (
@@ -56,7 +56,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
         )
     )
     store.copy_for_readers()
-    clock = RunClock(store, settings.budget) if shown else None
+    clock = RunClock(ledger(store), store.key, settings.budget) if shown else None
     log = RunLog(store.folder.parent.parent, store.key, run_id, secrets_of(settings))
     progress = Progress(store, run_id, command, shown, clock, log)
     try:
@@ -64,7 +64,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
         if clock:
             clock.stop()
     except BaseException as error:
-        outcome, message = _ending(error)
+        outcome, message = ending(error)
         ended = {"run_id": run_id, "ended_at": now(), "outcome": outcome}
         last = (
             clock.stop if clock else None,
@@ -81,7 +81,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
     store.copy_for_readers()
 
 
-def _ending(error: BaseException) -> tuple[str, str]:
+def ending(error: BaseException) -> tuple[str, str]:
     """How a run that *error* ended is recorded."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"

@@ -1,15 +1,17 @@
-"""What an edition has spent on LMs and time, and what its budget still allows."""
+"""What an edition or a study has spent on LMs and time, and what its budget still allows."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from tasks.errors import SettingsError, StoreError
 from tasks.models import load as load_models
-from tasks.settings import Bounds, BudgetSettings, Settings, load_over
+from tasks.settings import Bounds, BudgetSettings, load_over
 from tasks.store import Row, Store
 from tasks.writing.ledger import Ledger, Spent, ledger_of
 from tasks.writing.meter import left, stop_at
@@ -18,21 +20,21 @@ TICK_S = 10.0
 """Hours are written down no more often, unless they are bounded."""
 
 
-def check(settings: Settings) -> None:
-    """`SettingsError` if the budget bounds a model that the models file does not have: it would bound nothing."""
-    if not settings.budget.models:
+def check(budget: BudgetSettings, models: Path | None) -> None:
+    """`SettingsError` if the *budget* bounds a model that the file *models* does not have: it would bound nothing."""
+    if not budget.models:
         return
-    known = load_models(settings.writing.models)
-    for name in settings.budget.models:
+    known = load_models(models)
+    for name in budget.models:
         if name not in known:
             raise SettingsError(f"budget.models: no model {name!r} in the models file; known: {', '.join(known)}")
 
 
 class RunClock:
-    """Writes the hours of an edition's run into the ledger, and ends it when the budget has no more of them."""
+    """Writes the hours of a run into the *ledger*, and ends it when the *budget* of its *account* has no more."""
 
-    def __init__(self, store: Store, budget: BudgetSettings):
-        self._ledger, self._account, self._budget = ledger(store), store.key, budget
+    def __init__(self, ledger: Ledger, account: str, budget: BudgetSettings):
+        self._ledger, self._account, self._budget = ledger, account, budget
         self._since = time.monotonic()
 
     def tick(self) -> None:
@@ -56,9 +58,13 @@ def ledger(store: Store) -> Ledger:
 
 def account(store: Store) -> dict[str, Any]:
     """For the status of an edition: spent in all and by model, remaining by bound, and what became of the texts."""
-    found, budget = ledger(store), _budget(store)
-    by_model = found.models(store.key)
-    whole = found.whole(store.key)
+    found = ledger(store)
+    return balance(found, store.key, _budget(store)) | {"ledger_lines_damaged": found.damaged, "texts": _texts(store)}
+
+
+def balance(ledger: Ledger, account: str, budget: BudgetSettings) -> dict[str, Any]:
+    """What *account* has spent in all and by model, and what each bound of *budget* leaves."""
+    by_model, whole = ledger.models(account), ledger.whole(account)
     remaining = left(budget, whole) | {
         f"models.{name}.{bound}": value
         for name, bounds in budget.models.items()
@@ -66,8 +72,27 @@ def account(store: Store) -> dict[str, Any]:
     }
     return {
         "spent": _row(whole), "spent_by_model": {name: _row(spent) for name, spent in by_model.items()},
-        "remaining": remaining, "ledger_lines_damaged": found.damaged, "texts": _texts(store),
+        "remaining": remaining,
     }  # fmt: skip
+
+
+def over(
+    rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, ledger: Ledger, account: str, how: str = "about"
+) -> list[str]:
+    """One line for each bound that *rows* (a model each), bought on top of what *account* has spent, would break."""
+    said = []
+    checks: list[tuple[str, Bounds, Spent, Sequence[Mapping[str, Any]]]] = [
+        ("budget", budget, ledger.whole(account), rows)
+    ]
+    for name, bounds in budget.models.items():
+        own = [row for row in rows if row["model"] == name]
+        checks.append((f"budget.models.{name}", bounds, ledger.spent(account, name), own))
+    for place, bounds, spent, asked in checks:
+        for bound, remaining in left(bounds, spent).items():
+            needed = sum(row.get(bound) or 0 for row in asked)
+            if needed > remaining:
+                said.append(f"{place}.{bound} would be reached: {how} {needed:,.6g} needed, {remaining:,.6g} left")
+    return said
 
 
 def _budget(store: Store) -> BudgetSettings:

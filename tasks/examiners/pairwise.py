@@ -14,8 +14,10 @@ from tasks.examiners.bradley_terry import Game
 from tasks.examiners.examiner import ItemKind
 from tasks.examiners.grading import TOP_P
 from tasks.prompts.library import fill
-from tasks.records import Problem, Sampling
+from tasks.records import Chat, Problem, Sampling
 from tasks.stats import Interval, flat_interval
+
+SAMPLING = Sampling(0.0, 64, TOP_P)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,15 @@ def prefer(
     pairs: Sequence[Pair], asker: Asker, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
     """One preference or problem for each of *pairs*, in order; two chats each."""
+    said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
+    return [_preference(pair, said[place], said[len(pairs) + place]) for place, pair in enumerate(pairs)]
+
+
+def chats(pairs: Sequence[Pair], item: ItemKind) -> list[Chat]:
+    """What is asked about *pairs*: all of them in the order given, then all in the other."""
     prompt = f"pre/{item}/pairwise"
     forward = [fill(prompt, source=pair.source, one=pair.one, two=pair.two) for pair in pairs]
-    backward = [fill(prompt, source=pair.source, one=pair.two, two=pair.one) for pair in pairs]
-    said = ask(asker, [*forward, *backward], base or Sampling(0.0, 64, TOP_P), answers.choice)
-    return [_preference(pair, said[place], said[len(pairs) + place]) for place, pair in enumerate(pairs)]
+    return [*forward, *(fill(prompt, source=pair.source, one=pair.two, two=pair.one) for pair in pairs)]
 
 
 def games(preferences: Sequence[Preference]) -> list[Game]:

@@ -30,7 +30,7 @@ GATES = "endpoints"
 """Folder of a state where all who ask an endpoint wait for their turn."""
 
 STUDIES = "studies"
-"""Account of what belongs to no edition."""
+"""Account of what belongs to no edition and no study of a name of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,11 @@ class Desk:
 
         gates = self.archive.parent / GATES
         return kind.open(model, ReplyArchive(self.archive), again=self.again, meter=self.meter(model), gates=gates)
+
+
+def study_account(kind: str, name: str) -> str:
+    """Account of the study *name*, a folder below ``studies``; no edition's key has a slash."""
+    return f"{STUDIES}/{kind}/{name}"
 
 
 def by_rule(name: str) -> bool:

@@ -95,9 +95,16 @@ class HttpWriter:
                 raise batch.bound
         return [replies[request] for request in requests]
 
+    def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
+        """For each of *chats* whether `write` would find its reply in the archive; nothing is sent."""
+        requests = [request_digest(self.identity, Chat(_sound(chat.system), _sound(chat.user)), sampling)
+                    for chat in chats]  # fmt: skip
+        replies = [self.archive.get(request) for request in requests]
+        return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
+
     def _archived(self, request: str) -> Reply | None:
         reply = self.archive.get(request)
-        if self.again and reply is not None and reply.outcome in ("refused", "empty", "failed"):
+        if self.again and reply is not None and _without_text(reply):
             self.archive.set_aside(request)
             return None
         return reply
@@ -251,6 +258,11 @@ class HttpWriter:
 
     def _secret(self) -> bool:
         return self._key is not None and len(self._key) >= SHORTEST_SECRET
+
+
+def _without_text(reply: Reply) -> bool:
+    """Whether asking once more might give a text: it was refused, empty, or could not be asked."""
+    return reply.outcome in ("refused", "empty", "failed")
 
 
 def _messages(chat: Chat) -> list[dict[str, str]]:

@@ -75,6 +75,13 @@ class Ledger:
             total.hours = self.spent(account).hours
             return total
 
+    @property
+    def accounts(self) -> set[str]:
+        """All that have spent anything."""
+        with self._own:
+            self._catch_up()
+            return {account for account, _ in self._known}
+
     def models(self, account: str) -> dict[str, Spent]:
         """What *account* has spent, by model."""
         with self._own:

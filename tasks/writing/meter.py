@@ -102,10 +102,9 @@ def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None
         if bound is None or used < bound:
             continue
         place = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
-        how = f"--set {place}=..." if model is None else f"{name} of [budget.models.{_key(model)}] in the settings"
         raise BudgetReached(
             f"paused at {place}: {_number(used)} of {_number(bound)} {unit} spent on {account} ({said(spent)}); "
-            f"what is done is kept. Raise it ({how}) and give the same command again"
+            f"what is done is kept. Raise it (--set {place}=...) and give the same command again"
         )
 
 
@@ -126,8 +125,3 @@ def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-
-
-def _key(model: str) -> str:
-    """*model* as a key of TOML."""
-    return model if model.replace("-", "").replace("_", "").isalnum() else f'"{model}"'

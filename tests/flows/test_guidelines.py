@@ -316,7 +316,7 @@ def test_the_command_ends_with_a_code_that_says_how_it_went(study):
         shown = CliRunner().invoke(app, [*asked, "--json"])
         assert shown.exit_code == 0 and json.loads(shown.output)["outcomes"][0]["scored"] == PAPERS
         shown = CliRunner().invoke(app, [*asked, "--dry-run"])
-        assert shown.exit_code == 0 and f"scripted: {PAPERS} requests" in shown.output
+        assert shown.exit_code == 0 and f"scripted: 0 requests ({PAPERS} more are archived)" in shown.output
         for wrong in (["--guideline", "x"], ["--condition", "nope"]):
             assert isinstance(CliRunner().invoke(app, [*asked, *wrong]).exception, SettingsError)
 
