@@ -16,8 +16,8 @@ def show(found: dict[str, Any]) -> None:
     one, other = (Path(found["compared"][place]).name for place in (0, -1))
     if rows := found.get("consistency"):
         screen.say(f"Spearman between {one} and {other}, over the models that both rank")
-        _table(("metric", "models", "Spearman", "p", "the text prints"), [
-            (row["metric"], row["n"], _coefficient(row["spearman"]), _p(row["p"]), _number(row["printed"], 2))
+        table(("metric", "models", "Spearman", "p", "the text prints"), [
+            (row["metric"], row["n"], _coefficient(row["spearman"]), p_value(row["p"]), _number(row["printed"], 2))
             for row in rows
         ])  # fmt: skip
         for name, key in ((one, "only_first"), (other, "only_second")):
@@ -31,7 +31,7 @@ def show(found: dict[str, Any]) -> None:
     if rows := found.get("benchmarks"):
         screen.say(f"correlation of {one} with other benchmarks")
         heads = ("metric", "benchmark", "models", "left out", "Spearman", "Pearson", "table 5 prints")
-        _table(heads, [
+        table(heads, [
             (row["metric"], row["benchmark"], row["n"], row["left_out"], _coefficient(row["spearman"]),
              _coefficient(row["pearson"]), _number(row["printed"], 2)) for row in rows
         ])  # fmt: skip
@@ -52,7 +52,7 @@ def show_candidates(found: dict[str, Any]) -> None:
         sure = "not told apart" if row["p"] >= 0.05 else f"{one if row['difference'] > 0 else other} scores higher"
         screen.say(
             f"{row['metric']}: {one} − {other} {row['difference']:+.3f} (90% {row['low']:+.3f} to {row['high']:+.3f}; "
-            f"p {_p(row['p'])}, asked alone; {row['papers']} papers): {sure}; higher on {row['won']}, lower on "
+            f"p {p_value(row['p'])}, asked alone; {row['papers']} papers): {sure}; higher on {row['won']}, lower on "
             f"{row['lost']} papers"
         )
         for name, papers in ((one, row["most"]), (other, row["least"])):
@@ -70,7 +70,7 @@ def _beside(one: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
     """Both sides in one table; what is wrong with a printed figure stands below, by its mark."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({place})" for place, note in enumerate(notes, 1)}
-    _table(("metric", "of", one, "95%", other, "95%", "difference", ""), [
+    table(("metric", "of", one, "95%", other, "95%", "difference", ""), [
         (row["metric"], row["item"], *_figure(row["printed"]), *_figure(row["found"]), _number(row["difference"]),
          marks.get((row["printed"] or {}).get("note", ""), ""))
         for row in rows
@@ -79,7 +79,8 @@ def _beside(one: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
         screen.say(f"{mark} {note}")
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """*rows* under *heads*; names to the left, numbers to the right."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for place, head in enumerate(heads):
         left = place == 0 or head in ("of", "benchmark")
@@ -105,5 +106,6 @@ def _number(value: float | None, digits: int = 3) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def _p(p: float | None) -> str:
+def p_value(p: float | None) -> str:
+    """*p* in three digits, as a power where it is small."""
     return "" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

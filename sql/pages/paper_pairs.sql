@@ -10,7 +10,7 @@ select
     p.state,
     p.reason,
     p.value,
-    case when len(s.predictions) = 2 and s.predictions[1] <> s.predictions[2] then array_to_string(list_transform(
+    case when p.state = 'scored' and len(s.predictions) = 2 and s.predictions[1] <> s.predictions[2] then array_to_string(list_transform(
         list_zip(a.logprobs, b.logprobs), lambda pair: round(10 * (pair[1] - pair[2]))::integer), ',') end as gains,
     x.pieces
 from pairs p

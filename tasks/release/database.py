@@ -56,7 +56,7 @@ def write_database(
     try:
         connection.execute("set timezone = 'UTC'")
         try:
-            connection.execute(f"attach {_quoted(source)} as edition (read_only)")
+            connection.execute(f"attach {quoted(source)} as edition (read_only)")
         except duckdb.Error as error:
             raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
         there = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
@@ -85,7 +85,7 @@ def write_parquet(database: Path, folder: Path) -> None:
     folder.mkdir()
     with opened(database) as connection:
         for name in tables_of(connection):
-            connection.execute(f"copy {name} to {_quoted(folder / f'{name}.parquet')} (format parquet, codec zstd)")
+            connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} (format parquet, codec zstd)")
 
 
 @contextmanager
@@ -144,5 +144,6 @@ def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
             connection.table(name).insert(list(row.values()))
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
+    """*path* as a string of SQL."""
     return "'" + str(path).replace("'", "''") + "'"

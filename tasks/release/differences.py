@@ -1,0 +1,71 @@
+"""What tells two releases apart: their pairs, and all that their numbers rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tasks.errors import SourceError
+from tasks.release.database import opened, quoted, rows
+from tasks.store import Row
+
+_OWN = {"format", "release", "edition", "created_at", "files", "tables", "signatures", "validations"}
+"""What two releases always differ in, and what is compared by itself."""
+
+
+@contextmanager
+def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A reading connection to a release's *database* in which that of another release is called ``other``."""
+    with opened(database) as connection:
+        try:
+            connection.execute(f"attach {quoted(other)} as other (read_only)")
+        except duckdb.Error as error:
+            raise SourceError(f"{other} cannot be read: {str(error).splitlines()[0]}") from None
+        yield connection
+
+
+def changed_pairs(one: Path, other: Path) -> dict[tuple[str, str], Row]:
+    """By signature and candidate of the databases *one* and *other*: how many pairs either has alone or otherwise."""
+    with _beside(one, other) as connection:
+        found = rows(connection, "changed_pairs")
+    return {(row.pop("signature_id"), row.pop("candidate")): row for row in found}
+
+
+def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Row]:
+    """What differs between two manifests, one row a value: what (``settings.scoring.form``), first, second.
+
+    What only one of them states is None in the other.
+    """
+    first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
+                     for manifest in (one, other))  # fmt: skip
+    return [
+        {"what": name, "first": first.get(name), "second": second.get(name)}
+        for name in dict.fromkeys((*first, *second))
+        if first.get(name) != second.get(name)
+    ]
+
+
+def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Row]:
+    """Tables whose number of rows is another."""
+    first, second = one["tables"], other["tables"]
+    return [
+        {"table": name, "first": first.get(name), "second": second.get(name)}
+        for name in dict.fromkeys((*first, *second))
+        if first.get(name) != second.get(name)
+    ]
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Each value of a tree with its path; a list of plain values is one value."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        for place, inner in enumerate(value):
+            yield from _flat(f"{name}.{place}", inner)
+    else:
+        yield name, value

@@ -1,0 +1,123 @@
+"""``gre-bench compare`` of two releases: what changed, and never more than compares."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flows.boards.compare_releases import compare_releases
+from flows.boards.publishing import publish_edition
+from tasks.release.shelf import Shelf
+from tests.release.made_up import EDITION, make, shelf_of, store_of
+
+FIRST, SECOND = f"{EDITION}-r1", f"{EDITION}-r2"
+
+
+def change(state, *statements: str) -> None:
+    """Changes the edition behind the releases, and publishes it again."""
+    store = store_of(state)
+    with store.lock("change"):
+        for statement in statements:
+            with store.transaction() as run:
+                run.execute(statement)
+        store.copy_for_readers()
+    publish_edition(store, shelf_of(state), again=True)
+
+
+def of(found, metric: str):
+    return next(row for row in found["metrics"] if row["metric"] == metric)
+
+
+def candidate(row, name: str):
+    return next(line for line in row["candidates"] if line["candidate"] == name)
+
+
+def test_an_edition_published_again_has_not_changed(own, call):
+    change(own)
+    found = compare_releases((FIRST, SECOND), own)
+    assert (found["provenance"], found["tables"]) == ([], [])
+    assert {row["compares"] for row in found["metrics"]} == {"scores"}
+    code, out, _ = call("compare", FIRST, SECOND, "--state", own)
+    assert code == 0 and out.count("nothing has changed: 4 candidates, score for score") == 3
+    assert "settings, program, packages, sample, snapshot and imports are the same" in out
+
+
+def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
+    model = store_of(own).read("candidates")[-1]["candidate_id"]
+    where = (
+        f"where candidate_id = '{model}' and signature_id = (select signature_id from signatures where metric = 'gem')"
+    )
+    change(
+        own,
+        f"update scores set value = value + 3 {where} and paper_id in ('p00001', 'p00002')",
+        f"update scores set value = value * (1 + 1e-9) {where} and paper_id = 'p00003'",
+        f"update scores set value = null, problem = 'span' {where} and paper_id = 'p00004'",
+        f"delete from scores {where} and paper_id = 'p00005'",
+        f"delete from plan {where} and paper_id = 'p00005'",
+    )
+    found = compare_releases((FIRST, SECOND), own)
+    row = candidate(of(found, "gem"), model)
+    assert (row["other_score"], row["other_state"], row["only_first"], row["only_second"]) == (4, 2, 2, 0)
+    assert row["scored"] == [12, 8] and row["mean"][0] != row["mean"][1]
+    for name in ("gem_s_abstract", "gem_s_assw"):
+        assert all(line["other_score"] == 0 for line in of(found, name)["candidates"])
+    assert {row["table"] for row in found["tables"]} == {"plan", "scores"}
+    code, out, _ = call("compare", FIRST, SECOND, "--state", own)
+    lines = [line.split() for line in out.splitlines() if line.split()[:1] == [model]]
+    assert code == 0 and len(lines) == 1 and lines[0][-3:] == ["0", "2", "4"]
+    assert out.count("nothing has changed") == 2
+
+
+def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_baseline(own, call):
+    publish_edition(make(own, "ICLR-2024", papers=9, candidates=4, tested=True), Shelf(own / "releases", "ICLR-2024"))
+    found = compare_releases(("ICLR-2024-r1", FIRST), own)
+    for row in found["metrics"]:
+        assert row["compares"] == "differences"
+        for line in row["candidates"]:
+            assert "mean" not in line
+            if line["change"]:
+                one, other = line["differences"]
+                assert line["change"]["value"] == pytest.approx(other["difference"] - one["difference"])
+                assert line["change"]["low"] < line["change"]["value"] < line["change"]["high"]
+                assert line["change"]["p"] <= line["change"]["p_holm"] <= 1
+        assert sum(line["change"] is not None for line in row["candidates"]) == 3
+    code, out, _ = call("compare", "ICLR-2024-r1", FIRST, "--state", own)
+    assert code == 0 and "differences to the human baseline compare, scores do not" in out
+    assert "what the numbers rest on differs in" in out
+
+
+def test_of_two_signatures_ranks_alone_compare(own, call):
+    moved = ("plan", "scores", "effects", "validations", "standings", "profiles")
+    old = next(row["signature_id"] for row in store_of(own).read("current_signatures") if row["metric"] == "gem")
+    change(
+        own,
+        "insert into signatures by name select * replace ('feedfeedfeedfeed' as signature_id, 'somebody' as writer) "
+        f"from signatures where signature_id = '{old}'",
+        *(f"update {table} set signature_id = 'feedfeedfeedfeed' where signature_id = '{old}'" for table in moved),
+    )
+    row = of(compare_releases((FIRST, SECOND), own), "gem")
+    assert (row["compares"], row["differ_in"]) == ("ranks", {"writer": ["made-up-writer", "somebody"]})
+    assert row["agreement"]["spearman"] == pytest.approx(1) and row["agreement"]["shared"] == 4
+    assert not any({"mean", "differences", "other_score"} & set(line) for line in row["candidates"])
+    code, out, _ = call("compare", FIRST, SECOND, "--state", own)
+    assert code == 0 and "writer: made-up-writer | somebody" in out and "ranks compare, scores do not" in out
+
+
+def test_folders_are_releases_too_and_json_says_all(own, call, tmp_path):
+    publish_edition(store_of(own), Shelf(tmp_path / "there", EDITION))
+    one, other = own / "releases" / FIRST, tmp_path / "there" / f"{EDITION}-latest"
+    code, out, _ = call("compare", one, other, "--json", "--state", own)
+    assert code == 0
+    assert [row["release"] for row in json.loads(out)["releases"]] == [FIRST, FIRST]
+
+
+def test_a_release_that_is_damaged_or_is_none_is_one_line(own, call):
+    code, out, err = call("compare", FIRST, EDITION, "--state", own)
+    assert (code, out, err.count("\n")) == (2, "", 1) and f"{EDITION} is no release" in err
+    change(own)
+    page = own / "releases" / FIRST / "index.html"
+    page.chmod(0o644)
+    page.write_text("another")
+    code, out, err = call("compare", FIRST, SECOND, "--state", own)
+    assert (code, out, err.count("\n")) == (2, "", 1) and "index.html is not as it was written" in err
