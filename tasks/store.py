@@ -14,6 +14,7 @@ import os
 import shutil
 import socket
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -265,7 +266,7 @@ class Store:
             yield connection
             connection.commit()
         except duckdb.Error as error:
-            if _of_statement(error):
+            if of_statement(error):
                 raise
             raise self._fault(file, error) from None
         finally:
@@ -335,10 +336,7 @@ class Store:
         try:
             return _fetch(connection, statement("queries", query), parameters)
         except duckdb.Error as error:
-            raise StoreError(
-                f"edition {self.key}: {self.read_file} does not answer ({str(error).splitlines()[0]}); "
-                f"gre-bench refresh --edition {self.key} makes it anew"
-            ) from None
+            raise self._unread(error) from None
         finally:
             connection.close()
 
@@ -358,6 +356,8 @@ class Store:
             return names, [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         except duckdb.Error as error:
             line = " ".join(str(error).split("LINE 1:")[0].split())
+            if not of_statement(error):
+                raise self._unread(error) from None
             raise SettingsError(f"edition {self.key}: {line}") from None
         finally:
             connection.close()
@@ -371,10 +371,13 @@ class Store:
         try:
             return duckdb.connect(str(self.read_file), read_only=True)
         except duckdb.Error as error:
-            raise StoreError(
-                f"edition {self.key}: {self.read_file} cannot be read ({str(error).splitlines()[0]}); "
-                f"gre-bench refresh --edition {self.key} makes it anew"
-            ) from None
+            raise self._unread(error) from None
+
+    def _unread(self, error: duckdb.Error) -> StoreError:
+        return StoreError(
+            f"edition {self.key}: {self.read_file} cannot be read ({str(error).splitlines()[0]}); "
+            f"gre-bench refresh --edition {self.key} makes it anew"
+        )
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
         """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object."""
@@ -408,17 +411,22 @@ class Store:
     def save_status(self, status: Mapping[str, Any]) -> None:
         """Puts ``status.json`` in place, whole."""
         beside = self.folder / f".status.{os.getpid()}.json"
+        text = json.dumps(status, indent=1, default=str)
         with self._putting(self.status_file, beside):
-            beside.write_text(json.dumps(status, indent=1, default=str))
+            beside.write_text(json.dumps(json.loads(text) | {"crc": _sum(text)}, indent=1))
             os.replace(beside, self.status_file)
 
     def status(self) -> Row | None:
         """What the last run said of itself; None before the first."""
         try:
-            return json.loads(self.status_file.read_text())
+            status = json.loads(self.status_file.read_text())
+            stated = status.pop("crc", None)
+            if stated not in (None, _sum(json.dumps(status, indent=1))):
+                raise ValueError("not as it was written")
+            return status
         except FileNotFoundError:
             return None
-        except (ValueError, OSError):
+        except (ValueError, AttributeError, OSError):
             raise StoreError(
                 f"edition {self.key}: {self.status_file} is damaged or cannot be read; the next refresh makes it anew"
             ) from None
@@ -436,7 +444,11 @@ def _version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
 
 
-def _of_statement(error: duckdb.Error) -> bool:
+def _sum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def of_statement(error: duckdb.Error) -> bool:
     """Whether *error* is of a statement or its values, a bug; else it is of the disk, the memory or the file."""
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
     # What DuckDB finds damaged within a file comes as its plainest error.

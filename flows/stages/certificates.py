@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import StoreError
-from tasks.records import Signature
+from tasks.records import Signature, digest
 from tasks.settings import ValidationSettings, checkout
 from tasks.stats.verdicts import Verdict, overall
 from tasks.store import Store, now
@@ -77,7 +77,8 @@ def grant(
     folder = state / "validations" / edition
     folder.mkdir(parents=True, exist_ok=True)
     beside = folder / f".{made.signature_id}.json"
-    beside.write_text(json.dumps(asdict(made), indent=1) + "\n", encoding="utf-8")
+    kept = asdict(made)
+    beside.write_text(json.dumps(kept | {"sha256": digest(kept)}, indent=1) + "\n", encoding="utf-8")
     beside.replace(folder / f"{made.signature_id}.json")
     return made
 
@@ -114,12 +115,15 @@ def certificate(state: Path, signature_id: str, edition: str | None = None) -> C
 
 def _read(file: Path) -> Certificate:
     try:
-        made = Certificate(**json.loads(file.read_text(encoding="utf-8")))
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept.pop("sha256", digest(kept)) != digest(kept):
+            raise ValueError(f"{file} is not as it was written")
+        made = Certificate(**kept)
         datetime.fromisoformat(made.validated_at)
         if made.verdict not in ("pass", "fail", "undecided") or made.signature_id != file.stem:
             raise ValueError(f"{file} is none")
         return made
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, AttributeError):
         raise StoreError(f"{file} is damaged; remove it, or validate again: gre-bench validate") from None
 
 

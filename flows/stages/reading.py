@@ -164,7 +164,9 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
     with alone(folder):
         if folder.is_dir():
             try:
-                return Snapshot.open(folder)
+                found = Snapshot.open(folder)
+                found.verify()
+                return found
             except SourceError:
                 # Damaged: kept beside, and made anew from the files that are at hand.
                 folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))

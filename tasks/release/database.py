@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from tasks.errors import SourceError, StoreError
-from tasks.store import STORAGE_VERSION, TABLES, VIEWS, Row, statement
+from tasks.store import STORAGE_VERSION, TABLES, VIEWS, Row, of_statement, statement
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
@@ -74,6 +74,13 @@ def write_database(
             connection.execute(statement("views", name))
         connection.execute("checkpoint")
         counts = {name: connection.table(name).count("*").fetchall()[0][0] for name in tables_of(connection)}
+    except duckdb.Error as error:
+        if of_statement(error):
+            raise
+        raise StoreError(
+            f"{target.name} cannot be made of {source}: {str(error).splitlines()[0]}; make room if the disk is full, "
+            "else run gre-bench refresh, which makes the file anew that is read"
+        ) from None
     finally:
         connection.close()
     target.with_name(f"{target.name}.wal").unlink(missing_ok=True)
@@ -98,6 +105,10 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         raise SourceError(f"{database} cannot be read: {str(error).splitlines()[0]}") from None
     try:
         yield connection
+    except duckdb.Error as error:
+        if of_statement(error):
+            raise
+        raise SourceError(f"{database} is damaged, or the disk is full: {str(error).splitlines()[0]}") from None
     finally:
         connection.close()
 

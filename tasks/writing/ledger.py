@@ -1,7 +1,8 @@
 """The ledger of what LMs cost: one line for each request, before it is sent and after its answer, never changed.
 
 Kept beside the reply archive and shared by all processes of a state. A process that is killed leaves its requests
-counted; what their answers cost is then unknown, and ``unanswered`` says of how many.
+counted; what their answers cost is then unknown, and ``unanswered`` says of how many. Each line ends with a sum over
+the rest of it (CRC-32), so that a damaged figure is not counted as another.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import fcntl
 import json
 import os
 import threading
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -43,7 +45,7 @@ class Spent:
     @property
     def unanswered(self) -> int:
         """Requests in flight now, or when their process was killed."""
-        return self.requests - self.answered
+        return max(0, self.requests - self.answered)
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -102,7 +104,7 @@ class Ledger:
                 self._catch_up()
                 if allowed:
                     allowed()
-                self._append(handle, json.dumps(entry).encode() + b"\n")
+                self._append(handle, json.dumps(entry | {"crc": _sum(entry)}).encode() + b"\n")
                 if event == "answered":
                     os.fdatasync(handle)
             finally:
@@ -131,8 +133,8 @@ class Ledger:
             self._read_to += len(lines) + len(found)
             for line in filter(None, lines.split(b"\n")):
                 try:
-                    _count(self._known, json.loads(line))
-                except (ValueError, KeyError, TypeError):
+                    _count(self._known, _checked(json.loads(line)))
+                except (ValueError, KeyError, TypeError, AttributeError):
                     self.damaged += 1
 
     @contextmanager
@@ -147,6 +149,18 @@ class Ledger:
 def ledger_of(state: Path) -> Ledger:
     """The ledger of the state folder *state*, one for this process, so that its lines are read once."""
     return Ledger(state / FILE)
+
+
+def _sum(entry: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(entry).encode()):08x}"
+
+
+def _checked(entry: Any) -> dict[str, Any]:
+    """*entry* as it was written; `ValueError` if it is not. Lines of before there were sums have none."""
+    kept = {name: value for name, value in entry.items() if name != "crc"}
+    if entry.get("crc", _sum(kept)) != _sum(kept):
+        raise ValueError("not as it was written")
+    return kept
 
 
 def _count(known: dict[Key, Spent], entry: Mapping[str, Any]) -> None:
