@@ -8,11 +8,11 @@ import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from flows.stages import origins
 from flows.stages.intake import file_sha256, import_papers, import_reviews, keep, known_papers, known_reviews, row_range
 from flows.stages.planning import sampled_papers
 from flows.stages.progress import Progress
@@ -68,39 +68,13 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
     report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", taken)
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
-        ("add_review_versions", _versions(snapshot, {review.review_id for review in found.reviews})),
-        ("add_paper_sources", _sources(snapshot, {paper.paper_id for paper in found.papers})),
+        ("add_review_versions", origins.versions(snapshot, {review.review_id for review in found.reviews})),
+        ("add_paper_sources", origins.papers(snapshot, {paper.paper_id for paper in found.papers})),
     )
     ids = [paper.paper_id for paper in found.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
     more = {"counts": found.counts, "strange": found.strange, "unclear": found.unclear}
     return report | more | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
-
-
-def _versions(snapshot: Snapshot, kept: set[str]) -> list[Row]:
-    """Which version of each review counts; rows of the table ``review_versions``."""
-    return [
-        {
-            "review_id": row["review_id"],
-            "versions": row["versions"],
-            "version_id": row["version"],
-            "written_at": row["written_at"] and datetime.fromtimestamp(row["written_at"] / 1000, UTC),
-            "rule": row["rule"],
-            "licence": row["licence"],
-        }
-        for row in snapshot.reviews()
-        if row["review_id"] in kept
-    ]
-
-
-def _sources(snapshot: Snapshot, kept: set[str]) -> list[Row]:
-    """Where each paper's PDF is from; rows of the table ``paper_sources``."""
-    names = ("pdf_problem", "pdf_version_status", "licence")
-    return [
-        {"paper_id": paper_id, "pdf_sha256": row["pdf"], **{name: row[name] for name in names}}
-        for paper_id, row in snapshot.papers().items()
-        if paper_id in kept
-    ]
 
 
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:

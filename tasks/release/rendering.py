@@ -71,7 +71,8 @@ def _environment() -> Environment:
         "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
-        "as_link": as_link, "states": states, "passage": passage, "effects_span": effects_span, "years_span": years_span,
+        "as_link": as_link, "states": states, "passage": passage,
+        "effects_span": effects_span, "years_span": years_span,
     }  # fmt: skip
     made.globals |= {"terms": TERMS, "all_states": STATES}
     return made

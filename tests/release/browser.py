@@ -102,6 +102,7 @@ def opened() -> Iterator[Tab]:
                 tab = Tab(socket)
                 for part in ("Page", "Runtime", "Log", "Network"):
                     tab.send(f"{part}.enable")
+                tab.send("Emulation.setFocusEmulationEnabled", enabled=True)
                 yield tab
         finally:
             process.terminate()

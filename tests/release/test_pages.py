@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -12,9 +10,9 @@ import pytest
 from flows.boards.publishing import publish_edition
 from tasks.release.names import page_of_paper
 from tasks.release.shelf import Shelf
-from tests.conftest import ROOT
 from tests.release import browser
 from tests.release.made_up import make
+from tests.release.visits import axe, click, column, fill, links_that_lead_nowhere, violations
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)>"
 NAMES = ("anthropic/claude-3-opus", "openai/gpt-4o", "meta-llama/llama-3-8b-instruct", "meta-llama/llama-3.1-8b-instruct",
@@ -37,21 +35,6 @@ def tab():
     pytest.importorskip("websockets", reason="websockets is not installed")
     with browser.opened() as tab:
         yield tab
-
-
-def column(tab, table, place):
-    """The texts of one column of a table, shown rows only."""
-    rows = f"[...document.querySelectorAll('#{table} tbody tr')].filter(row => !row.hidden)"
-    return tab.ask(f"{rows}.map(row => (row.cells[{place}].dataset.v ?? row.cells[{place}].textContent).trim())")
-
-
-def click(tab, selector):
-    tab.ask(f"document.querySelector({json.dumps(selector)}).click()")
-
-
-def fill(tab, selector, text):
-    tab.ask(f"(box => {{ box.value = {json.dumps(text)}; box.dispatchEvent(new Event('input', {{bubbles: true}})); }})"
-            f"(document.querySelector({json.dumps(selector)}))")  # fmt: skip
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -154,11 +137,7 @@ def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
     tab.open(release / "index.html")
     links = tab.ask("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))")
     assert len([link for link in links if link.startswith("papers/")]) == 12
-    for link in links:
-        if link.startswith("#"):
-            assert tab.ask(f"!!document.getElementById({json.dumps(link[1:])})"), link
-        elif not link.startswith("data:"):
-            assert (release / link).is_file(), link
+    assert links_that_lead_nowhere(tab, release / "index.html") == []
     click(tab, "#table-papers a")
     while not tab.ask("location.pathname").endswith("p00000.html") or tab.ask("document.readyState") != "complete":
         pass
@@ -220,12 +199,6 @@ def test_every_cell_of_the_validation_says_its_verdict_by_colour_sign_and_word(t
     assert "fail on ICLR-2023" in tab.ask("document.querySelector('#board-1 .badge').textContent")
 
 
-def axe() -> Path | None:
-    """The accessibility checker axe-core, where somebody has put it (npm install axe-core)."""
-    places = (os.environ.get("GRE_BENCH_AXE"), ROOT / "node_modules" / "axe-core" / "axe.min.js")
-    return next((Path(place) for place in places if place and Path(place).is_file()), None)
-
-
 @pytest.mark.parametrize("width", [1280, 375])
 @pytest.mark.parametrize("dark", [False, True])
 def test_nobody_is_kept_out(tab, release, width, dark):
@@ -234,8 +207,4 @@ def test_nobody_is_kept_out(tab, release, width, dark):
         pytest.skip("axe-core is not here: npm install axe-core, or GRE_BENCH_AXE=axe.min.js")
     for page in (release / "index.html", release / "papers" / page_of_paper("p00000")):
         tab.open(page, width, dark=dark)
-        tab.ask(script.read_text() + "; 0")
-        found = tab.ask(
-            "axe.run().then(found => found.violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes[0].html, v.nodes[0].failureSummary]))"
-        )
-        assert [line for line in found if line[0] in ("serious", "critical", "moderate")] == []
+        assert violations(tab, script) == []

@@ -14,6 +14,7 @@ from tasks.store import Store
 from tests.conftest import ROOT
 from tests.release import browser
 from tests.release.made_up import make
+from tests.release.visits import visit
 
 
 def published(state, store):
@@ -21,13 +22,12 @@ def published(state, store):
 
 
 def look(folder):
-    """Opens the board and the first paper's page, where there is a browser: no word said, nothing asked for."""
+    """Visits the pages wide and narrow, where there is a browser."""
     if browser.program() is None:
         return
     with browser.opened() as tab:
-        for page in (folder / "index.html", sorted((folder / "papers").iterdir())[0]):
-            tab.open(page)
-            assert (tab.said, tab.asked) == ([], [])
+        for width, dark in ((1280, False), (390, True)):
+            visit(tab, folder, width, dark)
         tab.open(folder / "index.html")
         assert tab.ask("document.querySelectorAll('#table-papers tbody tr').length") == 300
 

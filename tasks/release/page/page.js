@@ -120,7 +120,10 @@
   document.addEventListener("pointerover", (event) => { const found = tellable(event); if (found) tell(found); else hush(); });
   document.addEventListener("focusin", (event) => { const found = tellable(event); if (found) tell(found); else hush(); });
   document.addEventListener("focusout", hush);
-  document.addEventListener("scroll", hush, true);
+  document.addEventListener("scroll", () => {
+    const held = told && [told, told.closest(".picture")].includes(document.activeElement);
+    if (held) tell(told); else hush();
+  }, true);
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
 
   for (const picture of all(".picture")) {
@@ -144,12 +147,14 @@
   const data = document.getElementById("gains");
   if (data) {
     const boards = JSON.parse(data.textContent);
+    const hint = document.getElementById("withheld");
     const metric = document.getElementById("metric"), candidate = document.getElementById("candidate");
     const edges = [2, 8, 20, 40];  // tenths of a nat
     const level = (gain) => { const n = edges.filter((edge) => Math.abs(gain) >= edge).length; return n ? `${gain > 0 ? "p" : "n"}${n}` : ""; };
     const signed = (number) => `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(1)}`;
     const draw = () => {
       const board = boards[metric.value];
+      if (hint) hint.hidden = board.references.every((reference) => reference.pieces);
       const rows = board.rows.filter((row) => row.candidate === candidate.value);
       board.references.forEach((reference, place) => {
         const box = document.getElementById(`heat-${place}`), said = document.getElementById(`said-${place}`);

@@ -1,0 +1,184 @@
+"""The pages of the sample edition, refreshed and published as `make demo` does it, in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import sys
+from itertools import pairwise
+
+import duckdb
+import pytest
+
+from flows.annual_refresh import refresh
+from flows.boards.publishing import publish_edition
+from flows.stages.runs import Job
+from tasks import settings, steps
+from tasks.release.shelf import Shelf
+from tasks.store import Store
+from tests.conftest import ROOT
+from tests.flows.refreshing import with_papers_read
+from tests.release import browser
+from tests.release.visits import click, column, visit
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample")
+    chosen = settings.load(ROOT / "deployments" / "demo.toml")
+    assert refresh(Job(chosen, with_papers_read(folder)), steps.undecorated())["outcome"] == "done"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def release(state):
+    return publish_edition(Store(state, "SAMPLE-2026"), Shelf(state / "releases", "SAMPLE-2026")).folder
+
+
+@pytest.fixture(scope="module")
+def tab():
+    if browser.program() is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    pytest.importorskip("websockets", reason="websockets is not installed")
+    with browser.opened() as tab:
+        yield tab
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (768, True), (390, False)])
+def test_a_visitor_finds_everything_in_its_place(tab, release, width, dark):
+    visit(tab, release, width, dark)
+
+
+def test_the_heat_map_spells_the_human_review_where_its_note_states_a_licence(tab, release):
+    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+        said = dict(run.sql("select review_id, text from judgments where writer = 'rule-judgments-1'").fetchall())
+    tab.open(release / "papers" / "s01.html")
+    assert tab.ask("document.querySelector('h1').textContent").startswith("Trust Before Speed")
+    for place, name in enumerate(
+        tab.ask("[...document.querySelectorAll('#heat h3 .soft')].map(e => e.firstChild.textContent)")
+    ):
+        shown = tab.ask(f"document.getElementById('heat-{place}').textContent")
+        assert shown.split() == said[name.strip().removesuffix(":")].split() and len(shown) > 100
+    assert tab.ask("document.querySelectorAll('#heat .p4').length") > 0
+    assert tab.ask("document.getElementById('withheld').hidden") is True
+
+
+def test_every_board_offers_itself_as_csv_with_its_own_numbers(tab, release):
+    tab.open(release / "index.html")
+    links = tab.ask("[...document.querySelectorAll('a[download]')].map(a => [a.download, a.href, a.textContent])")
+    assert [name for name, _, _ in links] == ["gem.csv", "gem_s_abstract.csv", "gem_s_assw.csv", "gem_raw.csv"]
+    assert len({text for _, _, text in links}) == 4
+    rows = list(csv.DictReader(io.StringIO(base64.b64decode(links[0][1].partition(",")[2]).decode())))
+    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+        means = dict(run.sql("select candidate, mean from leaderboard where metric = 'gem'").fetchall())
+    assert {row["candidate"]: float(row["mean"]) for row in rows} == means
+
+
+def test_every_planned_pair_is_counted_by_what_became_of_it(tab, release):
+    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+        states = run.sql("select metric, state, count(*) from pairs join signatures using (signature_id) group by all")
+        counts = {(metric, state): count for metric, state, count in states.fetchall()}
+    tab.open(release / "index.html")
+    cells = tab.ask(
+        "[...document.querySelectorAll('#outcomes tbody tr')].map(row => [...row.cells].map(c => c.textContent))"
+    )
+    metrics = ("gem", "gem_s_abstract", "gem_s_assw", "gem_raw")
+    assert [list(map(int, row[1:])) for row in cells] == [
+        [counts.get((metric, state), 0) for state in ("scored", "excluded", "failed", "missing")] for metric in metrics
+    ]
+    assert "GEM-raw: 32 excluded, no original review (generic)" in tab.ask(
+        "document.getElementById('outcomes').textContent"
+    )
+
+
+def test_what_validates_the_boards_is_said_even_where_another_edition_did(tab, release):
+    tab.open(release / "index.html")
+    said = tab.ask("document.getElementById('validation').textContent")
+    assert "GEM ✗ fail on ICLR-2020: passes 10 of 13 changes" in said
+    assert "GEM-S (abstract) ✓ pass on ICLR-2023: passes 13 of 13 changes" in said
+
+
+def test_words_are_explained_on_hover_and_on_focus_and_escape_hides_it(tab, release):
+    tab.open(release / "index.html")
+    tip = "(tip => tip.hidden ? null : tip.textContent)(document.getElementById('tip'))"
+    assert tab.ask(tip) is None
+    tab.ask("document.querySelector('#table-1 th:nth-child(3) button').focus()")
+    assert "nats likelier" in tab.ask(tip)
+    assert tab.ask("document.activeElement.getAttribute('aria-describedby')") == "tip"
+    tab.press("Escape")
+    assert tab.ask(tip) is None
+    x, y = tab.ask(
+        "(box => [box.x + box.width / 2, box.y + box.height / 2])(document.querySelector('#table-1 tbody svg').getBoundingClientRect())"
+    )
+    tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    assert tab.ask(tip).startswith("human: +27.92, 90% interval +19.86 to +35.98 nats")
+
+
+def test_all_of_it_is_reached_by_keyboard_in_the_order_it_is_read_and_focus_is_seen(tab, release):
+    tab.open(release / "index.html")
+    tab.press("Tab")
+    assert tab.ask("document.activeElement.className") == "skip"
+    seen, tops = [], []
+    for _ in range(28):
+        tab.press("Tab")
+        kind, top, in_bar, outline = tab.ask(
+            "(e => [e.tagName + (e.id ? '#' + e.id : ''), e.getBoundingClientRect().top + scrollY, !!e.closest('.bar'), getComputedStyle(e).outlineStyle])(document.activeElement)"
+        )
+        seen.append(kind)
+        if not in_bar:
+            tops.append(top)
+        assert outline != "none", kind
+    assert "BUTTON#theme" in seen and "BUTTON#tab-1" in seen and "BUTTON#tab-2" not in seen
+    assert all(after >= before - 40 for before, after in pairwise(tops)), tops
+
+
+def test_printed_all_boards_are_there_and_no_buttons(tab, release):
+    tab.open(release / "index.html")
+    tab.send("Emulation.setEmulatedMedia", media="print")
+    shown = "[...document.querySelectorAll('.panel')].map(panel => panel.offsetHeight > 0)"
+    assert tab.ask(shown) == [True] * 4
+    assert tab.ask("[...document.querySelectorAll('.bar, .tools, .tabs')].every(one => one.offsetHeight === 0)")
+    assert tab.ask("document.querySelector('.tall').scrollHeight <= document.querySelector('.tall').offsetHeight + 2")
+    assert len(base64.b64decode(tab.send("Page.printToPDF")["data"])) > 20_000
+    tab.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_nothing_moves_for_who_asks_for_that(tab, release):
+    tab.open(release / "index.html")
+    reduced = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+    assert tab.ask("getComputedStyle(document.documentElement).scrollBehavior") == "smooth"
+    tab.send("Emulation.setEmulatedMedia", features=reduced)
+    assert tab.ask("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+def test_all_columns_are_a_button_away(tab, release):
+    tab.open(release / "index.html", 390)
+    hidden = "[...document.querySelectorAll('#table-1 th')].filter(th => th.offsetWidth === 0).length"
+    assert tab.ask(hidden) > 3
+    click(tab, ".tools[data-for=table-1] .columns")
+    assert tab.ask(hidden) == 0
+    assert tab.ask("document.documentElement.scrollWidth") == 390
+    click(tab, ".tools[data-for=table-1] .columns")
+    assert tab.ask(hidden) > 3 and column(tab, "table-1", 0)[0] == "1"
+
+
+def test_without_what_draws_figures_the_page_is_whole_and_says_what_to_install(tab, state, monkeypatch, tmp_path):
+    for name in ("altair", "vl_convert"):
+        monkeypatch.setitem(sys.modules, name, None)
+    bare = publish_edition(Store(state, "SAMPLE-2026"), Shelf(tmp_path, "SAMPLE-2026")).folder
+    assert list((bare / "figures").iterdir()) == []
+    tab.open(bare / "index.html")
+    assert "pip install -e '.[plots]'" in tab.ask("document.getElementById('boards').textContent")
+    visit(tab, bare, 1280)
+
+
+def test_the_release_says_how_to_cite_it_and_under_which_licences_its_texts_are(tab, release):
+    tab.open(release / "index.html")
+    said = tab.ask("document.getElementById('data').textContent")
+    assert "16 papers under CC BY 4.0: words are here." in said
+    assert "48 human reviews under CC BY 4.0: words are here." in said
+    manifest = json.loads((release / "manifest.json").read_text())
+    cited = tab.ask("document.querySelector('.cite').textContent")
+    assert "@misc{sample-2026-r1," in cited and manifest["snapshots"][0]["digest"][:16] in cited

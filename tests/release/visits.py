@@ -1,0 +1,89 @@
+"""What a visitor does on the pages of a release, and what must then be so, whatever edition it is of."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import pairwise
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.release.browser import Tab
+
+BAD = ("serious", "critical", "moderate")
+
+
+def click(tab: Tab, selector: str) -> None:
+    """Clicks the first element that *selector* finds."""
+    tab.ask(f"document.querySelector({json.dumps(selector)}).click()")
+
+
+def fill(tab: Tab, selector: str, text: str) -> None:
+    """Types *text* into a field, in the place of what is there."""
+    tab.ask(f"(box => {{ box.value = {json.dumps(text)}; box.dispatchEvent(new Event('input', {{bubbles: true}})); }})"
+            f"(document.querySelector({json.dumps(selector)}))")  # fmt: skip
+
+
+def column(tab: Tab, table: str, place: int) -> list[str]:
+    """The values of one column of a table, shown rows only, as they are sorted by."""
+    rows = f"[...document.querySelectorAll('#{table} tbody tr')].filter(row => !row.hidden)"
+    return tab.ask(f"{rows}.map(row => (row.cells[{place}].dataset.v ?? row.cells[{place}].textContent).trim())")
+
+
+def axe() -> Path | None:
+    """The accessibility checker axe-core, where somebody has put it (npm install axe-core)."""
+    places = (os.environ.get("GRE_BENCH_AXE"), ROOT / "node_modules" / "axe-core" / "axe.min.js")
+    return next((Path(place) for place in places if place and Path(place).is_file()), None)
+
+
+def violations(tab: Tab, script: Path) -> list[list[object]]:
+    """What axe finds on the open page that is worse than minor."""
+    tab.ask(script.read_text() + "; 0")
+    found = tab.ask(
+        "axe.run().then(found => found.violations.map(v => [v.impact, v.id, v.nodes.length, v.nodes[0].html, v.nodes[0].failureSummary]))"
+    )
+    return [line for line in found if line[0] in BAD]
+
+
+def links_that_lead_nowhere(tab: Tab, page: Path) -> list[str]:
+    """Links of the open *page* without a place or a file behind them."""
+    lost = []
+    for link in tab.ask("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))"):
+        file, _, place = link.partition("#")
+        if link.startswith("data:"):
+            continue
+        if (file and not (page.parent / file).is_file()) or (
+            not file and not tab.ask(f"!!document.getElementById({json.dumps(place)})")
+        ):
+            lost.append(link)
+    return lost
+
+
+def visit(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
+    """Opens the board and a paper's page, sorts, filters, follows every link; nothing is said, nothing asked for."""
+    script = axe()
+    for page in (release / "index.html", sorted((release / "papers").iterdir())[0]):
+        tab.open(page, width, dark=dark)
+        assert (tab.said, tab.asked) == ([], [])
+        assert tab.ask("document.documentElement.scrollWidth") == width
+        assert tab.ask("document.documentElement.lang") == "en"
+        levels = tab.ask("[...document.querySelectorAll('h1, h2, h3')].map(one => Number(one.tagName[1]))")
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        assert tab.ask("[...document.querySelectorAll('table')].every(one => one.caption?.textContent.trim())")
+        assert links_that_lead_nowhere(tab, page) == []
+        if script is not None:
+            assert violations(tab, script) == []
+    tab.open(release / "index.html", width, dark=dark)
+    scores = [float(score) for score in column(tab, "table-1", 2) if score]
+    click(tab, "#table-1 th:nth-child(3) button")
+    assert [float(score) for score in column(tab, "table-1", 2) if score] == sorted(scores, reverse=True)
+    click(tab, "#table-1 th:nth-child(3) button")
+    assert [float(score) for score in column(tab, "table-1", 2) if score] == sorted(scores)
+    fill(tab, ".tools[data-for=table-1] input[type=search]", "human")
+    assert column(tab, "table-1", 1)[0].startswith("human") and len(column(tab, "table-1", 1)) < len(scores)
+    papers = column(tab, "table-papers", 0)
+    name = tab.ask("document.querySelector('#table-papers tbody tr:last-child a').textContent")
+    fill(tab, ".tools[data-for=table-papers] input[type=search]", name)
+    assert 0 < len(column(tab, "table-papers", 0)) < len(papers)
+    assert (tab.said, tab.asked) == ([], [])
