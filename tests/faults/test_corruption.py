@@ -1,0 +1,393 @@
+"""Files that were damaged behind the program's back: told in one line with what to do, or without any effect on a number."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from flows.annual_refresh import refresh as refreshed
+from flows.stages import certificates, scoring, spending
+from flows.stages.runs import Job
+from tasks import settings, steps
+from tasks.errors import GreBenchError, LMError, SourceError, StoreError
+from tasks.lm.cache_ngram import CacheNgram
+from tasks.release import manifest
+from tasks.settings import checkout
+from tasks.store import TABLES, Store
+from tasks.writing.ledger import Ledger, ledger_of
+from tests.faults.commands import assert_one_line, command, refresh, sample
+from tests.faults.damage import Damage, cuts, damages, done_to, flips
+from tests.faults.invariants import assert_undisturbed
+from tests.flows.refreshing import EDITION, query, tables, use
+from tests.flows.test_certificates import SIGNED, granted
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import scripted_chat
+
+PAPERS = 3
+NOT_SILENT = "one line that names the file and what to do, or the same tables"
+MANY = pytest.mark.slow
+COUNTS = [3, pytest.param(150, marks=MANY)]
+
+
+class Pristine:
+    """A state whose texts a scripted server wrote, and what is in it."""
+
+    def __init__(self, folder: Path, chat: Any):
+        self.chat, self.options, self.state = chat, sample(folder, chat), folder / "state"
+        self.settings = settings.load(Path(self.options[-1]), ())
+        self.go_on(self.state)
+        self.tables, self.paid, self.folder = tables(self.state), chat.count, Store(self.state, EDITION).folder
+        self.file = Store(self.state, EDITION).file
+
+    def go_on(self, state: Path) -> dict[str, Any]:
+        """A refresh in this process; its summary."""
+        ledger_of.cache_clear()
+        return refreshed(Job(self.settings, state, limit=PAPERS), steps.undecorated())
+
+    def copied(self, folder: Path) -> Path:
+        """A copy of the state, for a test to damage."""
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.state, folder, symlinks=True)
+        return folder
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory):
+    use(OverlapLM())
+    with scripted_chat() as chat:
+        yield Pristine(tmp_path_factory.mktemp("pristine"), chat)
+
+
+@pytest.fixture(autouse=True)
+def lm():
+    use(OverlapLM())
+
+
+def one_line(error: GreBenchError, file: Path | str) -> None:
+    assert "\n" not in str(error) and Path(file).name in str(error), error
+
+
+def everything(store: Store) -> dict[str, list[str]]:
+    """All rows of all tables, under the lock."""
+    with store.lock("look"), store.transaction() as run:
+        return {name: sorted(map(repr, run.execute(f"from {name}").fetchall())) for name in TABLES}
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_damaged_store_is_refused_or_whole_and_its_copy_takes_its_place(pristine, tmp_path, trial, count):
+    store = Store(pristine.copied(tmp_path / "state"), EDITION)
+    whole, expected = store.file.read_bytes(), everything(store)
+    for damage in damages(len(whole), count, Random(3)):
+        store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
+        store.file.write_bytes(whole)
+        said = done_to(store.file, damage)
+        try:
+            assert everything(store) == expected, said
+        except StoreError as error:
+            one_line(error, store.file)
+            assert "copy read.duckdb over it" in str(error)
+        trial(f"damaged file: store, {said.split()[-1]}", NOT_SILENT)
+    # As the line says: the copy for readers in its place.
+    shutil.copyfile(store.read_file, store.file)
+    store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
+    assert pristine.go_on(tmp_path / "state")["outcome"] == "done"
+    assert_undisturbed(tmp_path / "state", pristine.tables)
+
+
+@pytest.mark.slow
+def test_a_refresh_of_a_damaged_store_is_one_line_and_what_it_says_mends_it(pristine, tmp_path, trial):
+    state = pristine.copied(tmp_path / "state")
+    store, since = Store(state, EDITION), pristine.chat.count
+    store.file.write_bytes(store.file.read_bytes()[: 2**20])
+    asked = ("--limit", PAPERS)
+    assert_one_line(refresh(state, *asked, settings=pristine.options), 1, "edition.duckdb", "copy read.duckdb over it")
+    shutil.copyfile(store.read_file, store.file)
+    store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
+    assert refresh(state, *asked, settings=pristine.options).code == 0
+    assert_undisturbed(state, pristine.tables)
+    assert pristine.chat.count == since
+    trial("damaged file: store, a refresh", "one line; as it says the same tables, nothing paid")
+
+
+@pytest.fixture(scope="module")
+def killed(pristine, tmp_path_factory):
+    """A state that a run left when it was killed in the middle of scoring: its last commits are in the log alone."""
+    folder = tmp_path_factory.mktemp("killed") / "state"
+    shutil.copytree(pristine.state / "replies", folder / "replies")
+    process = os.fork()
+    if process == 0:
+        plain, done = scoring.commit, []
+
+        def commit(*given: Any) -> None:
+            plain(*given)
+            done.append(1)
+            if len(done) == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        scoring.commit = commit
+        file = Path(pristine.options[-1])
+        quiet = settings.load(file, ("run.read_copy_every_s=1000",))
+        refreshed(Job(quiet, folder, limit=PAPERS), steps.undecorated())
+        os._exit(1)
+    assert os.waitpid(process, 0)[1] == signal.SIGKILL
+    return folder
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(30, marks=MANY)])
+def test_a_damaged_log_of_a_killed_run_is_one_line_or_costs_the_last_commits_alone(
+    pristine, killed, tmp_path, trial, count
+):
+    log = Store(killed, EDITION).file.with_suffix(".duckdb.wal")
+    assert log.stat().st_size > 10_000
+    since = pristine.chat.count
+    gone: list[Damage] = [("taken away", lambda data: b"")]
+    for damage in (*damages(log.stat().st_size, count, Random(4)), *flips(60, count, Random(5)), *gone):
+        state = tmp_path / "state"
+        shutil.rmtree(state, ignore_errors=True)
+        shutil.copytree(killed, state)
+        mine = Store(state, EDITION).file.with_suffix(".duckdb.wal")
+        said = done_to(mine, damage)
+        if damage in gone:
+            mine.unlink()
+        try:
+            pristine.go_on(state)
+        except StoreError as error:
+            one_line(error, mine)
+            assert "move it away and give the same command again" in str(error)
+            mine.rename(tmp_path / "moved")
+            pristine.go_on(state)
+        assert_undisturbed(state, pristine.tables)
+        trial(f"damaged file: log of the store, {said.split()[-1]}", NOT_SILENT)
+    assert pristine.chat.count == since
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_damaged_copy_for_readers_is_one_line_or_whole_and_a_refresh_makes_it_anew(pristine, tmp_path, trial, count):
+    store = Store(pristine.copied(tmp_path / "state"), EDITION)
+    whole = store.read_file.read_bytes()
+
+    def look() -> dict[str, list[str]]:
+        return {name: sorted(map(repr, store.query(f"from {name}")[1])) for name in TABLES}
+
+    expected = look()
+    for damage in damages(len(whole), count, Random(6)):
+        store.read_file.write_bytes(whole)
+        said = done_to(store.read_file, damage)
+        try:
+            assert look() == expected, said
+        except StoreError as error:
+            one_line(error, store.read_file)
+            assert "makes it anew" in str(error)
+        trial(f"damaged file: copy for readers, {said.split()[-1]}", NOT_SILENT)
+    store.read_file.write_bytes(whole[:5000])
+    for asked in (("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human")):
+        found = command(*asked, "--state", tmp_path / "state")
+        assert found.code in (1, 2) and found.err.count("\n") == 1 and "Traceback" not in found.err, found.err
+    assert pristine.go_on(tmp_path / "state")["outcome"] == "done"
+    assert look()["scores"] == expected["scores"]
+
+
+@pytest.mark.slow
+def test_a_release_of_a_copy_with_a_damaged_page_is_refused(pristine, tmp_path, trial):
+    state = pristine.copied(tmp_path / "state")
+    store = Store(state, EDITION)
+    whole, refused = store.read_file.read_bytes(), 0
+    for damage in flips(len(whole), 8, Random(7), first=12_288):
+        store.read_file.write_bytes(whole)
+        done_to(store.read_file, damage)
+        found = command("publish", EDITION, "--again", "--state", state)
+        if found.code:
+            assert_one_line(found, (1, 2), "read.duckdb", "refresh")
+            refused += 1
+        trial("damaged file: copy for readers, a release of it", "refused in one line, or whole")
+    assert refused
+    latest = state / "releases" / f"{EDITION}-latest"
+    assert not latest.exists() or manifest.verify(latest.resolve())
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(60, marks=MANY)])
+def test_a_damaged_or_swapped_reply_is_asked_for_again_and_no_other(pristine, tmp_path, trial, count):
+    random = Random(8)
+    entries = sorted(path.relative_to(pristine.state) for path in (pristine.state / "replies").rglob("*.json"))
+    assert len(entries) == pristine.paid
+    for kind in ("flipped", "cut", "swapped"):
+        state = tmp_path / kind
+        shutil.rmtree(state, ignore_errors=True)
+        shutil.copytree(pristine.state / "replies", state / "replies")
+        chosen = random.sample(entries, min(count, len(entries)) // 2 * 2)
+        if kind == "swapped":
+            for one, other in zip(chosen[::2], chosen[1::2], strict=True):
+                kept = (state / one).read_bytes()
+                (state / one).write_bytes((state / other).read_bytes())
+                (state / other).write_bytes(kept)
+        else:
+            for entry in chosen:
+                size = (state / entry).stat().st_size
+                done_to(state / entry, next(flips(size, 1, random) if kind == "flipped" else cuts(size, 1, random)))
+        since = pristine.chat.count
+        assert pristine.go_on(state)["outcome"] == "done"
+        assert_undisturbed(state, pristine.tables)
+        assert pristine.chat.count - since == len(chosen)
+        trial(f"damaged file: archived reply, {kind}", "asked for once more; the same tables", times=len(chosen))
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(1500, marks=MANY)])
+def test_a_damaged_line_of_the_ledger_is_counted_as_damaged_and_never_as_another_sum(pristine, tmp_path, trial, count):
+    file = tmp_path / "spending.jsonl"
+    whole = (pristine.state / "spending.jsonl").read_bytes()
+    file.write_bytes(whole)
+    right = Ledger(file).whole(EDITION)
+    assert right.requests == pristine.paid
+    for damage in flips(len(whole), count, Random(9)):
+        file.write_bytes(whole)
+        said = done_to(file, damage)
+        found = Ledger(file)
+        spent = found.whole(EDITION)
+        assert (spent == right) or found.damaged, said
+        assert all(getattr(spent, name) <= getattr(right, name) for name in ("requests", "usd", "hours", "answered")), (
+            said
+        )
+        trial("damaged file: ledger", "the line is counted as damaged; doctor and status say so")
+
+
+def test_a_run_goes_on_beside_a_damaged_ledger_and_status_says_how_many_lines(pristine, tmp_path, trial):
+    state = pristine.copied(tmp_path / "state")
+    done_to(state / "spending.jsonl", ("first line", lambda data: data.replace(b'"sent"', b'"sant"', 1)))
+    since = pristine.chat.count
+    assert pristine.go_on(state)["outcome"] == "done"
+    assert pristine.chat.count == since
+    assert spending.account(Store(state, EDITION))["ledger_lines_damaged"] == 1
+    trial("damaged file: ledger", "the line is counted as damaged; doctor and status say so")
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(800, marks=MANY)])
+def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_anew(pristine, tmp_path, trial, count):
+    store = Store(pristine.copied(tmp_path / "state"), EDITION)
+    whole, right = store.status_file.read_bytes(), store.status()
+    for damage in damages(len(whole), count, Random(10)):
+        store.status_file.write_bytes(whole)
+        said = done_to(store.status_file, damage)
+        try:
+            found = store.status()
+            assert {name: found[name] for name in right} == right, said
+        except StoreError as error:
+            one_line(error, store.status_file)
+        trial("damaged file: status", "one line, or what was written")
+    store.status_file.write_bytes(whole[:70])
+    assert_one_line(
+        command("status", "--state", tmp_path / "state"), 1, "status.json", "the next refresh makes it anew"
+    )
+    assert pristine.go_on(tmp_path / "state")["outcome"] == "done"
+    assert store.status()["state"] == "done"
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(20, marks=MANY)])
+def test_a_damaged_snapshot_is_kept_beside_and_made_anew_from_the_files_at_hand(pristine, tmp_path, trial, count):
+    state, random = pristine.copied(tmp_path / "state"), Random(11)
+    (made,) = (state / "snapshots").glob("SAMPLE-2026-*[0-9a-f]")
+    files = (path for path in made.rglob("*") if path.is_file() and path.stat().st_size)
+    for name in sorted(path.relative_to(made).as_posix() for path in files):
+        whole = (made / name).read_bytes()
+        for damage in damages(len(whole), count, random):
+            said = done_to(made / name, damage)
+            assert pristine.go_on(state)["outcome"] == "done", said
+            assert (made / name).read_bytes() == whole or name == "manifest.json", said
+            beside = [path for path in made.parent.iterdir() if ".damaged-" in path.name]
+            assert len(beside) == 1, said
+            shutil.rmtree(beside[0])
+            whole = (made / name).read_bytes()
+            trial(f"damaged file: snapshot, {name}", "kept beside and made anew; the same tables")
+    assert_undisturbed(state, pristine.tables)
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(1500, marks=MANY)])
+def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or_a_count_another(
+    tmp_path, monkeypatch, trial, count
+):
+    monkeypatch.setattr(certificates, "SHIPPED", tmp_path / "shipped")
+    made = granted(tmp_path, EDITION, "pass", 1, monkeypatch)
+    (file,) = (tmp_path / "validations" / EDITION).glob("*.json")
+    whole = file.read_bytes()
+    for damage in damages(len(whole), count, Random(12)):
+        file.write_bytes(whole)
+        said = done_to(file, damage)
+        try:
+            found = certificates.certificate(tmp_path, SIGNED.signature_id)
+            assert json.dumps(asdict(found)) == json.dumps(asdict(made)), said
+        except StoreError as error:
+            one_line(error, file)
+            assert "validate again" in str(error)
+        trial("damaged file: certificate", "one line, or what was written")
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(30, marks=MANY)])
+def test_damaged_weights_of_the_evaluation_lm_are_refused_or_another_lm(tmp_path, trial, count):
+    shipped = checkout() / "data" / "evaluation_lm" / "cache-ngram"
+    right, random = CacheNgram.load(shipped).identity, Random(13)
+    for name in sorted(path.name for path in shipped.iterdir() if path.is_file()):
+        for damage in damages((shipped / name).stat().st_size, count, random):
+            folder = tmp_path / "lm"
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(shipped, folder)
+            said = done_to(folder / name, damage)
+            try:
+                found = CacheNgram.load(folder).identity
+            except LMError as error:
+                assert "\n" not in str(error)
+            else:
+                # Read by nobody, or another LM by its digest: its scores stand under a signature of their own.
+                used = name in ("config.json", "vocabulary.json", "weights.safetensors")
+                assert found != right if used else found == right, (name, said)
+            trial(f"damaged file: weights, {name}", "one line, or another LM's signature")
+
+
+@pytest.mark.slow
+def test_any_damage_to_a_release_is_found_and_its_file_named(pristine, tmp_path, trial):
+    state, random = pristine.copied(tmp_path / "state"), Random(14)
+    assert command("publish", EDITION, "--state", state).code == 0
+    release = (state / "releases" / f"{EDITION}-latest").resolve()
+    files = sorted(path for path in release.rglob("*") if path.is_file())
+    for k in range(60):
+        file = files[k % len(files)]
+        whole = file.read_bytes()
+        if not whole:
+            continue
+        done_to(file, next(flips(len(whole), 1, random) if k % 3 else cuts(len(whole), 1, random)))
+        with pytest.raises(SourceError) as error:
+            manifest.verify(release)
+        assert "\n" not in str(error.value) and (file.name in str(error.value) or "manifest" in str(error.value))
+        file.write_bytes(whole)
+        trial("damaged file: release, its Parquet and its page", "verify names it")
+    found = command("verify", release)
+    assert found.code == 0, found.err
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(30, marks=MANY)])
+def test_a_damaged_parquet_file_of_texts_is_one_line_or_read_as_its_digest_says(pristine, tmp_path, trial, count):
+    import pandas
+
+    rows = [json.loads(line) for line in Path(pristine.settings.sources.texts).read_text().splitlines()]
+    good, bad = tmp_path / "good.parquet", tmp_path / "bad.parquet"
+    pandas.DataFrame(rows).to_parquet(good)
+    for k, damage in enumerate(damages(good.stat().st_size, count, Random(15))):
+        shutil.copyfile(good, bad)
+        said = done_to(bad, damage)
+        state = tmp_path / f"state{k}"
+        chosen = settings.load(Path(pristine.options[-1]), (f"sources.texts={bad}",))
+        try:
+            refreshed(Job(chosen, state, limit=1), steps.undecorated())
+        except SourceError as error:
+            one_line(error, bad)
+        else:
+            # Nobody can know what the user's file said before: what was read is frozen with the digest of this file.
+            assert query(state, "select count(*) from snapshots") == [(1,)], said
+        shutil.rmtree(state)
+        trial("damaged file: Parquet of texts", "one line that names it, or frozen with its digest")
