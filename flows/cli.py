@@ -51,6 +51,7 @@ from tasks.errors import (
     SourceError,
     Stopped,
     StoreError,
+    UnfinishedError,
     fault_of_the_machine,
 )
 from tasks.store import Store, find_editions
@@ -254,8 +255,8 @@ def _stop(number: int, _frame: Any) -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """2 for what the user must mend, 3 for what can be done later (a busy edition, a pause), 1 for the rest."""
-    if isinstance(error, LockedError | Paused | ServiceDown):
+    """2 for what the user must mend, 3 for what can be done later (a busy edition, a pause, half a board), 1 else."""
+    if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE
     return BAD_INPUT if isinstance(error, SettingsError | SourceError | PromptError | LMError) else FAULT
 

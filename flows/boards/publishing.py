@@ -11,7 +11,7 @@ from flows.stages.runs import code_version
 from tasks import models
 from tasks.changes.catalog import CHANGES
 from tasks.corpus.publication import may_publish
-from tasks.errors import SettingsError
+from tasks.errors import SettingsError, UnfinishedError
 from tasks.lm.pieces import pieces_of
 from tasks.metrics.catalog import METRICS, recipe_of
 from tasks.records import LMIdentity
@@ -29,13 +29,14 @@ def publish_edition(store: Store, shelf: Shelf, everything: bool = False, again:
 
 
 def publication_of(store: Store, everything: bool = False, again: bool = False) -> Publication:
-    """What a release of the edition in *store* is made of now."""
+    """What a release of the edition in *store* is made of now; `UnfinishedError` while pairs are missing."""
     read_from = stamp(store.read_file) if store.read_file.is_file() else None
     signatures = store.read("current_signatures")
     if not signatures:
         raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
-    last = store.read("last_settings")
-    settings = parse(json.loads(last[0]["settings"])) if last else Settings()
+    _check_whole(store, signatures)
+    planned_with = store.read("board_settings")
+    settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
     return Publication(
         source=store.read_file,
         additions=additions(store, settings, signatures),
@@ -46,6 +47,15 @@ def publication_of(store: Store, everything: bool = False, again: bool = False) 
         everything=everything,
         again=again,
     )
+
+
+def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
+    counts = store.read("progress", signature_ids=[row["signature_id"] for row in signatures])
+    if missing := sum(row["missing"] for row in counts):
+        raise UnfinishedError(
+            f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release is for good; "
+            f"publish it when it is done: gre-bench refresh --edition {store.key}"
+        )
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Additions:
