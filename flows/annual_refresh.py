@@ -22,7 +22,7 @@ from flows.stages.endings import ended
 from flows.stages.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from flows.stages.progress import Progress
 from flows.stages.reading import import_sources, read_papers
-from flows.stages.runners import runner_of
+from flows.stages.runners import check_runner
 from flows.stages.runs import Job, recorded
 from flows.stages.scoring import score, separate
 from flows.stages.standings import expose, settle, unsettle
@@ -75,7 +75,7 @@ def usable(job: Job) -> Job:
     store = Store(job.state, job.settings.edition.edition)
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
-    runner_of(job.settings.run)
+    check_runner(job.settings)
     sources = job.settings.sources
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():

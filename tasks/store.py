@@ -99,7 +99,7 @@ class Store:
         self.read_file = self.folder / "read.duckdb"
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
-        self._copied_at = 0.0
+        self._copied_at = self._copy_s = 0.0
         self._open: duckdb.DuckDBPyConnection | None = None
         self._locked = False
 
@@ -380,14 +380,19 @@ class Store:
         )
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
-        """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object."""
-        if time.monotonic() - self._copied_at < at_most_every_s:
+        """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object.
+
+        A large store is copied less often: by more than a twentieth the copies never slow a run down.
+        """
+        began = time.monotonic()
+        if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
             return
         beside = self.folder / f".read.{os.getpid()}.duckdb"
         with self._putting(self.read_file, beside):
             self._copy(beside)
             os.replace(beside, self.read_file)
         self._copied_at = time.monotonic()
+        self._copy_s = self._copied_at - began
 
     def _copy(self, beside: Path) -> None:
         """The store's file, with all that was committed to it, copied to *beside*."""

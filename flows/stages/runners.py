@@ -1,6 +1,7 @@
-"""Prefect's task runners for processes of this machine and for Ray, made to start, end and die as a run needs it.
+"""Who computes chunks: threads, processes of this machine or Ray, made to start, end and die as a run needs it.
 
-A runner is used directly, for the steps that need the evaluation LM only, so that nothing is started before they come.
+Processes and Ray are Prefect's task runners. A runner is used directly, for the steps that need the evaluation LM only,
+so that nothing is started before they come.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from flows.stages.engine import die_with
+from flows.stages.threads import Threads
 from tasks.errors import SettingsError
-from tasks.settings import RunSettings
+from tasks.settings import RunSettings, Settings
 
 GLANCE_S = 0.02
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -172,6 +174,8 @@ def runner_of(settings: RunSettings) -> Runner | None:
         raise SettingsError("run.gpus_per_worker and run.ray_address are for Ray: set run.runner = ray")
     if settings.runner == "here":
         return None
+    if settings.runner == "threads":
+        return Threads(settings)
     if settings.runner == "processes":
         return Processes(settings)
     if settings.ray_address and not os.environ.get("PREFECT_API_URL"):
@@ -180,6 +184,16 @@ def runner_of(settings: RunSettings) -> Runner | None:
             "(prefect server start) and set PREFECT_API_URL here and there"
         )
     return Ray(settings)
+
+
+def check_runner(settings: Settings) -> None:
+    """`SettingsError` if what *settings* ask for cannot be, or cannot do what it is asked to do."""
+    runner_of(settings.run)
+    if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
+        raise SettingsError(
+            f"run.runner = threads is for an evaluation LM behind HTTP, which {settings.evaluation_lm.backend} is not: "
+            "serve it (evaluation_lm.backend = vllm), or take run.runner = processes"
+        )
 
 
 def _one_server() -> Any:

@@ -32,10 +32,12 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
     chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
+    # What a run has no spans of before its first chunk it need not look for before each: papers share no predictions.
+    any_known = bool(store.rows("any_span", lm_id=work.lm_id))
 
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
-        known = known_spans(store, job, work, works)
+        known = known_spans(store, job, work, works) if any_known else {}
         settings = {"instruments": instruments(store, job), "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 

@@ -23,6 +23,12 @@ from tasks.settings import Settings
 from tasks.standings import Pairs, at_human_length, standings
 from tasks.store import Row, Store
 
+Words = Mapping[tuple[str, str], int]
+"""Words of a text by candidate and paper."""
+
+Reading = tuple[str, str, str, int]
+"""What of a signature says which text is counted: source, writer, form, cut."""
+
 PER_TOKENS = 1_000_000
 """Prices are listed for this many tokens."""
 
@@ -66,6 +72,7 @@ def unsettle(store: Store, signature_ids: Sequence[str]) -> None:
 def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> None:
     """Stores how sure each rank is, each candidate's length and its score at the human one, and its costs."""
     known = models.load(job.settings.writing.models)
+    counted: dict[Reading, Words] = {}
     for signature in signatures:
         name = signature["signature_id"]
         pairs = Pairs(*store.columns("board_pairs", signature_id=name))
@@ -79,18 +86,23 @@ def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> No
             ("clear_standings", {"signature_ids": [name]}),
             ("put_standings", [asdict(one) | own | {"board": "clean"} for one in clean]),
             ("put_standings", [asdict(one) | own | {"board": "all"} for one in whole]),
-            ("put_profiles", [row | own for row in profiles(store, job, signature, pairs, known)]),
+            ("put_profiles", [row | own for row in profiles(store, signature, pairs, known, counted)]),
         )
 
 
-def profiles(store: Store, job: Job, signature: Row, pairs: Pairs, known: Mapping[str, Model]) -> list[dict[str, Any]]:
-    """Rows of the table ``profiles`` of one signature, one a human or model candidate."""
+def profiles(
+    store: Store, signature: Row, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words]
+) -> list[dict[str, Any]]:
+    """Rows of the table ``profiles`` of one signature, one a human or model candidate.
+
+    *counted*: words by what of a signature they depend on, for the next signature.
+    """
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
-    columns = store.columns(
-        "board_lengths", source=recipe.source, writer=writer, form=signature["form"],
-        cut=RAW_CUT if recipe.formula else 10**9,
-    )  # fmt: skip
-    words = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
+    read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
+    if read not in counted:
+        columns = store.columns("board_lengths", **dict(zip(("source", "writer", "form", "cut"), read, strict=True)))
+        counted[read] = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
+    words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
     texts: dict[str, list[Row]] = defaultdict(list)
     for row in store.rows("board_texts", writer=writer):

@@ -1,4 +1,4 @@
-"""Who computes what the evaluation LM is needed for: this process, or workers that each hold an LM of their own.
+"""Who computes what the evaluation LM is needed for: this process, threads that ask one LM, workers with one each.
 
 Papers go out in chunks, two a worker at most at a time, and come back as they are done. A score does not depend on
 where it was computed. A worker that dies takes its chunk with it: that is left to the next run, the others go on.
@@ -42,11 +42,12 @@ class Workers:
         self._run = run
         self._settings = settings
         runner = runner_of(settings)
-        if runner is not None and not hasattr(run.score_papers, "submit"):
+        elsewhere = runner is not None and settings.runner != "threads"
+        if elsewhere and not hasattr(run.score_papers, "submit"):
             raise SettingsError(f"run.runner = {settings.runner} needs the Prefect engine: leave out --no-prefect")
         self._apart = runner is not None
         self._runner: Runner | None = None
-        self.steps = self._steps_apart() if self._apart else run
+        self.steps = self._steps_apart() if elsewhere else run
 
     def __enter__(self) -> Workers:
         return self

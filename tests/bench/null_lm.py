@@ -1,0 +1,55 @@
+"""An evaluation LM that costs nothing, for measuring what everything around an evaluation LM costs.
+
+Its log-probabilities are slices of one fixed table: nothing is computed, yet the store is as large as it would be and
+the statistics have something to test. Its settings are a class of their own, so that a worker that is handed them
+imports this module, and with it the backend.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from tasks.lm import catalog
+from tasks.records import LMIdentity, Prediction, SpanLogprob
+from tasks.settings import EvaluationLMSettings
+
+CHARACTERS_PER_TOKEN = 6.2
+"""Of real judgments, as Llama's tokenizer cuts them."""
+_LONGEST, _OFFSETS = 4096, 8192
+_random = np.random.default_rng(0)
+_LOGPROBS = tuple((-_random.gamma(0.6, 2.5, _LONGEST + _OFFSETS) - 1e-4).astype(np.float32).tolist())
+_IDS = tuple(_random.integers(0, 128_000, _LONGEST + _OFFSETS).tolist())
+_SUMS = (0.0, *np.cumsum(_LOGPROBS).tolist())
+
+
+class NullSettings(EvaluationLMSettings):
+    """Settings of the backend ``null``."""
+
+    backend: str = "null"
+
+    @property
+    def elsewhere(self) -> bool:
+        return True
+
+
+class NullLM:
+    """The evaluation LM; equal predictions have equal answers."""
+
+    identity = LMIdentity("null", "0" * 64, "null-1")
+
+    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob]:
+        """A slice for each of *predictions*, as long as its reply would be in tokens."""
+        return [self._span(one) for one in predictions]
+
+    @staticmethod
+    def _span(asked: Prediction) -> SpanLogprob:
+        tokens = min(_LONGEST, 1 + int(len(asked.reply) / CHARACTERS_PER_TOKEN))
+        first = zlib.crc32((asked.x or "").encode(), zlib.crc32(asked.reply.encode())) % _OFFSETS
+        end = first + tokens
+        return SpanLogprob(_SUMS[end] - _SUMS[first], _IDS[first:end], _LOGPROBS[first:end])
+
+
+catalog.BACKENDS["null"] = lambda _settings: NullLM()

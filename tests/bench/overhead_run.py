@@ -1,0 +1,115 @@
+"""One refresh with the null evaluation LM, in a process of its own for `bench_overhead`: what it took, as JSON lines."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from flows.stages import engine
+
+
+def main() -> None:
+    asked = json.loads(sys.argv[1])
+    folder = Path(asked["folder"])
+    engine.settle(folder)
+    os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
+    with_engine = asked["runner"] != "alone"
+    if with_engine:
+        _start_server()
+    job = _job(asked, folder)
+    signing = _timed_signing()
+    _tell_stages()
+    # What a process loads before it does anything is no part of a run.
+    for name in ("flows.annual_refresh", "tasks.stats", "pyarrow.dataset", "duckdb", "scipy.stats"):
+        importlib.import_module(name)
+    _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
+    wall, cpu = time.perf_counter(), time.process_time()
+    summary = _refresh(job, with_engine)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    _tell("stage", name="over", at=time.time(), cpu_s=time.process_time())
+    _tell("ended", wall_s=wall, cpu_s=cpu, signing_s=sum(signing), outcome=summary["outcome"],
+          planned=sum(row["planned"] for row in summary["metrics"]),
+          scored=sum(row["scored"] for row in summary["metrics"]))  # fmt: skip
+
+
+def _tell(event: str, **more: Any) -> None:
+    print(json.dumps({"event": event, **more}), flush=True)
+
+
+def _start_server() -> None:
+    """Prefect's temporary server, which lives as long as this process."""
+    engine.tame_server()
+    from prefect import flow
+
+    flow(name="nothing")(lambda: None)()
+
+
+def _job(asked: dict[str, Any], folder: Path) -> Any:
+    from flows.stages.runs import Job
+    from tasks.settings import parse
+    from tests.bench.null_lm import NullSettings
+
+    run = {} if asked["runner"] in ("alone", "here") else {"runner": asked["runner"], "workers": asked["workers"]}
+    settings = parse({
+        "edition": {"venue": "BENCH", "year": 2026, "papers": asked["papers"]},
+        "sources": {"papers": asked["papers_file"], "reviews": asked["reviews_file"]},
+        "scoring": {"metrics": ["gem", "gem_s_abstract", "gem_s_assw"]},
+        "run": run | {"chunk_papers": asked["chunk_papers"]},
+    })  # fmt: skip
+    return Job(settings.model_copy(update={"evaluation_lm": NullSettings()}), folder)
+
+
+def _timed_signing() -> list[float]:
+    """Where the time goes that a run waits for its first worker: to sign costs nothing with the null LM."""
+    from flows.stages import workers
+
+    taken: list[float] = []
+    steps_apart = workers.Workers._steps_apart
+
+    def timed(self: Any) -> Any:
+        steps = steps_apart(self)
+        sign = steps.sign_metrics
+
+        def sign_metrics(*values: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return sign(*values)
+            finally:
+                taken.append(time.perf_counter() - began)
+
+        steps.sign_metrics = sign_metrics
+        return steps
+
+    workers.Workers._steps_apart = timed
+    return taken
+
+
+def _tell_stages() -> None:
+    """Makes each stage tell when it begins."""
+    from flows.stages.progress import Progress
+
+    stage = Progress.stage
+
+    def told(self: Progress, name: str, *more: Any) -> None:
+        _tell("stage", name=name, at=time.time(), cpu_s=time.process_time())
+        stage(self, name, *more)
+
+    Progress.stage = told  # type: ignore[method-assign]
+
+
+def _refresh(job: Any, with_engine: bool) -> dict[str, Any]:
+    from flows.annual_refresh import annual_refresh, refresh
+    from tasks import steps
+
+    if with_engine:
+        return annual_refresh(job.settings, job.state)
+    return refresh(job, steps.undecorated())
+
+
+if __name__ == "__main__":
+    main()
