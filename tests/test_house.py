@@ -28,6 +28,8 @@ FIRST = GROUND | {
     "tasks.standings",
     "tasks.hygiene",
     "tasks.patience",
+    "tasks.body_limits",
+    "tasks.masking",
 }
 ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.release", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
@@ -57,6 +59,8 @@ MAY_IMPORT = {
     "tasks.hygiene": GROUND | {"tasks.stats", "tasks.standings"},
     "tasks.standings": GROUND | {"tasks.stats"},
     "tasks.patience": set(),
+    "tasks.body_limits": set(),
+    "tasks.masking": set(),
     "tasks.comparison": GROUND | {"tasks.published"},
     "tasks.store": FIRST,
     "tasks.steps": FIRST | ROOMS,
@@ -89,7 +93,7 @@ ONLY_IN = {
     "jinja2": {"tasks.release"},
     "yaml": {"tasks.guidelines"},
     "openai": {"tasks.writing"},
-    "httpx2": {"tasks.lm", "tasks.writing"},
+    "httpx2": {"tasks.lm", "tasks.writing", "tasks.body_limits"},
     "openreview": {"tasks.corpus"},
     "requests": {"tasks.corpus"},
 }

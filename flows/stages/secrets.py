@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tasks.errors import GreBenchError
+from tasks.masking import SHORTEST_SECRET, masked
 from tasks.models import load as load_models
 from tasks.settings import Settings
 
@@ -28,7 +29,5 @@ def secrets_of(settings: Settings) -> list[str]:
 
 
 def without(secrets: Sequence[str], text: str) -> str:
-    """*text* with each of *secrets* (the longest first) as ``[secret]``."""
-    for secret in secrets:
-        text = text.replace(secret, "[secret]")
-    return text
+    """*text* with each of *secrets* as ``[secret]``."""
+    return masked(text, secrets)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from tasks.corpus.openreview_session import Login, Patience, Session, line_of
+from tasks.corpus.openreview_session import Login, Patience, Session
 from tasks.corpus.pdf_archive import Archive, unpacked
 from tasks.corpus.request_budget import RequestBudget
 from tasks.errors import SourceError
@@ -146,9 +146,10 @@ class OpenReview:
             try:
                 return ask(client)
             except TokenExpired as error:
+                said = self._session.said(error)
                 if attempt or not self._session.renew():
                     raise SourceError(
-                        f"{self.host}: the login is not valid (any more) ({error}); set a new OPENREVIEW_TOKEN, "
+                        f"{self.host}: the login is not valid (any more) ({said}); set a new OPENREVIEW_TOKEN, "
                         "or OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD"
                     ) from None
             except OpenReviewException as error:
@@ -156,7 +157,7 @@ class OpenReview:
                 if missing and status == 404:
                     return missing["missing"]
                 kind = Forbidden if status == 403 else SourceError
-                raise kind(f"{self.host}: {line_of(error)}") from None
+                raise kind(f"{self.host}: {self._session.said(error)}") from None
         raise AssertionError("two attempts return or raise")
 
 

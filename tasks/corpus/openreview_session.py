@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.totp import code_now
 from tasks.errors import SourceError
+from tasks.masking import masked
 
 if TYPE_CHECKING:
     from tasks.corpus.openreview_transport import Transport
+
+SAID = 300
+"""Signs of a service's message that are told."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,6 +67,11 @@ class Session:
         self._client, self._spent = None, True
         return bool(self.login.password)
 
+    def said(self, error: Exception) -> str:
+        """What an error of openreview-py says, in one line without a secret."""
+        token = str(getattr(self._client, "token", None) or "")
+        return masked(_line(error), [*asdict(self.login).values(), token])[:SAID]
+
     def _log_in(self) -> str:
         """A token for user and password, by API v2, whose tokens both APIs take."""
         from openreview import MfaRequiredException, OpenReviewException
@@ -79,7 +88,7 @@ class Session:
                 f"{self.host}: the account asks for a second factor; set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE"
             ) from None
         except (OpenReviewException, TokenExpired) as error:
-            raise SourceError(f"{self.host}: the login was refused: {line_of(error)}") from None
+            raise SourceError(f"{self.host}: the login was refused: {self.said(error)}") from None
         except (KeyError, TypeError, AttributeError):
             raise SourceError(f"{self.host}: the login gave no token; is it the API's address?") from None
         return str(client.token)
@@ -116,8 +125,8 @@ def _codes(login: Login) -> Callable[[str], str] | None:
     return lambda _method: login.mfa_code or code_now(login.totp_secret)
 
 
-def line_of(error: Exception) -> str:
+def _line(error: Exception) -> str:
     """What an error of openreview-py says, in one line."""
     detail = error.args[0] if error.args else str(error)
     text = f"{detail.get('name')}: {detail.get('message')}" if isinstance(detail, Mapping) else str(detail)
-    return " ".join(text.split())[:300]
+    return " ".join(text.split())

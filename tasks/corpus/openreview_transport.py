@@ -98,6 +98,9 @@ class Transport(HTTPAdapter):
             except (RequestException, HTTPError) as error:
                 fault = _said(error)
                 continue
+            other = urlsplit(response.headers.get("location", "") if request.body and response.is_redirect else "")
+            if other.netloc not in ("", parts.netloc) and is_private(other.scheme, other.hostname or ""):
+                raise SourceError(f"{parts.netloc}: a login is not sent on to {other.netloc[:SAID]}; name that host")
             fault = self._judge(response, f"{parts.netloc} {kind}", request)
             if not fault:
                 return response

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from tasks.errors import LMError, SettingsError, SpanError
 from tasks.lm.vllm_wire import Refusal
+from tasks.masking import masked
 from tasks.patience import Patience, passes, retry_after
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 _CLOSED = {401, 403, 404}
+LARGEST_BODY = 256 * 2**20
+"""Bytes of an answer about one conversation; one of 100,000 tokens takes a tenth of that."""
 
 
 class Client:
@@ -65,6 +68,8 @@ class Client:
     async def _all(self, ask: Callable[[Line, Item], Awaitable[Found]], items: Sequence[Item]) -> list[Found]:
         import httpx2
 
+        from tasks.body_limits import limited_async
+
         found: dict[int, Found] = {}
         queue = iter(enumerate(items))
         # A proxy of the environment must not stand between us and this very machine.
@@ -74,7 +79,8 @@ class Client:
         limits = httpx2.Limits(max_connections=self.parallel)
         timeout = httpx2.Timeout(self.patience.timeout_s, connect=min(10.0, self.patience.timeout_s))
         # Certificates take longer to read than a request does, and plain HTTP has no use for them.
-        options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https"}
+        options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
+                   "event_hooks": {"response": [limited_async(LARGEST_BODY, self.patience.timeout_s)]}}  # fmt: skip
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
             line = Line(http, self.patience, self._key, self.parallel, self._down)
 
@@ -169,7 +175,7 @@ class Line:
         except (ValueError, AttributeError, RecursionError):
             pass
         if self._key:
-            text = text.replace(self._key, "[key]")
+            text = masked(text, [self._key], "[key]")
         return " ".join(text.split())[:300] or "nothing"
 
 

@@ -30,11 +30,14 @@ def look(model: Model) -> Look:
     """The answer of ``GET /models`` at the endpoint of *model*, with its key; `LMError` if that is missing."""
     import httpx2
 
+    from tasks.body_limits import limited
+
     key = model.key()
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     own = urlsplit(model.endpoint).hostname in ("localhost", "127.0.0.1", "::1")
     try:
-        with httpx2.Client(timeout=TIMEOUT_S, trust_env=not own, follow_redirects=False) as client:
+        bounds = {"response": [limited(LARGEST_LIST, TIMEOUT_S)]}
+        with httpx2.Client(timeout=TIMEOUT_S, trust_env=not own, follow_redirects=False, event_hooks=bounds) as client:
             answer = client.get(f"{model.endpoint}/models", headers=headers)
     except httpx2.HTTPError as error:
         return Look(None, type(error).__name__)

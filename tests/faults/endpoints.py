@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
+import sys
+import traceback
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,6 +67,24 @@ def call(*arguments: object) -> tuple[int, str, str]:
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.stdout, done.stderr
+
+
+def said(*arguments: object) -> tuple[int, str, str]:
+    """``gre-bench`` in this process as a user meets it: exit code, standard output, standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    code, argv = 0, sys.argv
+    sys.argv = ["gre-bench", *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            cli.main()
+    except SystemExit as stopped:
+        code = stopped.code if isinstance(stopped.code, int) else 0
+    except Exception:  # a bug: the test of exit codes shows it, the others go on
+        code = -1
+        err.write(traceback.format_exc())
+    finally:
+        sys.argv = argv
+    return code, out.getvalue(), err.getvalue()
 
 
 def refresh(state: Path, server: ScriptedChat, *more: str, sets: tuple[str, ...] = (), limit: int = 2) -> Ended:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import os
-import sys
-import traceback
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from flows import cli
 from flows.screens import screen
 from tests.faults import endpoints
+from tests.faults.endpoints import said
 from tests.faults.hostile import CANDIDATES, EDITION, FORMULA, PAPERS, REFUSED, TEXTS, Tags, files, steering
 from tests.faults.invariants import assert_accounted, assert_readable
 from tests.flows.refreshing import query, use
@@ -25,24 +22,6 @@ from tests.servers.scripted_chat import MODEL, scripted_chat, written
 
 SQL = ("select paper_id, title, abstract, candidate, r.text, j.text as judged from papers p join reviews r using (paper_id) "
        "join judgments j using (review_id) order by all")  # fmt: skip
-
-
-def said(*arguments: object) -> tuple[int, str, str]:
-    """``gre-bench`` in this process as a user meets it: exit code, standard output, standard error."""
-    out, err = io.StringIO(), io.StringIO()
-    code, argv = 0, sys.argv
-    sys.argv = ["gre-bench", *map(str, arguments)]
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.main()
-    except SystemExit as stopped:
-        code = stopped.code if isinstance(stopped.code, int) else 0
-    except Exception:  # a bug: the test of exit codes shows it, the others go on
-        code = -1
-        err.write(traceback.format_exc())
-    finally:
-        sys.argv = argv
-    return code, out.getvalue(), err.getvalue()
 
 
 def hostile_reply(body: dict) -> str:

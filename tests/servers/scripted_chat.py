@@ -7,6 +7,7 @@ arrive, then *then*; *when* may decide by the request's body instead. A behaviou
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import json
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import quote
 
 MODEL = "scripted-chat"
 _SENTENCE = re.compile(r"[^.!?\n]+")
@@ -100,7 +102,7 @@ class Handler(BaseHTTPRequestHandler):
     STUNTS = ("reset", "slow", "drip", "truncated", "half_json", "html", "empty", "null", "refusal", "filter", "thinking",
               "thinking_unclosed", "thinking_field", "length", "error_200", "error_200_busy", "echo_key", "echo_key_401", "echo_key_escaped", "surrogate",
               "redirect", "redirect_away", "quota", "flagged", "too_long", "policy", "odd", "types", "echo", "repeat", "nothing",
-              "plain_type", "huge", "drip_500", "endless_500")
+              "plain_type", "huge", "drip_500", "endless_500", "echo_key_text", "echo_key_base64", "echo_key_quoted", "echo_key_429")
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent."""
@@ -214,6 +216,20 @@ class Handler(BaseHTTPRequestHandler):
     def _echo_key_escaped(self, body: dict) -> None:
         text = "".join(f"\\u{ord(mark):04x}" for mark in self.headers["Authorization"])
         self._raw(200, json.dumps(completion(body, "@")).replace("@", text).encode())
+
+    def _echo_key_text(self, body: dict) -> None:
+        said = self.headers["Authorization"]
+        self._send(200, completion(body | {"model": said}, f"The reviewer appreciates {said}.\n{self.server.write(body)}"))
+
+    def _echo_key_base64(self, body: dict) -> None:
+        said = base64.b64encode(self.headers["Authorization"].encode()).decode()
+        self._send(200, completion(body, f"The reviewer appreciates {said}.\n{self.server.write(body)}"))
+
+    def _echo_key_quoted(self, body: dict) -> None:
+        self._send(400, {"error": {"message": f"bad request ?auth={quote(self.headers['Authorization'], safe='')}"}})
+
+    def _echo_key_429(self, body: dict) -> None:
+        self._send(429, {"error": self.headers["Authorization"]}, **{"Retry-After": "0"})
 
     def _surrogate(self, body: dict) -> None:
         self._complete(body, "The reviewer appreciates \ud800 x.")

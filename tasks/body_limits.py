@@ -1,0 +1,78 @@
+"""How much of an HTTP answer is read, and for how long: no server fills our memory or holds us by dripping.
+
+Timeouts of the client bound the wait for each part of a body, not for all of it; the openai client reads what comes
+with an error to its end. Hooks for ``event_hooks`` of a client of httpx2, which is imported by who makes one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import httpx2
+
+LARGEST_PROBLEM = 64 * 2**10
+"""Bytes that are read of an answer other than 200: what an endpoint says of its trouble is short."""
+
+
+def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None]:
+    """The hook: at most *most_bytes* of a body within *seconds* of its head; ``httpx2.HTTPError`` beyond."""
+
+    def limit(response: httpx2.Response) -> None:
+        response.stream = _Body(response.stream, _Bounds(response, most_bytes, seconds))
+
+    return limit
+
+
+def limited_async(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """`limited` for an asynchronous client."""
+
+    async def limit(response: httpx2.Response) -> None:
+        response.stream = _AsyncBody(response.stream, _Bounds(response, most_bytes, seconds))
+
+    return limit
+
+
+class _Bounds:
+    def __init__(self, response: httpx2.Response, most_bytes: int, seconds: float):
+        self._request, self._seconds = response.request, seconds
+        self._until = time.monotonic() + seconds
+        self._cut = response.status_code != 200
+        self._left = self._most = LARGEST_PROBLEM if self._cut else most_bytes
+
+    def admit(self, part: bytes) -> bool:
+        """Whether to read on after *part*; an error of httpx2 if the answer is of no use by now."""
+        self._left -= len(part)
+        if time.monotonic() > self._until:
+            raise httpx2.ReadTimeout(f"no whole answer in {self._seconds:g} s", request=self._request)
+        if self._left < 0 and not self._cut:
+            raise httpx2.ReadError(f"an answer of more than {self._most // 2**20} MiB", request=self._request)
+        return self._left >= 0
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, stream: httpx2.SyncByteStream, bounds: _Bounds):
+        self._stream, self._bounds = stream, bounds
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._stream:
+            yield part
+            if not self._bounds.admit(part):
+                return
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _AsyncBody(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, bounds: _Bounds):
+        self._stream, self._bounds = stream, bounds
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._stream:
+            yield part
+            if not self._bounds.admit(part):
+                return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
