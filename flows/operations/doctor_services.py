@@ -36,7 +36,7 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
     from tasks.writing.ledger import ledger_of
     from tasks.writing.meter import Meter, left, said
 
-    check(settings)
+    check(settings.budget, settings.writing.models)
     ledger, key, bounds = ledger_of(state), settings.edition.edition.key, settings.budget
     for model in _asked(settings):
         Meter(ledger, key, bounds, model)
