@@ -61,6 +61,8 @@ class PdfReader:
         self.limits = limits or Limits()
         self.children = children or _cores()
         self._idle: LifoQueue[_Child] = LifoQueue()
+        self._begun: set[_Child] = set()
+        self._over = False
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +70,15 @@ class PdfReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            self.abandon()
         self.close()
+
+    def abandon(self) -> None:
+        """Kills the children, whatever they are at: nobody waits for it any more."""
+        self._over = True
+        for child in list(self._begun):
+            child.process.kill()
 
     def close(self) -> None:
         """Ends the children: all are told before any is waited for."""
@@ -96,16 +106,23 @@ class PdfReader:
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
-        """Each of *items* with what the PDF gives that *load* fetches for it, in order, several at a time."""
+        """Each of *items* with what the PDF gives that *load* fetches for it, in order, several at a time.
+
+        A reader that is left before the last is of no further use: what is at work is killed.
+        """
         with ThreadPoolExecutor(self.children) as pool:
             items = list(items)
-            yield from zip(items, pool.map(lambda item: self.read(load(item)), items), strict=True)
+            try:
+                yield from zip(items, pool.map(lambda item: self.read(load(item)), items), strict=True)
+            except BaseException:
+                self.abandon()
+                raise
 
     def _ask(self, data: bytes, more: dict[str, Any]) -> tuple[PdfText, list[str]]:
         refused = refusal(data)
         if refused:
             return PdfText("not_a_pdf", notes=(refused,)), []
-        while True:
+        while not self._over:
             child = self._take()
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
             answer = child.ask(request, data, self.limits.wall_s)
@@ -120,12 +137,18 @@ class PdfReader:
             if "problem" in answer:
                 return PdfText("crashed", notes=(answer["problem"],)), []
             return PdfText.from_json(answer["read"]), answer["pictures"]
+        return PdfText("crashed", notes=("reading was stopped",)), []
 
     def _take(self) -> _Child:
         try:
             return self._idle.get_nowait()
         except Empty:
-            return _Child(self.limits.memory_bytes)
+            child = _Child(self.limits.memory_bytes)
+        self._begun.add(child)
+        if self._over:
+            child.process.kill()
+        child.begin()
+        return child
 
 
 def _cores() -> int:
@@ -140,14 +163,19 @@ class _Child:
         keep = {name: os.environ[name] for name in SHARED if name in os.environ}
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self.asked = 0
+        self.memory = memory
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tasks.corpus.pdf_worker", str(memory)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, env={**keep, **threads},
         )  # fmt: skip
+
+    def begin(self) -> None:
+        """Waits until the process is ready; `SourceError` if it does not become so."""
         if self._answer(time.monotonic() + STARTING) is None:
             code = self.end()
+            gib = self.memory / 2**30
             raise SourceError(
-                f"the process that reads PDFs does not start (exit {code}) within {memory / 2**30:.1f} GiB of memory; "
+                f"the process that reads PDFs does not start (exit {code}) within {gib:.1f} GiB of memory; "
                 f"try: {sys.executable} -c 'import pymupdf'"
                 if code
                 else f"the process that reads PDFs is not ready after {STARTING:.0f} s; is the machine overloaded?"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -26,6 +25,7 @@ from tasks.writing.batch import Batch
 from tasks.writing.completion import Answer, one_line, read_completion, read_problem, trouble
 from tasks.writing.gate import Gate
 from tasks.writing.meter import Meter, estimated, tokens_of
+from tasks.writing.threads import by_threads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,13 +84,14 @@ class HttpWriter:
             self._open()
             batch = Batch(self.patience)
             counted = self.meter.working() if self.meter else nullcontext()
-            with counted, ThreadPoolExecutor(self.patience.concurrency, "writer") as threads:
-                try:
-                    found = threads.map(lambda item: self._answer(*item, sampling, batch), due.items())
-                    replies |= zip(due, found, strict=True)
-                except BaseException:
-                    batch.stop(trouble("interrupted").reply)
-                    raise
+            with counted:
+                found = by_threads(
+                    lambda item: self._answer(*item, sampling, batch),
+                    due.items(),
+                    self.patience.concurrency,
+                    lambda: batch.stop(trouble("interrupted").reply),
+                )
+                replies |= zip(due, found, strict=True)
             if batch.bound is not None:
                 raise batch.bound
         return [replies[request] for request in requests]
