@@ -151,7 +151,7 @@ def wait_for(condition: Callable[[], bool], process: BaseProcess, seconds: float
     """Until *condition* holds; the process must not end before."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert process.is_alive(), "the run ended before it could be disturbed"
+        assert process.is_alive(), f"the run ended before it could be disturbed: {process.exitcode}"
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
