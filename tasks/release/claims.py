@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tasks.release.notation import number
 from tasks.store import Row
 
 _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
@@ -31,8 +32,8 @@ def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterat
             known = f"learnt until {row['cutoff']}, reviews of {row['released']}" if row["cutoff"] else "cutoff unknown"
             yield f"The {_HANDS[row['role']]} {row['name']} may have read these reviews before ({known})."
     if gap is not None:
-        between = f" ({gap['low']:+.2f} to {gap['high']:+.2f})" if gap["low"] is not None else ""
+        between = f" ({number(gap['low'])} to {number(gap['high'])})" if gap["low"] is not None else ""
         yield (
-            f"Contaminated candidates, which have no rank here, score {gap['gap']:+.2f}{between} against the others, "
-            f"paired on {gap['papers']:,} papers."
+            f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the "
+            f"others, paired on {gap['papers']:,} papers."
         )

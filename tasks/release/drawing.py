@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +44,7 @@ class Drawings:
 
     def files(self) -> dict[str, str]:
         """File name without ending to SVG, of every figure."""
-        named = {f"{metric}_by_{what}": svg for (metric, what), svg in self.pictures.items()}
+        named = {f"{_plain(metric)}_by_{what}": svg for (metric, what), svg in self.pictures.items()}
         return named | ({"ranks": self.ranks} if self.ranks else {})
 
 
@@ -92,3 +94,9 @@ def _caption(board: Board, what: str) -> str:
     return (
         f"{board.title} {_WHAT[what][0]}, colour and shape by family. {there}{_WHAT[what][1]}{counted}{missing}".strip()
     )
+
+
+def _plain(metric: str) -> str:
+    """The name of a metric in the name of a file; an examiner may be called anything."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
+    return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"

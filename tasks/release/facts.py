@@ -9,11 +9,14 @@ from tasks.release.board import Board
 
 
 def facts(found: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What stands large in the head: how much was measured, and by which evaluation LM."""
     names = {entry.candidate for board in found for entry in board.entries if entry.kind == "model"}
     pairs = max((entry.expected or 0 for board in found for entry in board.entries), default=0)
     shown = (("Models", len(names)), ("Metrics", len(found)), ("Papers", about.get("papers", 0)),
              ("Pairs per candidate", pairs))  # fmt: skip
-    return tuple((name, f"{count:,}") for name, count in shown if count)
+    counts = tuple((name, f"{count:,}") for name, count in shown if count)
+    lms = dict.fromkeys(value for board in found for name, value in board.about if name == "evaluation LM")
+    return (*counts, *((("Evaluation LM", ", ".join(lms)),) if lms else ()))
 
 
 def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -78,6 +78,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
         "Share of the candidate's reviews whose judgments say nothing that could be scored.",
     ),
     "parameters": ("Parameters", "Of the model, in billions; those of closed models are estimates."),
+    "released": ("Came out", "First day on which anybody could use the model."),
     "cutoff": ("Cutoff", "Last day that the texts the model learnt from can be from, where its makers state it."),
 })  # fmt: skip
 """Key to name and explanation."""

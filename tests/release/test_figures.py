@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 
 import pytest
@@ -11,8 +12,11 @@ from hypothesis import strategies as st
 
 from flows.boards.plotting import plotted, printed_boards
 from tasks.errors import SettingsError
+from tasks.release.axis import across, ticks
 from tasks.release.board import Board, Entry
-from tasks.release.drawing import drawn
+from tasks.release.board_csv import as_csv
+from tasks.release.drawing import drawn, write_figures
+from tasks.release.families import SHAPES, families
 from tasks.release.labels import CHARACTER, LINE, POINT, placed
 from tasks.release.names import page_of_paper
 from tests.conftest import ROOT
@@ -76,6 +80,46 @@ def test_the_human_band_and_the_intervals_are_drawn_where_there_are_some():
     assert "human baseline" in svg and svg.count('aria-roledescription="point"') == 2
     assert "Not drawn: 1 model without that figure." in found.captions["gem", "size"]
     assert "90% intervals" in found.captions["gem", "size"]
+
+
+@pytest.mark.parametrize("name", ["examiner.fast", "examiner.a/b", "examiner.../up", "examiner.ein Prüfer"])
+def test_the_figures_of_an_examiners_board_are_files_in_their_folder(tmp_path, name):
+    entries = tuple(
+        Entry(f"x/{place}", "model", place, rank=place, family="X", parameters=place + 1.0) for place in (1, 2)
+    )
+    boards = [Board(metric, metric, "points", entries) for metric in (name, "examiner.a-b")]
+    written = write_figures(drawn(boards), tmp_path / "figures")
+    assert len(set(written)) == 2 and {path.parent for path in written} == {tmp_path / "figures"}
+    assert set((tmp_path / "figures").iterdir()) == set(written) and set(tmp_path.iterdir()) == {tmp_path / "figures"}
+    assert all(re.fullmatch(r"examiner\.[A-Za-z0-9._-]+_by_size\.svg", path.name) for path in written)
+
+
+def test_families_are_told_apart_without_colour():
+    boards = [Board("gem", "GEM", "nats", tuple(Entry(f"m{n}", "model", n, family=f"F{n:02d}") for n in range(40)))]
+    marks = families(boards)
+    assert len({(mark.colour, mark.shape) for mark in marks.values()}) == 40
+    assert len({mark.shape for mark in list(marks.values())[: len(SHAPES)]}) == len(SHAPES)
+
+
+spans = st.tuples(st.floats(-300, 300), st.floats(0.05, 1e4)).map(lambda two: (two[0], two[0] + two[1]))
+
+
+@given(spans)
+def test_an_axis_has_a_few_round_ticks_inside_it(span):
+    found = ticks(span)
+    assert 2 <= len(found) <= 5
+    assert all(span[0] < tick < span[1] for tick in found) and found == sorted(found)
+    step = found[1] - found[0]
+    assert f"{step:.0e}"[0] in "125" and all(abs(tick / step - round(tick / step)) < 1e-4 for tick in found)
+    assert all(0 < float(across(tick, span).rstrip("%")) < 100 for tick in found)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2", "@x", "plain", 'a "quoted", name'])
+def test_a_name_in_a_boards_csv_is_never_a_formula(text):
+    board = Board("gem", "GEM", "nats", (Entry(text, "model", -1.5, low=-2.0, high=-1.0, rank=1),))
+    (row,) = csv.DictReader(io.StringIO(as_csv(board)))
+    assert row["candidate"].lstrip("'") == text and not row["candidate"].startswith(("=", "+", "-", "@"))
+    assert (float(row["mean"]), float(row["low"]), row["difference"]) == (-1.5, -2.0, "")
 
 
 def test_nothing_is_drawn_of_a_board_without_models():
