@@ -14,6 +14,7 @@ from flows.boards.signatures import shown_signatures, the_edition
 from flows.commands import options
 from flows.screens import screen
 from flows.screens.board import show_leaderboard
+from flows.screens.board_details import show_outcomes
 from flows.screens.board_formats import Format, write
 from tasks.errors import SettingsError
 from tasks.store import Row, Store
@@ -80,9 +81,11 @@ def leaderboard(
     exposures = store.read("exposures")
     if as_json:
         found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
-                 "exposures": exposures, "contamination_gap": gaps}  # fmt: skip
+                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read("outcomes")}  # fmt: skip
         return screen.print_json(found)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
+    if details:
+        show_outcomes(store.read("outcomes"))
 
 
 def query(

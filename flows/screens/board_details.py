@@ -13,6 +13,7 @@ from tasks.store import Row
 HEADS = ("candidate", "words", "at length", "unusable", "no judgment", "strays", "tokens in", "out", "USD",
          "learnt until", "reviews seen")  # fmt: skip
 LEFT = ("candidate", "reviews seen")
+OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
 def show_details(rows: Sequence[Row]) -> None:
@@ -30,9 +31,27 @@ def show_details(rows: Sequence[Row]) -> None:
     if at := next((row["human_words"] for row in shown if row["human_words"]), None):
         screen.say(
             f"at length: the score at {at:.0f} words, the human length, with half of its 90% interval; unusable: of "
-            "the texts asked for, those without use; no judgment: of the reviews, those that judge nothing; strays: of "
+            "the texts asked for, those without use; no judgment: of the reviews, those that judge nothing or whose "
+            "judgments could not be read; strays: of "
             "the lines of judgments, those that open otherwise; –: nobody here knows"
         )
+
+
+def show_outcomes(rows: Sequence[Row]) -> None:
+    """What became of what LMs were asked, a row for each candidate, purpose and LM; columns of noughts are left out."""
+    if not rows:
+        return
+    shown = [name for name in OUTCOMES if any(row[name] for row in rows)]
+    table = Table(title="Asked of LMs, and what became of it", title_justify="left", box=box.SIMPLE_HEAD,
+                  padding=(0, 1, 0, 0))  # fmt: skip
+    for name in ("candidate", "purpose", "LM"):
+        table.add_column(name, overflow="fold")
+    for name in ("asked", *shown):
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in rows:
+        names = (row["candidate"] or "–", row["purpose"], row["model"])
+        table.add_row(*map(screen.escape, names), *(f"{row[name]:,}" for name in ("asked", *shown)))
+    screen.out.print(table)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

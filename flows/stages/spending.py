@@ -57,9 +57,13 @@ def ledger(store: Store) -> Ledger:
 
 
 def account(store: Store) -> dict[str, Any]:
-    """For the status of an edition: spent in all and by model, remaining by bound, and what became of the texts."""
+    """For the status of an edition: spent in all and by model, remaining by bound, and what became of the texts.
+
+    *texts*: by task, writer and outcome; *outcomes*: by candidate, purpose and LM, with the grades.
+    """
     found = ledger(store)
-    return balance(found, store.key, _budget(store)) | {"ledger_lines_damaged": found.damaged, "texts": _texts(store)}
+    told = {"ledger_lines_damaged": found.damaged, "texts": _rows(store, "text_outcomes")}
+    return balance(found, store.key, _budget(store)) | told | {"outcomes": _rows(store, "outcomes")}
 
 
 def balance(ledger: Ledger, account: str, budget: BudgetSettings) -> dict[str, Any]:
@@ -104,9 +108,10 @@ def _budget(store: Store) -> BudgetSettings:
         return BudgetSettings()
 
 
-def _texts(store: Store) -> list[Row]:
+def _rows(store: Store, query: str) -> list[Row]:
+    """Rows of *query*; none where readers have nothing yet."""
     try:
-        return store.read("text_outcomes")
+        return store.read(query)
     except (StoreError, SettingsError):
         return []
 

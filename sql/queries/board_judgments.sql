@@ -1,4 +1,5 @@
--- one row per candidate: its reviews with judgments by one writer, and how many lines of them are none
+-- one row per candidate: its reviews judged by one writer, how many of them in vain, and how many lines are no judgment
+-- In vain: nothing in the text judges, or an LM's reply could not be read as judgments.
 with texts as (
     select 'human' as candidate_id, s.review_id
     from sample s
@@ -7,6 +8,15 @@ with texts as (
     select r.candidate, r.review_id
     from reviews r
     where r.candidate <> 'human' and r.paper_id in (select paper_id from sample)
+),
+judged as (
+    select review_id, lines, strays
+    from judgments
+    where writer = $writer
+    union all
+    select item, 0, 0
+    from replies
+    where task = 'judgments' and writer = $writer and outcome = 'unparsable'
 )
 select
     t.candidate_id,
@@ -15,6 +25,6 @@ select
     sum(j.lines + j.strays)::integer as lines,
     sum(j.strays)::integer as strays
 from texts t
-join judgments j on j.review_id = t.review_id and j.writer = $writer
+join judged j using (review_id)
 group by all
 order by all;
