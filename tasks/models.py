@@ -7,28 +7,13 @@ import tomllib
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from tasks.endpoints import Limits, base_url, limits_of, wrong
 from tasks.errors import LMError, SettingsError
 from tasks.records import Sampling
 from tasks.settings import checkout
-
-
-class Limits(BaseModel):
-    """What an endpoint takes, from all models behind it together; what is None is not limited by us."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    concurrency: int | None = Field(None, ge=1, le=1024, description="requests under way at once; 8 if not given")
-    requests_per_minute: float | None = Field(None, gt=0, description="requests, evenly spaced")
-    tokens_per_minute: float | None = Field(None, gt=0, description="tokens read and written")
-
-    @property
-    def seconds(self) -> tuple[float, float]:
-        """Seconds that one request and one token take of a minute."""
-        return tuple(60 / rate if rate else 0.0 for rate in (self.requests_per_minute, self.tokens_per_minute))
 
 
 class Model(BaseModel):
@@ -61,7 +46,7 @@ class Model(BaseModel):
     @field_validator("endpoint")
     @classmethod
     def _plain_url(cls, url: str) -> str:
-        return _base_url(url)
+        return base_url(url)
 
     @field_validator("sampling", mode="before")
     @classmethod
@@ -123,7 +108,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
         if model.name in models:
             raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
         models[model.name] = model
-    limits = _limits(path, endpoints, {model.endpoint for model in models.values()})
+    limits = limits_of(path, endpoints, {model.endpoint for model in models.values()})
     return {name: model.model_copy(update={"limits": limits.get(model.endpoint, Limits())})
             for name, model in models.items()}  # fmt: skip
 
@@ -136,42 +121,7 @@ def _parsed(path: Path, place: int, entry: Any) -> Model:
     try:
         return Model.model_validate(entry)
     except ValidationError as error:
-        raise SettingsError(f"{where}: {_wrong(error)}") from None
-
-
-def _limits(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
-    """Limits by base URL; one that no model is reached at would limit nothing, and is refused."""
-    found: dict[str, Limits] = {}
-    for place, entry in enumerate(endpoints, 1):
-        where = f"models file {path}, endpoint (entry {place})"
-        entry = dict(entry) if isinstance(entry, dict) else {}
-        try:
-            url = _base_url(str(entry.pop("url", "")))
-            limits = Limits.model_validate(entry)
-        except ValidationError as error:
-            raise SettingsError(f"{where}: {_wrong(error)}") from None
-        except ValueError as error:
-            raise SettingsError(f"{where}: url: {error}") from None
-        if url not in known or url in found:
-            why = "stands there twice" if url in found else "is the endpoint of no model there: write it as they do"
-            raise SettingsError(f"{where}: {url} {why}")
-        found[url] = limits
-    return found
-
-
-def _base_url(url: str) -> str:
-    """*url* without a slash at its end; `ValueError` if it is no plain http(s) URL."""
-    parts = urlsplit(url)
-    printable = url.isascii() and url.isprintable() and " " not in url
-    if not printable or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("not an http(s) URL")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("must hold no user, password or query; keys come from the environment (key_env)")
-    return url.rstrip("/")
-
-
-def _wrong(error: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())
+        raise SettingsError(f"{where}: {wrong(error)}") from None
 
 
 def _names(tree: dict[str, Any]) -> str:

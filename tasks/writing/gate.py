@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tasks.endpoints import Limits
 from tasks.errors import StoreError
-from tasks.models import Limits
 from tasks.records import digest
 
 POLL_S = 0.02

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.endpoints import Limits
 from tasks.errors import BudgetReached, SettingsError, StoreError
-from tasks.models import Limits, load
+from tasks.models import load
 from tasks.records import Chat, Sampling
 from tasks.settings import BudgetSettings
 from tasks.writing.catalog import Desk
