@@ -95,8 +95,9 @@ def _tried(asked: Asked, run: Any) -> Reached:
 
 
 def _sleep_until(moment: float) -> None:
-    """Sleeps in naps: a machine that was suspended wakes up to the right time."""
-    while (left := moment - time.time()) > 0:
+    """Sleeps in naps: a machine that was suspended wakes up to the right time, and one whose clock is set back too."""
+    over = time.monotonic() + moment - time.time()
+    while (left := min(moment - time.time(), over - time.monotonic())) > 0:
         time.sleep(min(NAP_S, left))
 
 

@@ -34,6 +34,8 @@ GUESSED_HOSTS = ("openreview.net",)
 MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
+SET_BACK_S = 60.0
+"""A clock that shows so much less than when the file was written was set back."""
 BELIEVED = 3
 """Refusals in a row whose stated wait is taken at its word."""
 
@@ -130,14 +132,17 @@ class RequestBudget:
     def _read(self) -> dict[str, Allowance]:
         try:
             tree = json.loads(self.path.read_bytes())
-            return {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
+            found = {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
+            # By a clock that was set back by days, all waits would be longer by as much.
+            back = tree.get("at", 0.0) - self.clock()
+            return found if back < SET_BACK_S else {kind: _earlier(known, back) for kind, known in found.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise SourceError(f"request budget {self.path} is damaged; delete it to start from guesses") from None
 
     def _write(self, found: Mapping[str, Allowance]) -> None:
-        tree = {"kinds": {kind: asdict(found[kind]) for kind in sorted(found)}}
+        tree = {"at": self.clock(), "kinds": {kind: asdict(found[kind]) for kind in sorted(found)}}
         # Asked for before and after each request, so it is not waited for until it is on the disk itself.
         put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
@@ -149,6 +154,14 @@ def _guess(kind: str) -> Allowance:
 
 def _allowance(entry: Mapping[str, Any]) -> Allowance:
     return Allowance(**{**entry, "limits": {name: Limit(**limit) for name, limit in entry["limits"].items()}})
+
+
+def _earlier(known: Allowance, seconds: float) -> Allowance:
+    limits = {
+        name: limit if limit.resets_at is None else replace(limit, resets_at=limit.resets_at - seconds)
+        for name, limit in known.limits.items()
+    }
+    return replace(known, limits=limits, not_before=max(0.0, known.not_before - seconds))
 
 
 def _rolled(limit: Limit, now: float) -> Limit:
