@@ -64,6 +64,7 @@ TABLES = (
     "exposures",
     "standings",
     "profiles",
+    "lengths",
     "student_t",
 )
 VIEWS = ("student_p", "pairs", "progress", "boards", "leaderboard")

@@ -21,7 +21,8 @@ NGRAM_LIMITS = (
 LEGEND = (
     "mean over pairs; ±: half of the 90% interval, clustered by paper or flat; ranks: "
     "those that the tests allow, 95% for all together; =: not told apart from a neighbour; − human: difference to "
-    "the human baseline, paired by paper; p: of its t test, Holm-corrected over all pairs of ranked candidates"
+    "the human baseline, paired by paper; p: of its t test, Holm-corrected over all pairs of ranked candidates; in "
+    "parentheses that of one who has no rank, not corrected"
 )
 HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
 SHOWN_TIES = 8
@@ -96,7 +97,7 @@ def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:
             half(row["mean"], row["high"]),
             half(row["mean"], row["flat_high"]),
             _difference(row),
-            _p(row["difference_p_holm"]),
+            _p_to_human(row),
             f"{row['scored']}/{0 if row['planned'] == row['excluded'] else row['expected']}",
             *([escape(note)] if any(notes) else []),
             style="bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "",
@@ -188,6 +189,14 @@ def half(value: float | None, end: float | None) -> str:
 def _difference(row: Row) -> str:
     found = half(row["difference"], row["difference_high"])
     return number(row["difference"]) + (f" ±{found}" if found else "")
+
+
+def _p_to_human(row: Row) -> str:
+    """In parentheses where it is not corrected: who has no rank belongs to no family of tests."""
+    if row["difference_p_holm"] is not None:
+        return _p(row["difference_p_holm"])
+    alone = row["rank"] is None and row["difference_p"] is not None
+    return f"({_p(row['difference_p'])})" if alone else ""
 
 
 def _p(p: float | None) -> str:

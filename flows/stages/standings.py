@@ -82,11 +82,13 @@ def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> No
         clean = standings(pairs, ranked["clean"])
         whole = clean if ranked["clean"] == ranked["all"] else standings(pairs, ranked["all"])
         own = {"signature_id": name, "run_id": run_id}
+        about = profiles(store, signature, pairs, known, counted)
         store.write(
             ("clear_standings", {"signature_ids": [name]}),
             ("put_standings", [asdict(one) | own | {"board": "clean"} for one in clean]),
             ("put_standings", [asdict(one) | own | {"board": "all"} for one in whole]),
-            ("put_profiles", [row | own for row in profiles(store, signature, pairs, known, counted)]),
+            ("put_lengths", [row | own for row in map(extremes, about) if row]),
+            ("put_profiles", [row | own for row in about]),
         )
 
 
@@ -116,6 +118,7 @@ def profiles(
         {
             "candidate_id": name,
             "words": sum(counts[name]) / len(counts[name]) if counts[name] else None,
+            "extremes": (min(counts[name]), max(counts[name])) if counts[name] else None,
             "human_words": at,
             "at_length": scores[name].value if name in scores else None,
             "at_length_low": scores[name].low if name in scores else None,
@@ -127,6 +130,14 @@ def profiles(
         for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows("candidates"))
         if kind in ("human", "model")
     ]
+
+
+def extremes(profile: dict[str, Any]) -> Row | None:
+    """The row of the table ``lengths`` that a row of `profiles` holds; it is taken out of it."""
+    found = profile.pop("extremes")
+    if found is None:
+        return None
+    return {"candidate_id": profile["candidate_id"], "shortest": found[0], "longest": found[1]}
 
 
 def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:

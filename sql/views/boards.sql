@@ -155,6 +155,10 @@ select
     pr.at_length,
     pr.at_length_low,
     pr.at_length_high,
+    -- the human length is one that the candidate never wrote at: its score there is an extrapolation
+    case when pr.at_length is not null then pr.human_words not between ln.shortest and ln.longest end as extrapolated,
+    ln.shortest,
+    ln.longest,
     pr.asked,
     pr.unusable,
     pr.judged,
@@ -179,4 +183,5 @@ left join differences d using (signature_id, candidate_id)
 left join student_t t on t.df = least(j.papers - 1, 1000)
 left join student_t u on u.df = least(d.papers - 1, 1000)
 left join standings st using (board, signature_id, candidate_id)
-left join profiles pr using (signature_id, candidate_id);
+left join profiles pr using (signature_id, candidate_id)
+left join lengths ln using (signature_id, candidate_id);

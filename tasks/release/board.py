@@ -13,8 +13,8 @@ class Entry:
     *rank_low*, *rank_high*: ranks that the tests allow. *tied*: not told apart from the next below.
     *difference*: to the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
     *tokens*: read and written for it. *unparsable*: share of its reviews whose judgments say nothing.
-    *at_length*: score at the human mean length. *parameters* in billions; *cutoff*: last day of its training texts;
-    *released*: first day on which anybody could use it.
+    *at_length*: score at the human mean length; *extrapolated*: it never wrote at it. *parameters* in billions;
+    *cutoff*: last day of its training texts; *released*: first day on which anybody could use it.
     """
 
     candidate: str
@@ -35,6 +35,7 @@ class Entry:
     expected: int | None = None
     words: float | None = None
     at_length: float | None = None
+    extrapolated: bool | None = None
     usd: float | None = None
     tokens: int | None = None
     unparsable: float | None = None

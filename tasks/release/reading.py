@@ -60,10 +60,14 @@ def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: 
 def _entry(row: Mapping[str, Any], tied: bool) -> Entry:
     holm = row.get("difference_p_holm")
     own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
-    later = ("rank_low", "rank_high", "words", "at_length", "usd", "contamination", "conflict")
+    later = ("rank_low", "rank_high", "words", "at_length", "extrapolated", "usd", "contamination", "conflict")
     states = [f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state]]
     said = [row["unranked"]] if row["unranked"] and row["kind"] != "control" else []
     said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
+    if row.get("extrapolated"):
+        said.append(
+            f"its {row['shortest']} to {row['longest']} words never meet the human length: score there is a guess"
+        )
     said += [f"same family as {row['conflict']}"] if row.get("conflict") else []
     contamination = row.get("contamination")
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]

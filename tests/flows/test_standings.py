@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import shutil
 
 import numpy as np
 import pytest
 from scipy import stats
+from typer.testing import CliRunner
 
+from flows import cli
 from flows.stages.standings import cost
 from tasks import models
 from tasks.stats.effects import holm
-from tests.flows.refreshing import add_reviews, query, reviews_by, run, use
+from tasks.store import Store
+from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
 LONG = "\nThe reviewer criticizes the baselines of paper {n}.\nThe reviewer suggests an ablation of part {n}."
@@ -112,6 +117,27 @@ def test_words_are_those_of_the_judgments_and_the_human_score_stays_at_the_human
         "select j.text from sample s join judgments j using (review_id) where role = 'candidate'",
     )
     assert human_words == pytest.approx(np.exp(np.mean([np.log(len(text.split())) for (text,) in lengths])))
+
+
+def test_a_score_at_a_length_that_a_candidate_never_wrote_at_is_marked(state, tmp_path):
+    rows = board(state, "human_words, shortest, longest, extrapolated", "kind <> 'control'")
+    assert len(rows) > 2
+    for name, at, shortest, longest, extrapolated in rows:
+        texts = {row["judgments"] for row in reviews_by(name)} if name == "model-a" else set()
+        counts = [len(text.split()) for text in texts] or [shortest, longest]
+        assert (shortest, longest, extrapolated) == (min(counts), max(counts), not min(counts) <= at <= max(counts))
+    assert ("human", False) in [(row[0], row[4]) for row in rows]
+    shutil.copytree(state / "editions", tmp_path / "editions")
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"):
+        with store.transaction() as connection:
+            connection.execute("update lengths set shortest = 5000, longest = 6000 where candidate_id = 'model-a'")
+        store.copy_for_readers()
+    shown = CliRunner().invoke(cli.app, ["leaderboard", EDITION, "--details", "--state", str(tmp_path)]).stdout
+    assert re.search(r"model-a .* ±[0-9.]+\* ", shown) and "*: a guess" in shown
+    told = json.loads(CliRunner().invoke(cli.app, ["leaderboard", EDITION, "--json", "--state", str(tmp_path)]).stdout)
+    marked = {row["candidate"] for row in told["rows"] if row["extrapolated"]}
+    assert marked == {"model-a", *(row[0] for row in rows if row[4])}
 
 
 def test_what_was_imported_has_a_price_that_nobody_knows(state):
