@@ -30,7 +30,8 @@ def show_details(rows: Sequence[Row]) -> None:
     screen.out.print(table)
     if at := next((row["human_words"] for row in shown if row["human_words"]), None):
         screen.say(
-            f"at length: the score at {at:.0f} words, the human length, with half of its 90% interval; unusable: of "
+            f"at length: the score at {at:.0f} words, the human length, with half of its 90% interval; *: a guess, "
+            "for no text of the candidate's is as short, or as long; unusable: of "
             "the texts asked for, those without use; no judgment: of the reviews, those that judge nothing or whose "
             "judgments could not be read; strays: of "
             "the lines of judgments, those that open otherwise; –: nobody here knows"
@@ -55,11 +56,11 @@ def show_outcomes(rows: Sequence[Row]) -> None:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    at = row["at_length"]
+    at, mark = row["at_length"], "*" if row.get("extrapolated") else ""
     return (
         row["candidate"],
         f"{row['words']:.0f}",
-        "–" if at is None else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}",
+        "–" if at is None else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}{mark}",
         _share(row["unusable"], row["asked"]),
         _share(row["unparsable"], row["judged"]),
         _share(row["strays"], row["lines"]),
