@@ -260,6 +260,8 @@ def _show_plan(found: dict[str, Any]) -> None:
         screen.say(f"write: {row['texts']} {row['what']} by {row['model']}: {tokens}, {_usd(row['usd'])}")
     total = "the sum is not known, as a price is not" if found["usd"] is None else f"{_usd(found['usd'])} in all"
     screen.say(f"write: {total}" if found["writing"] else "write: nothing by an LM")
+    for line in found["over_budget"]:
+        screen.say(f"write: {line}")
     hours = found["scoring"]["gpu_hours"]
     screen.say(f"score: {found['scoring']['pairs']} pairs" + ("" if hours is None else f", {hours:.2f} hours"))
     for line in found["assumed"]:

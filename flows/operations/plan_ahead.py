@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flows.stages.spending import ledger, over
 from tasks.controls import CONTROLS
 from tasks.corpus.fetch_steps import budget_file, origin, take
 from tasks.corpus.fetching import is_listed
@@ -66,6 +67,7 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again
         "fetch": fetching,
         "writing": writing,
         "usd": _sum([row["usd"] for row in writing]),
+        "over_budget": over([_bought(row) for row in writing], settings.budget, ledger(store), store.key),
         "scoring": _scoring(settings, papers, rates, assumed),
         "assumed": assumed,
     }
@@ -183,6 +185,11 @@ def _cost(one: Writing, models: dict[str, Model]) -> dict[str, Any]:
     usd = (reads * model.price_in + writes * model.price_out) / 1e6 if priced else None
     row = {"what": one.what, "model": one.name, "texts": one.texts, "prompt_tokens": reads, "reply_tokens": writes}
     return row | {"usd": None if usd is None else round(usd, 2)}
+
+
+def _bought(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the plan as the budget counts it: one request a text, of the model whatever its guideline."""
+    return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
 def _scoring(settings: Settings, papers: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:

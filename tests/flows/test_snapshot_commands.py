@@ -17,6 +17,7 @@ from tasks.corpus.loopback_limits import Limit
 from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.snapshot import Snapshot
 from tasks.errors import SettingsError
+from tasks.settings import BudgetSettings
 from tasks.store import Store
 from tests.flows.fetching import ACCOUNT, SAMPLE, fetched, served, settings
 
@@ -182,6 +183,9 @@ def test_a_plan_tells_tokens_and_money_of_each_model(tmp_path):
     assert reviews["usd"] == pytest.approx((300 * 12_500 * 2 + 300 * 900 * 10) / 1e6)
     assert judgments["texts"] == 300 * 5
     assert found["usd"] == pytest.approx(reviews["usd"] + judgments["usd"], abs=0.01)
+    assert found["over_budget"] == []
+    bounded = chosen.model_copy(update={"budget": BudgetSettings(requests=1799, models={"m": {"usd": 1}})})
+    assert [line.partition(" would")[0] for line in plan_ahead(bounded, tmp_path)["over_budget"]] == ["budget.requests", "budget.models.m.usd"]
     free = plan_ahead(settings(None, "writing.judgments=rule", edition="ICLR 2020"), tmp_path)
     assert (free["writing"], free["usd"]) == ([], 0)
 
