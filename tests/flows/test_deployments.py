@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import time
+from importlib.metadata import version
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -15,8 +16,10 @@ from prefect.exceptions import ParameterTypeError
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
+from flows.operations import doctor_prefect
 from tasks.corpus.loopback_limits import Limit
 from tasks.corpus.snapshot import Snapshot
+from tasks.settings import Settings
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
 from tests.servers.prefect_server import answered, running, serving
@@ -111,8 +114,8 @@ def test_the_service_of_the_evaluation_lm_and_the_worker_fit_what_is_locked():
     compose = yaml.safe_load((ROOT / "deployments" / "container" / "compose.yaml").read_text())
     services = compose["services"]
     assert services.keys() == {"prefect", "vllm", "worker", "worker-cpu"}
-    version = re.search(r"^vllm==(\S+)$", (ROOT / "deployments" / "vllm.txt").read_text(), re.MULTILINE)[1]
-    assert services["vllm"]["image"].endswith(f":v{version}")
+    engine = re.search(r"^vllm==(\S+)$", (ROOT / "deployments" / "vllm.txt").read_text(), re.MULTILINE)[1]
+    assert services["vllm"]["image"].endswith(f":v{engine}")
     locked = re.search(r"^prefect==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[1]
     assert services["prefect"]["image"].endswith(f":{locked}-python3.11")
     for service in services.values():
@@ -140,6 +143,25 @@ def test_the_container_holds_what_the_program_reads():
     assert json.loads(pool.removeprefix("CMD "))[4] in setup.POOLS
 
 
+STATES = """
+import collections, json, sys, time
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId, FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
+from prefect.client.schemas.objects import StateType
+ended = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(
+    any_=[StateType.COMPLETED, StateType.FAILED, StateType.CRASHED])))
+deadline = time.monotonic() + 60
+with get_client(sync_client=True) as client:
+    of = DeploymentFilter(id=DeploymentFilterId(any_=[client.read_deployment_by_name(sys.argv[1]).id]))
+    while True:
+        found = collections.Counter(run.state_name for run in client.read_flow_runs(deployment_filter=of, flow_run_filter=ended))
+        if found["Completed"] or time.monotonic() > deadline:
+            break
+        time.sleep(1)
+print(json.dumps(found))
+"""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server that was told of the work pools, with everything deployed."""
@@ -149,14 +171,27 @@ def server(tmp_path_factory):
         yield environment
 
 
+def looked_at() -> list[tuple[str, str]]:
+    """What the doctor finds at the server."""
+    return [(each.verdict, each.found) for each in doctor_prefect.server(Settings(), Path("none"))]
+
+
 @pytest.mark.slow
-def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(server, tmp_path):
+def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(server, tmp_path, monkeypatch):
     for name, planned in SCHEDULED.items():
         flow = flow_of(name).name
         listed = json.loads(answered(server, "prefect", "deployment", "inspect", f"{flow}/{name}", "--output", "json"))
         (schedule,) = listed["schedules"]
         assert (schedule["schedule"]["cron"], schedule["schedule"]["timezone"], schedule["active"]) == planned
         assert listed["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
+    monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
+    due = "scheduled there: annual-iclr, fetch-iclr, nightly-smoke"
+    assert looked_at() == [
+        ("ok", "server at 127.0.0.1 is healthy"),
+        ("ok", f"server and client are {version('prefect')}"),
+        ("warning", f"gre-bench-cpu has no worker online; {due}"),
+        ("ok", "gre-bench-gpu has no worker online; scheduled there: nothing"),
+    ]
     log = tmp_path / "worker.log"
     with running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=log):
         answered(
@@ -164,6 +199,7 @@ def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(
             f'state="{tmp_path / "state"}"', "--param", "limit=4", "--watch", "--watch-interval", "1",
             "--watch-timeout", "150",
         )  # fmt: skip
+        assert ("ok", f"gre-bench-cpu has 1 worker online; {due}") in looked_at()
     status = json.loads((tmp_path / "state" / "editions" / "SAMPLE-2026" / "status.json").read_text())
     assert status["state"] == "done"
 
@@ -190,7 +226,9 @@ def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server,
             while not (found := list(tmp_path.glob("state/snapshots/*/manifest.json"))):
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(1)
+            states = json.loads(answered(server, "python", "-c", STATES, "fetch/drip"))
         answered(server, "prefect", "deployment", "delete", "fetch/drip")
+        assert states.keys() == {"Paused", "Completed"}, states
         assert not loopback.early, "asked again before it was allowed"
         assert loopback.counts["attachment"] > 5, "one window was enough: nothing was paused"
     snapshot = Snapshot.open(found[0].parent)
