@@ -11,13 +11,14 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from flows.stages.runs import ending
 from flows.stages.spending import TICK_S, RunClock, balance, check
 from tasks.corpus.whole_files import put
-from tasks.errors import SettingsError, StoreError
+from tasks.errors import SettingsError, SourceError, StoreError
 from tasks.settings import BudgetSettings, load_over
 from tasks.store import Row, now
 from tasks.writing.catalog import STUDIES, Desk
@@ -56,12 +57,19 @@ def bounded(desk: Desk, folder: Path) -> Iterator[Standing]:
     try:
         yield standing
     except BaseException as error:
-        standing.say(*ending(error))
+        _stopped(ticking, over)
+        # What ended the study, such as a full disk, may forbid this too; it is the first fault that is told.
+        for last in (clock.stop, partial(standing.say, *ending(error))):
+            with suppress(StoreError, SourceError):
+                last()
         raise
-    finally:
-        over.set()
-        ticking.join()
-        clock.stop()
+    _stopped(ticking, over)
+    clock.stop()
+
+
+def _stopped(ticking: threading.Thread, over: threading.Event) -> None:
+    over.set()
+    ticking.join()
 
 
 def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> None:

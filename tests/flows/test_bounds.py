@@ -10,6 +10,7 @@ import sys
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -27,7 +28,7 @@ from flows.stages.runs import Job
 from flows.stages.studies import study_rows
 from flows.validate_metrics import validate
 from tasks import settings, steps
-from tasks.errors import BudgetReached, SettingsError
+from tasks.errors import BudgetReached, SettingsError, Stopped
 from tasks.settings import BudgetSettings
 from tasks.store import Store
 from tasks.writing import http_writer
@@ -221,6 +222,27 @@ def test_the_commands_end_with_one_line_and_code_3_at_a_bound_and_status_tells_i
         assert server.count == 9
     [row] = json.loads(CliRunner().invoke(app, ["status", "--json", "--state", str(made.state)]).output)
     assert (row["state"], row["remaining"], row["spent"]["outcomes"]) == ("done", {f"models.{LM}.requests": 0}, {"ok": 9})
+
+
+def test_a_study_that_was_stopped_or_killed_says_so(job):
+    with scripted_chat(write=answer) as server:
+        made = job("guidelines", server.url)
+
+        def stop(*_):
+            raise Stopped("SIGTERM")
+
+        with pytest.raises(Stopped):
+            compare(made, SimpleNamespace(rate_papers=stop))
+        [row] = study_rows(made.state)
+        assert (row["state"], row["message"]) == ("stopped", "stopped by hand; the same command goes on from there")
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        file = folder_of(made) / "status.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"state": "running", "pid": gone.pid}))
+        assert study_rows(made.state)[0]["state"] == "cut short"
+        file.write_text("{")
+        assert (study_rows(made.state)[0]["state"], study_rows(made.state)[0]["remaining"]) == ("unknown", {})
+        assert run(made)["outcome"] == "done" and study_rows(made.state)[0]["state"] == "done"
 
 
 @pytest.mark.parametrize(("bound", "why"), [
