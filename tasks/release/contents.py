@@ -42,12 +42,29 @@ class Year:
 
 
 @dataclass(frozen=True, slots=True)
+class YearChange:
+    """How far a candidate's difference has moved from one edition to the next it is in: 90%, p by Welch after Holm."""
+
+    candidate: str
+    earlier: str
+    later: str
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """How far candidates are from the human baseline, edition by edition: raw scores of two years do not compare."""
+    """How far candidates are from the human baseline, edition by edition: raw scores of two years do not compare.
+
+    *changes*: from edition to edition, of all candidates in two of them.
+    """
 
     title: str
     editions: tuple[str, ...]
     lines: tuple[tuple[str, tuple[Year, ...]], ...]
+    changes: tuple[YearChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

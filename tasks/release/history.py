@@ -1,21 +1,25 @@
 """Editions side by side: differences to each edition's own human baseline, never raw scores of two years.
 
-Only latest releases whose scores have the same metric, evaluation LM, writer and form are set beside each other.
+Only latest releases whose scores have the same signature are set beside each other.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from tasks.release.contents import History, Year
+from tasks.release.contents import History, Year, YearChange
 from tasks.release.database import opened, rows
 from tasks.release.shelf import Shelf
 from tasks.settings import edition_of
+from tasks.stats.effects import holm
+from tasks.stats.welch import Change, Moment, change
 from tasks.store import Row
 
-_SAME = ("metric", "evaluation_lm", "lm_digest", "writer", "form")
+Cells = Mapping[tuple[str, str], Row]
+"""Differences to the human baseline by candidate and edition."""
 
 
 def histories(shelf: Shelf, database: Path) -> tuple[History, ...]:
@@ -25,18 +29,39 @@ def histories(shelf: Shelf, database: Path) -> tuple[History, ...]:
         tables[other] = _anchored(Shelf(shelf.folder, other).latest / "release.duckdb")
     editions = tuple(sorted(tables, key=lambda key: (edition_of(key).year, key)))
     found = []
-    for key, title in dict.fromkeys((_key(row), row["title"] or row["metric"]) for row in tables[shelf.edition]):
-        cells: dict[tuple[str, str], Row] = {
-            (row["candidate"], edition): row for edition in editions for row in tables[edition] if _key(row) == key
-        }
+    for signature, title in dict.fromkeys(
+        (row["signature_id"], row["title"] or row["metric"]) for row in tables[shelf.edition]
+    ):
+        cells: Cells = {
+            (row["candidate"], edition): row
+            for edition in editions for row in tables[edition] if row["signature_id"] == signature
+        }  # fmt: skip
         shared = tuple(edition for edition in editions if any(place == edition for _, place in cells))
         if len(shared) > 1:
             names = sorted({name for name, _ in cells})
             lines = tuple(
                 (name, tuple(_year(edition, cells.get((name, edition))) for edition in shared)) for name in names
             )
-            found.append(History(title, shared, lines))
+            found.append(History(title, shared, lines, _changes(names, shared, cells)))
     return tuple(found)
+
+
+def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
+    """The changes of all *names*; where an edition's papers do not vary, or are fewer than two, there is none."""
+    moved = list(_moved(names, editions, cells))
+    adjusted = holm([one.p for *_, one in moved])
+    return tuple(
+        YearChange(name, earlier, later, one.value, one.low, one.high, p)
+        for (name, earlier, later, one), p in zip(moved, adjusted, strict=True)
+    )
+
+
+def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Iterator[tuple[str, str, str, Change]]:
+    for name in names:
+        there = [edition for edition in editions if (name, edition) in cells and cells[name, edition]["se"]]
+        for earlier, later in pairwise(there):
+            sides = (cells[name, edition] for edition in (earlier, later))
+            yield name, earlier, later, change(*(Moment(row["difference"], row["se"], row["papers"]) for row in sides))
 
 
 def _siblings(shelf: Shelf) -> list[str]:
@@ -50,10 +75,6 @@ def _siblings(shelf: Shelf) -> list[str]:
 def _anchored(database: Path) -> list[Row]:
     with opened(database) as connection:
         return rows(connection, "anchored")
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _SAME)
 
 
 def _year(edition: str, row: Row | None) -> Year:

@@ -7,14 +7,17 @@ import os
 
 import duckdb
 import pytest
+from scipy.stats import ttest_ind
 
 from flows.boards.publishing import publication_of, publish_edition
 from tasks.errors import LockedError, SettingsError, SourceError, StoreError
 from tasks.release import manifest
 from tasks.release.database import REDACTED, WHOLE
+from tasks.release.history import histories
 from tasks.release.manifest import public_settings
 from tasks.release.publishing import publish
 from tasks.release.shelf import Shelf
+from tasks.stats.effects import holm
 from tasks.store import STORAGE_VERSION, TABLES
 from tests.release.made_up import EDITION, FREE, make, shelf_of, store_of
 
@@ -145,7 +148,7 @@ def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
 
 
 def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to_the_human_baseline(own):
-    earlier = make(own, "ICLR-2024", papers=6, candidates=4)
+    earlier = make(own, "ICLR-2024", papers=9, candidates=4)
     publish_edition(earlier, Shelf(own / "releases", "ICLR-2024"))
     made = publish_edition(store_of(own), shelf_of(own), again=True)
     page = (made.folder / "index.html").read_text()
@@ -157,6 +160,44 @@ def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to
     row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
     assert f"{row['difference']:+.2f}".replace("-", "−") in years
     assert f"{row['mean']:+.2f}" not in years
+
+
+def leads(store, candidate):
+    """Mean difference to the human baseline by paper, under gem."""
+    with store.transaction() as run:
+        return [value for (value,) in run.execute(
+            "select avg(c.value - h.value) from pairs c join pairs h using (signature_id, paper_id, reference_id) "
+            "join signatures s using (signature_id) where s.metric = 'gem' and c.candidate_id = $1 "
+            "and h.candidate_id = 'human' group by paper_id", [candidate]).fetchall()]  # fmt: skip
+
+
+def test_a_history_holds_how_far_each_difference_has_moved_with_welchs_test(own):
+    earlier = make(own, "ICLR-2024", papers=9, candidates=4)
+    publish_edition(earlier, Shelf(own / "releases", "ICLR-2024"))
+    (found, *others) = histories(shelf_of(own), shelf_of(own).latest / "release.duckdb")
+    assert len(others) == 2 and found.editions == ("ICLR-2024", EDITION) and len(found.changes) == 3
+    tests = [ttest_ind(leads(store_of(own), one.candidate), leads(earlier, one.candidate), equal_var=False)
+             for one in found.changes]  # fmt: skip
+    for one, test, p in zip(found.changes, tests, holm([test.pvalue for test in tests]), strict=True):
+        low, high = test.confidence_interval(0.9)
+        assert (one.low, one.high, one.p) == pytest.approx((low, high, p))
+        years = {year.edition: year.difference for year in dict(found.lines)[one.candidate]}
+        assert one.value == pytest.approx(years[one.later] - years[one.earlier])
+
+
+def test_editions_of_two_signatures_are_no_history(own):
+    earlier = make(own, "ICLR-2024", papers=9, candidates=4)
+    turned = ("plan", "scores", "effects", "validations")
+    with earlier.lock("test"):
+        for statement in (
+            "insert into signatures by name select * replace (reverse(signature_id) as signature_id) from signatures",
+            *(f"update {table} set signature_id = reverse(signature_id)" for table in turned),
+        ):
+            with earlier.transaction() as run:
+                run.execute(statement)
+        earlier.copy_for_readers()
+    publish_edition(earlier, Shelf(own / "releases", "ICLR-2024"))
+    assert histories(shelf_of(own), shelf_of(own).latest / "release.duckdb") == ()
 
 
 def test_an_edition_that_is_refreshed_while_it_is_read_is_not_published_half_old_and_half_new(own, tmp_path):
