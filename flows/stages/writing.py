@@ -25,6 +25,8 @@ from tasks.store import Row, Store
 from tasks.writing.catalog import Desk
 
 T = TypeVar("T")
+DOWN = 16
+"""So many texts in a row without an answer for now: the endpoint is down, and the rest is left for the next run."""
 
 
 def reviewers(store: Store, job: Job, run: Any) -> dict[str, str]:
@@ -132,11 +134,12 @@ def write(
 ) -> None:
     """Has *due* written some at a time; each part is committed with a record of what became of every text.
 
+    It ends early where `DOWN` texts in a row get no answer: those that were not asked for are missing, not failed.
     *candidate*: whose reviews they are, where it is not the writer *name* itself.
     """
     progress.expect(len(due))
-    items, whose = iter(due), candidate or name
-    while some := list(islice(items, job.settings.writing.chunk)):
+    items, whose, unanswered = iter(due), candidate or name, 0
+    while unanswered < DOWN and (some := list(islice(items, job.settings.writing.chunk))):
         written = step(name, desk(store, job), some)
         store.write(
             rows([item for item in written if item.text]),
@@ -147,6 +150,7 @@ def write(
                 why = {"outcome": item.outcome, "detail": item.detail, "final": item.final}
                 progress.tell("text", task=task, writer=writer, item=item.item, **why)
         progress.advance(len(written))
+        unanswered = 0 if any(item.final for item in written) else unanswered + len(written)
 
 
 def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> Row:

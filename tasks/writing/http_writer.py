@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from tasks.errors import BudgetReached, StoreError
+from tasks.masking import SHORTEST_SECRET, masked
 from tasks.models import Model
 from tasks.patience import Patience, retry_after
 from tasks.records import Chat, Reply, Sampling
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 LARGEST_BODY = 32 * 2**20
-SHORTEST_SECRET = 8
-"""A shorter key is a placeholder: taking it out of replies would only mangle them."""
 
 
 class HttpWriter:
@@ -102,6 +101,12 @@ class HttpWriter:
                     for chat in chats]  # fmt: skip
         replies = [self.archive.get(request) for request in requests]
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
+
+    def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
+        """Takes the archived replies to *chats* out of use: they cannot be read as what was asked for."""
+        for chat in chats:
+            sound = Chat(_sound(chat.system), _sound(chat.user))
+            self.archive.set_aside(request_digest(self.identity, sound, sampling))
 
     def _archived(self, request: str) -> Reply | None:
         reply = self.archive.get(request)
@@ -232,6 +237,8 @@ class HttpWriter:
         import httpx2
         import openai
 
+        from tasks.body_limits import LARGEST_PROBLEM, limited
+
         host = urlsplit(self.model.endpoint).hostname or ""
         own = host in ("localhost", "127.0.0.1", "::1")
         self._key = self.model.key()
@@ -241,19 +248,23 @@ class HttpWriter:
         timeout = httpx2.Timeout(self.patience.timeout_s, connect=min(10.0, self.patience.timeout_s))
         limits = httpx2.Limits(max_connections=self.patience.concurrency)
         # A proxy of the environment must not stand between us and this very machine.
-        transport = httpx2.Client(timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False)
+        bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.patience.timeout_s)]}
+        transport = httpx2.Client(timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False,
+                                  event_hooks=bounds)
         self._client = openai.OpenAI(api_key=self._key or "none", base_url=self.model.endpoint, max_retries=0,
                                      timeout=timeout, http_client=transport)
 
     def _keyless(self, body: bytes) -> bytes:
         """*body* with the key taken out, should the endpoint have echoed it: before any text is cut to length."""
-        return body.replace(self._key.encode(), b"[key]") if self._secret() else body
+        if not self._secret():
+            return body
+        return masked(body.decode("latin-1"), [self._key], "[key]").encode("latin-1")
 
     def _without_key(self, reply: Reply) -> Reply:
         """*reply* with the key taken out, should the body have hidden it behind escapes."""
         if not self._secret():
             return reply
-        clean = {name: value.replace(self._key, "[key]") for name in ("text", "detail", "model")
+        clean = {name: masked(value, [self._key], "[key]") for name in ("text", "detail", "model")
                  if (value := getattr(reply, name))}
         return replace(reply, **clean)
 

@@ -46,7 +46,7 @@ class LMScribe:
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
         chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
-        return self._written([item for item, _ in reviews], chats, [replies.judgments] * len(reviews))
+        return self._written([item for item, _ in reviews], chats, [_own(chat, replies.judgments) for chat in chats])
 
     def assw(self, papers: Sequence[Paper]) -> list[Written]:
         return self._of_papers("assw", papers, lambda text: assw_text(*replies.assw(text)))
@@ -78,24 +78,49 @@ class LMScribe:
         ids = [paper.paper_id for paper in able]
         asked = self.condition.chat if task == "review" and self.condition else partial(_chat, task)
         chats = [asked(paper.whole) for paper in able]
-        done = dict(zip(ids, self._written(ids, chats, [read] * len(ids)), strict=True))
+        # What a candidate writes is its review, whatever it is; what the scores are made with must be an answer.
+        reads = [read if task == "review" else _own(chat, read) for chat in chats]
+        done = dict(zip(ids, self._written(ids, chats, reads), strict=True))
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
 
     def _written(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
     ) -> list[Written]:
-        answers = self.writer.write(chats, self.sampling)
-        found = [_read(item, reply, read) for item, reply, read in zip(items, answers, reads, strict=True)]
+        found = self._asked(items, chats, reads, self.sampling)
         for attempt in range(1, RETRIES + 1):
             again = [place for place, written in enumerate(found) if written.outcome == "unparsable"]
             if not again:
                 break
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
-            answers = self.writer.write([chats[place] for place in again], sampling)
-            for place, reply in zip(again, answers, strict=True):
-                answer = _read(items[place], reply, reads[place])
+            some = ([part[place] for place in again] for part in (items, chats, reads))
+            for place, answer in zip(again, self._asked(*some, sampling), strict=True):
                 found[place] = answer if answer.text or answer.outcome == "unparsable" else found[place]
         return found
+
+    def _asked(
+        self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
+    ) -> list[Written]:
+        """What the replies are read as; archived ones that cannot be read are asked for anew where the writer may."""
+        answers = self.writer.write(chats, sampling)
+        found = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
+        useless = [place for place, item in enumerate(found) if item.outcome == "unparsable" and item.archived]
+        if useless and getattr(self.writer, "again", False):
+            self.writer.set_aside([chats[place] for place in useless], sampling)
+            answers = self.writer.write([chats[place] for place in useless], sampling)
+            for place, reply in zip(useless, answers, strict=True):
+                found[place] = _read(items[place], reply, reads[place])
+        return found
+
+
+def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
+    """*read* for a reply of the LM's own; ``ReplyError("prompt_echoed")`` for one that holds its instructions."""
+
+    def own(text: str) -> str:
+        if chat.system and chat.system.strip() in text:
+            raise ReplyError("prompt_echoed")
+        return read(text)
+
+    return own
 
 
 def _chat(task: str, paper: str) -> Chat:

@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 from flows import cli
 from flows.stages import spending
 from tasks.errors import GreBenchError
+from tasks.lm import vllm_client
+from tasks.patience import Patience
 from tasks.store import Store
 from tasks.writing import http_writer
 from tests.flows.refreshing import DEMO, EDITION, query, use
@@ -53,10 +55,11 @@ class Ended:
         return self.summary.get("outcome", "refused")
 
 
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def hurry(monkeypatch: pytest.MonkeyPatch, timeout_s: float = TIMEOUT_S) -> None:
     """Waits that a user has in minutes are hundredths of seconds; the number of attempts is bounded as ever."""
-    quick = {"attempts": ATTEMPTS, "timeout_s": TIMEOUT_S, "first_wait_s": 0.01, "longest_wait_s": 0.5}
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, **quick))
+    quick = {"attempts": ATTEMPTS, "timeout_s": timeout_s, "first_wait_s": 0.01, "longest_wait_s": 0.5}
+    for client in (http_writer, vllm_client):
+        monkeypatch.setattr(client, "Patience", partial(Patience, **quick))
 
 
 def call(*arguments: object) -> tuple[int, str, str]:
