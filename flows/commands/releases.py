@@ -50,6 +50,7 @@ def publish(
     Texts go in only where their licence lets anyone pass them on; else their SHA-256. Never waits for a run.
     """
     from flows.boards.publishing import publish_edition
+    from tasks.release.pictures import lacking
     from tasks.release.shelf import Shelf
 
     store = Store(state, _edition(edition, state))
@@ -61,6 +62,8 @@ def publish(
         return screen.say(f"{made.name} holds all this already: {made.folder}; --again makes a new release anyway")
     screen.say(f"{made.name}: {made.folder}, digest {made.digest}")
     screen.say(f"the page: {made.folder / 'index.html'}")
+    if problem := lacking():
+        screen.say(f"without figures: {problem}; then publish it --again")
     if not all_texts:
         screen.say("texts: where their licence allows it; --all-texts makes a release that is not to be passed on")
 

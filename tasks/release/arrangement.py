@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tasks.release.axis import span_of
 from tasks.release.board import Board, Entry
-from tasks.release.contents import Effect, History, Outcome, Validation, Year
+from tasks.release.contents import Effect, History, Outcome, Validation, Year, YearChange
 from tasks.release.terms import PASSAGE
 
 STATES = ("scored", "excluded", "failed", "missing")
@@ -73,6 +73,14 @@ def latest_first(history: History) -> list[tuple[str, tuple[Year, ...]]]:
     """Its lines, the largest difference of the latest edition first."""
     latest = {name: years[-1].difference for name, years in history.lines}
     return sorted(history.lines, key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
+
+
+def moves(history: History) -> dict[str, dict[str, YearChange]]:
+    """Its changes by the editions between which they are, then by candidate."""
+    found: dict[str, dict[str, YearChange]] = {}
+    for one in history.changes:
+        found.setdefault(f"{one.earlier} → {one.later}", {})[one.candidate] = one
+    return found
 
 
 def states(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.errors import SettingsError
 from tasks.release import figures
 from tasks.release.board import Board
 from tasks.release.families import Mark, families
-from tasks.release.pictures import INK, altair, as_png, as_svg
+from tasks.release.pictures import INK, as_png, as_svg, lacking
 from tasks.release.rank_figure import ranks
 
 _WHAT = {
@@ -51,10 +50,8 @@ class Drawings:
 def drawn(boards: Sequence[Board]) -> Drawings:
     """The figures of *boards*, those that there is something to draw of; none, and why, where nothing can draw."""
     marks = families(boards)
-    try:
-        altair()
-    except SettingsError as error:
-        return Drawings(problem=str(error))
+    if problem := lacking():
+        return Drawings(problem=problem)
     pictures, captions = {}, {}
     for board in boards:
         for what, draw in (("size", figures.by_size), ("date", figures.by_date)):

@@ -9,7 +9,10 @@ from tasks.release.board import Entry
 
 def number(value: float | None, digits: int | None = None) -> str:
     """A signed number with a true minus, *digits* decimals or as many as it needs; nothing for None."""
-    return "" if value is None else f"{value:+.{_digits(value) if digits is None else digits}f}".replace("-", "−")
+    if value is None:
+        return ""
+    decimals = _digits(value) if digits is None else digits
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}".replace("-", "−")
 
 
 def named(candidate: str) -> Markup:

@@ -43,6 +43,15 @@ def as_png(picture: str) -> bytes:
     )
 
 
+def lacking() -> str:
+    """Why nothing can be drawn, and what to do about it; empty if all is there."""
+    try:
+        altair()
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
 def altair() -> Any:
     """The library that draws; `SettingsError` says how to get it."""
     try:

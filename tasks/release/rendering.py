@@ -18,6 +18,7 @@ from tasks.release.arrangement import (
     effects_span,
     kinds,
     latest_first,
+    moves,
     passage,
     present,
     states,
@@ -82,7 +83,7 @@ def _environment() -> Environment:
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
         "as_link": as_link, "states": states, "passage": passage,
-        "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first,
+        "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
     }  # fmt: skip
     made.globals |= {"terms": TERMS, "all_states": STATES}
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from tasks.release.families import SHAPES, families
 from tasks.release.labels import CHARACTER, LINE, POINT, placed
 from tasks.release.names import page_of_paper
 from tests.conftest import ROOT
+from tests.release.made_up import EDITION
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +126,16 @@ def test_a_name_in_a_boards_csv_is_never_a_formula(text):
 
 def test_nothing_is_drawn_of_a_board_without_models():
     assert drawn([Board("gem", "GEM", "nats", (Entry("human", "human", 3.0, rank=1),))]).files() == {}
+
+
+def test_who_cannot_draw_is_told_what_to_install(own, call, monkeypatch):
+    for name in ("altair", "vl_convert"):
+        monkeypatch.setitem(sys.modules, name, None)
+    install = "altair is not installed: pip install -e '.[plots]'"
+    code, out, err = call("publish", EDITION, "--again", "--state", own)
+    assert code == 0 and f"without figures: {install}" in out + err
+    code, out, err = call("plot", EDITION, "--out", own / "figures", "--state", own)
+    assert code == 2 and install in err and not (own / "figures").exists()
 
 
 def test_what_is_no_board_is_one_line(tmp_path):
