@@ -3,6 +3,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 VLLM   ?= .venv-vllm
 TOOLS  ?= .venv-tools
+# More options of pip-audit: another service than pypi.org, such as --vulnerability-service osv --osv-url URL
+AUDIT  ?=
 WORKERS ?= -n auto --maxprocesses 4 --dist loadfile
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
@@ -37,7 +39,7 @@ bench: $(VENV)/.test              ## measured ratios against the obvious alterna
 	done
 
 audit: $(TOOLS)/.installed        ## known vulnerabilities of the locked versions, as pypi.org knows them
-	@$(TOOLS)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement constraints.txt || { \
+	@$(TOOLS)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off $(AUDIT) --requirement constraints.txt || { \
 		echo "make audit: not clean, or not done: what could not be looked up counts as unsafe (a mirror of PyPI knows none of it)"; \
 		exit 1; }
 
