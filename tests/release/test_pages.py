@@ -208,3 +208,58 @@ def test_nobody_is_kept_out(tab, release, width, dark):
     for page in (release / "index.html", release / "papers" / page_of_paper("p00000")):
         tab.open(page, width, dark=dark)
         assert violations(tab, script) == []
+
+
+@pytest.fixture(scope="module")
+def two_years(tmp_path_factory):
+    """The later of two editions with one model that learnt after its reviews were shown, and one of the LM's family."""
+    folder = tmp_path_factory.mktemp("years")
+    names = ("meta-llama/llama-3.1-8b-instruct", "openai/gpt-4o", "anthropic/claude-3-opus")
+    for edition in ("ICLR-2023", "ICLR-2024"):
+        store = make(folder, edition, papers=6, names=names, tested=True)
+        with store.lock("a conflict"):
+            with store.transaction() as run:
+                run.execute("update profiles set conflict = 'the writer made-up' where candidate_id = 'openai/gpt-4o'")
+            store.copy_for_readers()
+        folder_of = publish_edition(store, Shelf(folder / "releases", edition)).folder
+    return folder_of
+
+
+def test_who_may_have_read_the_reviews_or_is_of_the_judges_family_is_flagged_and_the_gap_is_stated(tab, two_years):
+    tab.open(two_years / "index.html")
+    rows = tab.ask(
+        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => row.innerText.replace(/\\s+/g, ' '))"
+    )
+    (llama,) = [row for row in rows if "llama" in row]
+    assert llama.startswith("– ") and "contaminated learnt until 2023-12-31, reviews of 2023-11-10" in llama
+    (other,) = [row for row in rows if "gpt-4o" in row]
+    assert "clean same family as the writer made-up" in other and not other.startswith("–")
+    gap = tab.ask("document.querySelector('#board-1 .exposed').textContent")
+    with duckdb.connect(str(two_years / "release.duckdb"), read_only=True) as run:
+        means = dict(run.sql("select candidate, mean from leaderboard where metric = 'gem'").fetchall())
+    others = (means["openai/gpt-4o"] + means["anthropic/claude-3-opus"]) / 2
+    stated = means["meta-llama/llama-3.1-8b-instruct"] - others
+    assert f"score {stated:+.2f}".replace("-", "−") in gap and "paired on 6 papers" in gap
+    assert "Clean, contaminated, cutoff unknown" in tab.ask("document.getElementById('reading').textContent")
+
+
+def test_years_stand_side_by_side_as_differences_with_their_intervals_never_as_raw_scores(tab, two_years):
+    tab.open(two_years / "index.html")
+    heads = tab.ask(
+        "[...document.querySelectorAll('#years table')[0].querySelectorAll('thead th')].map(e => e.textContent)"
+    )
+    assert heads[:3] == ["Candidate", "ICLR-2023", "ICLR-2024"]
+    lines = tab.ask(
+        "[...document.querySelectorAll('#years table')[0].querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ')))"
+    )
+    with duckdb.connect(str(two_years / "release.duckdb"), read_only=True) as run:
+        found = run.sql(
+            "select candidate, difference, difference_high, mean from leaderboard where metric = 'gem' and kind = 'model' "
+            "order by difference desc"
+        ).fetchall()
+    assert [line[0] for line in lines] == [candidate for candidate, *_ in found]
+    for line, (_, difference, high, mean) in zip(lines, found, strict=True):
+        assert line[2] == f"{difference:+.2f} ±{high - difference:.2f}".replace("-", "−") or line[2] == (
+            f"{difference:+.2f}±{high - difference:.2f}".replace("-", "−")
+        )
+        assert f"{mean:+.2f}" not in " ".join(line)

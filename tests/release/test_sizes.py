@@ -24,7 +24,7 @@ def published(state, store):
 def look(folder):
     """Visits the pages wide and narrow, where there is a browser."""
     if browser.program() is None:
-        return
+        pytest.skip("no Chromium on this machine (apt-get install chromium): all but the visit is as it should be")
     with browser.opened() as tab:
         for width, dark in ((1280, False), (390, True)):
             visit(tab, folder, width, dark)
