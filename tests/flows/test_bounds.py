@@ -308,6 +308,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path)
     assert ledger_of(state).whole(EDITION).requests == asked
 
 
+@pytest.mark.slow
 def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_rest(tmp_path):
     more = ("validation.changes=['abstract_only', 'rephrase_1']", f"validation.abstract_only={LM}", f"validation.rephrase=['{LM}', 'rule']",
             "validation.resamples=200", "scoring.metrics=['gem', 'lm_examiner']", "writing.candidates=[]")
