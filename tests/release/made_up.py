@@ -59,7 +59,8 @@ def signature(metric: str) -> Signature:
 
 
 def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: int = 21, tokens: int = 0,
-         titles: tuple[str, ...] = (), names: tuple[str, ...] = (), tested: bool = False) -> Store:  # fmt: skip
+         titles: tuple[str, ...] = (), names: tuple[str, ...] = (), tested: bool = False,
+         metrics: tuple[str, ...] = METRICS) -> Store:  # fmt: skip
     """The store: humans, models by *names* (those of the models file if not given), two references a paper.
 
     *tokens*: of each reference, with log-probabilities, if there are to be any. *titles*: of the first papers, which
@@ -69,8 +70,8 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
     known = [name for name in models.load() if "/" in name]
     names = names or tuple((known + [f"model-{n}" for n in range(candidates)])[: candidates - 1])
     with store.lock("made up"):
-        _describe(store, papers, names, titles)
-        _score(store, Path(state), papers, ("human", *names), tokens)
+        _describe(store, papers, names, titles, metrics)
+        _score(store, Path(state), papers, ("human", *names), tokens, metrics)
         _validate(store)
         if tested:
             parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
@@ -82,12 +83,14 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
     return store
 
 
-def _describe(store: Store, papers: int, names: tuple[str, ...], titles: tuple[str, ...]) -> None:
+def _describe(
+    store: Store, papers: int, names: tuple[str, ...], titles: tuple[str, ...], metrics: tuple[str, ...]
+) -> None:
     ids = [f"p{n:05d}" for n in range(papers)]
     store.write(("start_run", {"run_id": "made-up", "command": "refresh", "started_at": now(),
                                "settings": Settings().model_dump_json(), "code_version": "0"}),
                 *(("add_signature", asdict(signature(metric)) | {"signature_id": signature(metric).signature_id})
-                  for metric in METRICS))  # fmt: skip
+                  for metric in metrics))  # fmt: skip
     with store.transaction() as run:
         kinds = [("human", "human", None)] + [(name, "model", name) for name in names]
         run.executemany("insert into candidates (candidate_id, kind, model) values ($1, $2, $3)", kinds)
@@ -109,17 +112,19 @@ def _describe(store: Store, papers: int, names: tuple[str, ...], titles: tuple[s
                 )
 
 
-def _score(store: Store, folder: Path, papers: int, names: tuple[str, ...], tokens: int) -> None:
-    signatures = [signature(metric).signature_id for metric in METRICS]
-    shape = (len(METRICS), papers, len(names), 2)
+def _score(
+    store: Store, folder: Path, papers: int, names: tuple[str, ...], tokens: int, metrics: tuple[str, ...]
+) -> None:
+    signatures = [signature(metric).signature_id for metric in metrics]
+    shape = (len(metrics), papers, len(names), 2)
     random = np.random.default_rng(0)
     values = 14 + 4 * random.normal(size=(1, papers, 1, 2)) + 6 * random.normal(size=shape)
-    values = values + 8 * random.random(size=(1, 1, len(names), 1)) - 6 * np.arange(len(METRICS))[:, None, None, None]
+    values = values + 8 * random.random(size=(1, 1, len(names), 1)) - 6 * np.arange(len(metrics))[:, None, None, None]
     m, p, c, r = (axis.ravel() for axis in np.indices(shape))
     ids = np.array([f"p{n:05d}" for n in range(papers)])[p]
     references = np.char.add(ids, np.array(["-r1", "-r2"])[r])
     conditional = np.array([f"c{n}" for n in range(len(m))])
-    marginal = np.char.add(np.char.add("m", np.array(METRICS)[m]), references)
+    marginal = np.char.add(np.char.add("m", np.array(metrics)[m]), references)
     table = pa.table({
         "signature_id": np.array(signatures)[m], "paper_id": ids, "candidate_id": np.array(names)[c],
         "reference_id": references, "value": values.ravel(), "conditional": conditional, "marginal": marginal,

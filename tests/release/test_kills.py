@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import time
 
 import pytest
@@ -11,10 +12,25 @@ from flows.boards.publishing import publication_of, publish_edition
 from tasks.errors import LockedError
 from tasks.release import manifest
 from tasks.release.publishing import publish
-from tests.release.made_up import EDITION, shelf_of, store_of
+from tests.release.made_up import EDITION, FREE, METRICS, make, shelf_of, store_of
 from tests.release.publishing import publish_until
 
 STEPS = ("database", "pieces", "parquet", "page", "figures", "index", "papers", "manifest", "place", "ledger", "latest")
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """A release of one board: figures are what publishing takes its time for, and one board's are as good as three's."""
+    folder = tmp_path_factory.mktemp("kills")
+    store = make(folder, EDITION, papers=4, candidates=3, tokens=12, titles=FREE, metrics=METRICS[:1])
+    publish_edition(store, shelf_of(folder))
+    return folder
+
+
+@pytest.fixture
+def own(state, tmp_path):
+    shutil.copytree(state, tmp_path / "own", symlinks=True)
+    return tmp_path / "own"
 
 
 @pytest.fixture(scope="module")
