@@ -38,7 +38,7 @@ from flows.commands.options import EXIT_CODES
 from flows.screens import board as board_screen
 from flows.screens import screen
 from flows.stages.endings import summary_of
-from flows.stages.engine import settle, tame_server
+from flows.stages.engine import answering, settle, tame_server
 from tasks import settings as configuration
 from tasks.errors import (
     GreBenchError,
@@ -317,7 +317,8 @@ def _run(
         usable(job)
         if engine:
             tame_server()
-            return summary_of(annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait))
+            with answering():
+                return summary_of(annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait))
         return refresh(job, steps.undecorated())
 
 
