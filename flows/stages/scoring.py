@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from flows.stages.instruments import instruments
@@ -64,11 +65,13 @@ def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
 
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
     """Cases without a score: paper → signature → cases, papers in the edition's order."""
-    missing = {tuple(row.values()) for row in store.rows("missing", signature_ids=work.signature_ids)}
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
-    for signature_id, pair in work.planned:
-        if pair.case and (signature_id, pair.paper_id, pair.candidate_id, pair.reference_id) in missing:
-            due[pair.paper_id][signature_id].append(pair.case)
+    for signature_id, planned in groupby(work.planned, itemgetter(0)):
+        _, *places = store.columns("missing", signature_ids=[signature_id])
+        missing = set(zip(*places, strict=True))
+        for _, pair in planned:
+            if pair.case and (pair.paper_id, pair.candidate_id, pair.reference_id) in missing:
+                due[pair.paper_id][signature_id].append(pair.case)
     return due
 
 

@@ -41,7 +41,7 @@ def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ra
     }  # fmt: skip
     file, start, pids = tmp_path / "prefect.yaml", tmp_path / "start", tmp_path / "pids"
     file.write_text(yaml.safe_dump(deployed | {"deployments": [refresh]}))
-    for folder in (start, pids):
+    for folder in (start, pids, tmp_path / "server"):
         folder.mkdir()
     # Workers know the scripted evaluation LM, which leaves the ids of the processes that score.
     (start / "sitecustomize.py").write_text("import tests.flows.sharded\n")
