@@ -54,7 +54,7 @@ from tasks.errors import (
     UnfinishedError,
     fault_of_the_machine,
 )
-from tasks.store import Store, find_editions
+from tasks.store import Store, find_editions, interrupted
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
 OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
@@ -245,7 +245,9 @@ def main() -> None:
             raise
         screen.err.print(f"[red]error:[/red] {screen.escape(line)}", soft_wrap=True, highlight=False)
         sys.exit(FAULT)
-    except (KeyboardInterrupt, Stopped):
+    except (KeyboardInterrupt, Stopped, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not interrupted(error):
+            raise
         screen.err.print("stopped; what was done is kept, the same command goes on from there")
         sys.exit(STOPPED)
 

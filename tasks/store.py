@@ -249,8 +249,7 @@ class Store:
             self._let_go()
             raise
         except RuntimeError as error:
-            # What a signal's handler raises while a query runs is lost in DuckDB, which raises this in its place.
-            if str(error) != "Query interrupted":
+            if not interrupted(error):
                 raise
             raise Stopped("a signal came during a query") from None
 
@@ -411,6 +410,10 @@ class Store:
         except duckdb.Error as error:
             self._let_go()
             raise self._fault(file, error) from None
+        except RuntimeError as error:
+            if not interrupted(error):
+                raise
+            raise Stopped("a signal came during a checkpoint") from None
         finally:
             connection.close()
 
@@ -436,6 +439,11 @@ class Store:
             raise StoreError(
                 f"edition {self.key}: {self.status_file} is damaged or cannot be read; the next refresh makes it anew"
             ) from None
+
+
+def interrupted(error: RuntimeError) -> bool:
+    """Whether a signal came during a query: what its handler raises is lost in DuckDB, which raises *error*."""
+    return str(error) == "Query interrupted"
 
 
 def now() -> datetime:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -93,7 +93,7 @@ def started(state: Path, *overrides: str, **more: Any) -> BaseProcess:
 def ended(state: Path, *overrides: str, **more: Any) -> int:
     """The exit code of a refresh under *state*; minus the signal that ended it."""
     process = started(state, *overrides, **more)
-    process.join(120)
+    process.join(600)
     assert process.exitcode is not None, "a run that does not end"
     return process.exitcode
 
@@ -147,7 +147,7 @@ def stage_of(state: Path) -> str:
     return "unknown"
 
 
-def wait_for(condition: Callable[[], bool], process: BaseProcess, seconds: float = 60.0) -> None:
+def wait_for(condition: Callable[[], bool], process: BaseProcess, seconds: float = 300.0) -> None:
     """Until *condition* holds; the process must not end before."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -156,23 +156,36 @@ def wait_for(condition: Callable[[], bool], process: BaseProcess, seconds: float
         time.sleep(0.01)
 
 
-def commanded(folder: Path, *arguments: str, pause_s: float = 0.0) -> BaseProcess:
-    """``gre-bench ARGUMENTS`` at work in a child that leads a session; what it prints goes to files of *folder*."""
+def commanded(
+    folder: Path, *arguments: str, pause_s: float = 0.0, environment: Mapping[str, str] = {}
+) -> BaseProcess:
+    """``gre-bench ARGUMENTS``, begun in a child that leads a session; what it prints goes to files of *folder*."""
     folder.mkdir(parents=True, exist_ok=True)
-    process = CONTEXT.Process(target=_command, args=(str(folder), arguments, pause_s))
+    process = CONTEXT.Process(target=_command, args=(str(folder), arguments, pause_s, dict(environment)))
+    (folder / "began").unlink(missing_ok=True)
     process.start()
+    wait_for((folder / "began").exists, process)
     return process
 
 
-def _command(folder: str, arguments: tuple[str, ...], pause_s: float) -> None:
+def _command(folder: str, arguments: tuple[str, ...], pause_s: float, environment: dict[str, str]) -> None:
     os.setsid()
+    os.environ.update(environment)
     for number, name in ((1, "out.txt"), (2, "err.txt")):
         os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
     use(OverlapLM(pause_s=pause_s))
-    from flows.cli import main
+    from flows import cli
 
+    begin = cli.app
+
+    def app() -> None:
+        """The command, told to be at work when its signals are in its hands."""
+        Path(folder, "began").touch()
+        begin()
+
+    cli.app = app  # type: ignore[assignment]
     sys.argv = ["gre-bench", *arguments]
-    main()
+    cli.main()
 
 
 def said(folder: Path) -> tuple[str, str]:

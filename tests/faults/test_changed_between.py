@@ -18,6 +18,7 @@ from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started, 
 from tests.flows.refreshing import EDITION, query, tables
 from tests.servers.scripted_chat import scripted_chat
 
+pytestmark = pytest.mark.timeout(1200)
 MIXED = "scores stay under signatures of their own; the board is that of a fresh run"
 REFUSED = "publish refuses half a board in one line, exit 3"
 SMALL = ("run.chunk_papers=2",)
@@ -126,7 +127,7 @@ def points_until(folder: Path, overrides: tuple[str, ...]) -> int:
 def assert_refused(folder: Path, state: Path) -> None:
     before = sorted((state / "releases").glob("*"))
     process = commanded(folder / "said", "publish", EDITION, "--state", str(state))
-    process.join(120)
+    process.join(600)
     out, err = said(folder / "said")
     assert process.exitcode == 3, err
     assert not out and len(err.splitlines()) == 1 and "pairs of its board are still missing" in err
@@ -136,7 +137,7 @@ def assert_refused(folder: Path, state: Path) -> None:
 def published(folder: Path, state: Path, *more: str) -> dict:
     """The manifest of the release that ``gre-bench publish`` makes now."""
     process = commanded(folder / "said", "publish", EDITION, "--json", "--state", str(state), *more)
-    process.join(120)
+    process.join(600)
     out, err = said(folder / "said")
     assert process.exitcode == 0, err
     made = json.loads(out)

@@ -15,6 +15,7 @@ from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started, 
 from tests.flows.refreshing import EDITION, query, tables
 from tests.servers.scripted_chat import scripted_chat
 
+pytestmark = pytest.mark.timeout(1200)
 STARTS = 3
 REFRESH = ("refresh", "--no-prefect", "--settings", str(GIVEN), "--set", "evaluation_lm.backend=scripted")
 OTHER = "SAMPLE-2026-again"
@@ -33,7 +34,7 @@ def test_of_refreshes_started_at_once_one_wins_and_the_others_say_so(undisturbed
     folders = [tmp_path / f"start-{number}" for number in range(STARTS)]
     processes = [commanded(folder, *REFRESH, "--state", str(state), pause_s=0.01) for folder in folders]
     for process in processes:
-        process.join(120)
+        process.join(600)
     codes = [process.exitcode for process in processes]
     assert sorted(codes) == [0] + [3] * (STARTS - 1), [said(folder)[1] for folder in folders]
     winner = processes[codes.index(0)].pid
@@ -54,7 +55,7 @@ def test_a_refresh_that_is_told_to_wait_goes_on_after_the_first(undisturbed, tmp
     wait_for(lambda: Store(state, EDITION).status() is not None, first)
     second = commanded(tmp_path / "second", *REFRESH, "--state", str(state), "--wait", "120")
     for process in (first, second):
-        process.join(120)
+        process.join(600)
         assert process.exitcode == 0, said(tmp_path / "second")
     assert_undisturbed(state, undisturbed)
     (ended_at, started_at) = query(state, "select min(ended_at), max(started_at) from runs")[0]
@@ -72,7 +73,7 @@ def test_two_editions_at_the_same_time_share_archive_and_ledger_and_buy_nothing_
         alone = server.count
         both = [started(state, *overrides, *more, limit=4) for more in ((), ("edition.sample=again",))]
         for process in both:
-            process.join(300)
+            process.join(900)
         assert [process.exitcode for process in both] == [0, 0]
         bought = server.requests[alone:]
     assert_paid_once(bought, alone, 0)
@@ -104,7 +105,7 @@ def test_two_editions_killed_at_the_same_time_go_on_together(tmp_path, trial):
             more = {} if point is None else {"die_at": point}
             start = partial(started, state, *overrides, limit=4, **more)
             for process in (start(), started(state, *overrides, "edition.sample=again", limit=4)):
-                process.join(300)
+                process.join(900)
             ledger = Ledger(state / "spending.jsonl")
             in_flight = sum(ledger.whole(key).unanswered for key in (EDITION, OTHER))
         assert process.exitcode == 0

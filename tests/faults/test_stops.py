@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
+from shutil import rmtree
 
 import pytest
 
+from tasks.corpus.loopback_mischief import mischief
 from tasks.store import Store
+from tests.conftest import ROOT
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, by_lm, children, commanded, ended, left_behind, said, wait_for
+from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said, wait_for
+from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables
 from tests.servers.scripted_chat import scripted_chat
 
+pytestmark = pytest.mark.timeout(1200)
 ENDS_IN_S = 10.0
 STOPPED = "stopped; what was done is kept, the same command goes on from there"
 CLEAN = "ends within 10 s with one line and exit 130; the state is kept, no process is left"
@@ -135,10 +142,10 @@ def test_a_refresh_whose_replies_come_soon_keeps_what_is_in_flight(tmp_path, tri
 def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sign):
     process = commanded(tmp_path, *asked(tmp_path / "state"), "--limit", "2")
     hung: set[int] = set()
-    wait_for(lambda: bool(children(process.pid)), process)
+    wait_for(lambda: bool(readers(process.pid)), process)
     deadline = time.monotonic() + 1.0
     while time.monotonic() < deadline:
-        for pid in children(process.pid):
+        for pid in readers(process.pid):
             os.kill(pid, signal.SIGSTOP)
             hung.add(pid)
         time.sleep(0.02)
@@ -150,11 +157,40 @@ def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sig
     trial(f"{sign.name}: processes that read PDFs hang", CLEAN)
 
 
+def readers(pid: int) -> list[int]:
+    """The processes that read PDFs for *pid*; not those that it is only about to start, for which it waits itself."""
+    return [child for child in children(pid) if b"pdf_worker" in command_line(child)]
+
+
+def computed_s(pid: int) -> float:
+    """Seconds of computing that the process *pid* has done."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 @pytest.fixture(scope="module")
 def undisturbed_two(tmp_path_factory):
     state = tmp_path_factory.mktemp("undisturbed-two")
     assert ended(state, limit=2) == 0
     return tables(state)
+
+
+@pytest.mark.slow
+@SIGNS
+def test_a_long_query_of_a_user(tmp_path, trial, sign):
+    assert ended(tmp_path / "state", file=GIVEN, limit=2) == 0
+    statement = "select count(*) from range(100000000000) a where hash(a.range) = 7"
+    process = commanded(tmp_path, "sql", EDITION, statement, "--state", str(tmp_path / "state"))
+    wait_for(lambda: computed_s(process.pid) > 2.0, process)
+    assert stop(process, tmp_path, sign)
+    trial(f"{sign.name}: gre-bench sql at a long query", CLEAN)
 
 
 @pytest.mark.slow
@@ -165,3 +201,87 @@ def test_a_refresh_that_waits_for_another(tmp_path, trial, sign):
         time.sleep(1.5)
         assert stop(process, tmp_path, sign)
     trial(f"{sign.name}: waiting for the edition", CLEAN)
+
+
+@pytest.mark.slow
+@SIGNS
+def test_a_fetch_whose_service_stalls(tmp_path, trial, sign):
+    environment = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    with served(mischief=[mischief("stall", seconds=120.0, every=4)]) as service:
+        asked = ("fetch", "SAMPLE", "2026", "--host", service.v2, "--set", "fetch.page=5", "--no-prefect")
+        process = commanded(tmp_path, *asked, "--state", str(tmp_path / "state"), environment=environment)
+        wait_for(lambda: service.counts.total() >= 4, process)
+        time.sleep(0.5)
+        assert stop(process, tmp_path, sign)
+    trial(f"{sign.name}: OpenReview stalls in the middle of a body", CLEAN)
+
+
+@pytest.mark.slow
+@SIGNS
+def test_a_publish_at_random_moments(tmp_path, trial, sign):
+    random, state, stopped = Random(9), tmp_path / "state", 0
+    assert ended(state, file=GIVEN) == 0
+    began = time.monotonic()
+    process = commanded(tmp_path, "publish", EDITION, "--state", str(state))
+    process.join(600)
+    assert process.exitcode == 0, said(tmp_path)
+    seconds = time.monotonic() - began
+    before = sorted((state / "releases").glob("*"))
+    for _ in range(6):
+        process = commanded(tmp_path, "publish", EDITION, "--again", "--state", str(state))
+        time.sleep(random.uniform(0.0, 0.9) * seconds)
+        if stop(process, tmp_path, sign):
+            stopped += 1
+            assert sorted(path for path in (state / "releases").glob("[!.]*")) == before
+        before = sorted((state / "releases").glob("[!.]*"))
+    assert stopped
+    trial(f"{sign.name}: publishing", f"{CLEAN}; the releases are as before", stopped)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@SIGNS
+def test_a_refresh_under_the_prefect_engine_at_random_moments(undisturbed, tmp_path, trial, sign):
+    random, state, stopped, seconds = Random(11), tmp_path / "state", 0, 8.0
+    while stopped < 4:
+        began = time.monotonic()
+        process = under_prefect(state)
+        try:
+            process.wait(random.uniform(0.4, 1.0) * seconds)
+        except subprocess.TimeoutExpired:
+            assert_stops(process, sign)
+            stopped += 1
+        else:
+            assert process.returncode == 0, process.communicate()
+            seconds = time.monotonic() - began
+            assert_undisturbed(state, undisturbed)
+            rmtree(state)
+    process = under_prefect(state)
+    assert process.communicate(timeout=600) and process.returncode == 0
+    assert_undisturbed(state, undisturbed)
+    trial(f"{sign.name}: under the Prefect engine", CLEAN, stopped)
+
+
+def under_prefect(state: Path) -> subprocess.Popen[str]:
+    command = ("refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted", "--state", str(state))
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.flows.killed", *command], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+def assert_stops(process: subprocess.Popen[str], sign: signal.Signals) -> None:
+    """*process*, a run under an engine of its own, ends in time, in one line, and its server with it."""
+    servers = children(process.pid)
+    began = time.monotonic()
+    os.killpg(process.pid, sign) if sign == signal.SIGINT else os.kill(process.pid, sign)
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - began < ENDS_IN_S
+    assert process.returncode == 130, err
+    assert err.splitlines()[-1] == STOPPED, err
+    assert "Traceback" not in err
+    assert left_behind(process.pid) == []
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in servers):
+        assert time.monotonic() < deadline, "a server was left behind"
+        time.sleep(0.1)
