@@ -11,8 +11,6 @@ from tasks.masking import SHORTEST_SECRET, masked
 from tasks.models import load as load_models
 from tasks.settings import Settings
 
-SHORTEST_SECRET = 8
-"""A shorter one is a placeholder or a word: taking it out would only mangle the text."""
 OTHER_SECRETS = ("PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 
 
