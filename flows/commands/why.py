@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 SHOWN_PAIRS = 5
 SHOWN_TOKENS = 12
+SHOWN_LINES = 200
+SHOWN_SIGNS = 300
+LONGEST_LINE = 10_000
 
 Edition = Annotated[str, typer.Argument(help="Edition, such as ICLR-2025.")]
 Metric = Annotated[str, typer.Argument(help="Metric, such as gem.")]
@@ -113,8 +116,11 @@ def _detail(detail: Row) -> None:
             say(f"  {title} most: {told}")
     for name, text in (("the candidate's review (x)", detail["x"]), ("the reference (y)", detail["y"])):
         say(f"  {name}:")
-        for line in text.splitlines():
-            say(f"    {line}")
+        lines = text.splitlines()
+        for line in lines[:SHOWN_LINES]:
+            say(f"    {line[:LONGEST_LINE]}")
+        if len(lines) > SHOWN_LINES:
+            say(f"    and {len(lines) - SHOWN_LINES:,} lines more; --json gives them all")
 
 
 def _moved(row: Row, title: str) -> bool:
@@ -130,4 +136,8 @@ def _digests(found: Why) -> None:
 
 
 def _told(row: Row) -> list[tuple[str, Any]]:
-    return [(name.removesuffix("_sha256"), value) for name, value in row.items() if value is not None]
+    return [(name.removesuffix("_sha256"), _short(value)) for name, value in row.items() if value is not None]
+
+
+def _short(value: Any) -> Any:
+    return f"{value[:SHOWN_SIGNS]}…" if isinstance(value, str) and len(value) > SHOWN_SIGNS else value

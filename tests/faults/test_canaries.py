@@ -136,6 +136,7 @@ def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, tria
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tmp_path, trial):
     trial("canaries: a refresh and a fetch under the Prefect engine", "in no file of Prefect's home, state or release, no output", 3)
     state, models = tmp_path / "state", tmp_path / "models.toml"
@@ -153,7 +154,7 @@ def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tm
         ):
             server.then = then
             found = subprocess.run([sys.executable, "-m", "tests.flows.killed", *arguments, "--state", str(state)],
-                                   env=environment, cwd=ROOT, text=True, capture_output=True, timeout=280)  # fmt: skip
+                                   env=environment, cwd=ROOT, text=True, capture_output=True, timeout=600)  # fmt: skip
             told.append(found)
     assert [found.returncode for found in told] == [3, 0, 0], [found.stderr[-2000:] for found in told]
     assert list((state / "prefect").rglob("*.db")), "there is a database to look into"

@@ -190,6 +190,35 @@ def test_logs_and_status_are_whole_lines_of_json(told, place, trial):
             json.loads(line)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_texts_of_ten_megabytes_go_all_the_way(tmp_path, monkeypatch, trial):
+    trial("hostile texts: title, abstract, body, review and judgments of 10 MB", "done, every pair accounted for; published, explained")
+    monkeypatch.setattr(screen, "out", screen.Console(width=200))
+    use(OverlapLM())
+    state, whole = tmp_path / "state", "The reviewer appreciates a word after the other. " * (10 * 2**20 // 49)
+    papers, reviews = tmp_path / "papers.jsonl", tmp_path / "reviews.jsonl"
+    papers.write_text("".join(json.dumps({"paper_id": name, **dict.fromkeys(("title", "abstract", "text"), text)}) + "\n"
+                              for name, text in (("large", whole), ("small", "A paper"))))  # fmt: skip
+    rows = [{"paper_id": name, "slot": slot, "review": f"Review {slot}.", "judgments": f"The reviewer questions {slot} of {name}."}
+            for name in ("large", "small") for slot in range(1, 4)]  # fmt: skip
+    rows[0] |= {"review": whole, "judgments": whole.replace(". ", ".\n")}
+    reviews.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    use_state = ("--state", state)
+    for arguments in (
+        ("import", "papers", papers, "--edition", EDITION),
+        ("import", "reviews", reviews, "--edition", EDITION, "--writer", "w"),
+        ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", "--set", "scoring.metrics=['gem', 'gem_raw']"),
+        ("leaderboard", EDITION),
+        ("publish", EDITION, "--all-texts"),
+        ("why", "--no-recount", "--paper=large", EDITION, "gem", "human"),
+    ):  # fmt: skip
+        code, out, err = said(*arguments, *use_state)
+        assert (code, err) == (0, ""), (arguments, code, err[-2000:])
+        assert len(out) < 2**20, "nobody reads ten megabytes on a screen"
+    assert_accounted(state, done=True, edition=EDITION)
+
+
 def _number(cell: str) -> bool:
     try:
         float(cell)
