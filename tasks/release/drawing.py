@@ -64,10 +64,10 @@ def drawn(boards: Sequence[Board]) -> Drawings:
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
-    """Writes every figure as SVG, and as PNG where *png*; the files."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Writes every figure as SVG, and as PNG where *png*; the files. Where there is none, there is no folder."""
     written = []
     for name, picture in drawings.files().items():
+        folder.mkdir(parents=True, exist_ok=True)
         standing = picture.replace("currentColor", INK)
         (folder / f"{name}.svg").write_text(standing, encoding="utf-8")
         written.append(folder / f"{name}.svg")
