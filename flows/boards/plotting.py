@@ -95,6 +95,7 @@ def _of_table(table: str, out: Path) -> list[Path]:
                     ("table", table)),
     )  # fmt: skip
     page = board_page(contents, pictures)
+    out.mkdir(parents=True, exist_ok=True)
     (out / "index.html").write_text(page, encoding="utf-8")
     return [out / "index.html", *written]
 
