@@ -52,7 +52,10 @@ def write_database(
     *is_free* says whether texts under a licence may be passed on. *everything* puts all texts in: for a release that
     stays with whoever may read them. `StoreError` if *source* cannot be read.
     """
-    connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
+    try:
+        connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
+    except duckdb.Error as error:
+        raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
         connection.execute("set timezone = 'UTC'")
         try:

@@ -51,6 +51,11 @@ class Shelf:
                 f"releases of {self.edition} in {self.folder} are being written by another process; "
                 "wait for it to end and try again"
             ) from None
+        except BaseException:
+            # Half a release takes room that the next one may need.
+            for left in self.folder.glob(f".{self.edition}-r*.building"):
+                shutil.rmtree(left, ignore_errors=True)
+            raise
         finally:
             os.close(handle)
 

@@ -34,7 +34,8 @@ from tests.servers.scripted_chat import scripted_chat
 PAPERS = 3
 NOT_SILENT = "one line that names the file and what to do, or the same tables"
 MANY = pytest.mark.slow
-COUNTS = [3, pytest.param(150, marks=MANY)]
+pytestmark = pytest.mark.timeout(900)
+COUNTS = [3, pytest.param(40, marks=MANY)]
 
 
 class Pristine:
@@ -141,7 +142,7 @@ def killed(pristine, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(30, marks=MANY)])
+@pytest.mark.parametrize("count", [1, pytest.param(12, marks=MANY)])
 def test_a_damaged_log_of_a_killed_run_is_one_line_or_costs_the_last_commits_alone(
     pristine, killed, tmp_path, trial, count
 ):
@@ -289,7 +290,7 @@ def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_ane
     assert store.status()["state"] == "done"
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(20, marks=MANY)])
+@pytest.mark.parametrize("count", [1, pytest.param(8, marks=MANY)])
 def test_a_damaged_snapshot_is_kept_beside_and_made_anew_from_the_files_at_hand(pristine, tmp_path, trial, count):
     state, random = pristine.copied(tmp_path / "state"), Random(11)
     (made,) = (state / "snapshots").glob("SAMPLE-2026-*[0-9a-f]")

@@ -19,6 +19,7 @@ from tests.faults.invariants import assert_paid_once, assert_readable, assert_un
 from tests.flows.refreshing import EDITION, tables
 from tests.servers.scripted_chat import ScriptedChat, scripted_chat
 
+pytestmark = pytest.mark.timeout(900)
 PAPERS = ("--limit", "2")
 ROOMY = 96 * 2**20
 STEP = 2**20
