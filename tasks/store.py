@@ -16,6 +16,7 @@ import socket
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -278,6 +279,7 @@ class Store:
             try:
                 connection = duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
                 connection.execute("set timezone = 'UTC'")
+                connection.execute("set enable_progress_bar = false")
                 return connection
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
@@ -347,13 +349,14 @@ class Store:
         """
         connection = self._reader()
         try:
-            for setting in ("enable_external_access = false", "timezone = 'UTC'", "lock_configuration = true"):
+            for setting in ("enable_external_access = false", "timezone = 'UTC'", "enable_progress_bar = false",
+                            "lock_configuration = true"):  # fmt: skip
                 connection.execute(f"set {setting}")
-            cursor = connection.execute(text)
-            if cursor.description is None:
+            found = _interruptible(connection, text)
+            if found.description is None:
                 return [], []
-            names = _distinct([column[0] for column in cursor.description])
-            return names, [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            names = _distinct([column[0] for column in found.description])
+            return names, [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         except duckdb.Error as error:
             line = " ".join(str(error).split("LINE 1:")[0].split())
             if not of_statement(error):
@@ -467,6 +470,17 @@ def of_statement(error: duckdb.Error) -> bool:
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
     # What DuckDB finds damaged within a file comes as its plainest error.
     return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.DuckDBPyConnection:
+    """``connection.execute(text)`` in a thread of its own: in the main one DuckDB does not always look for signals."""
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(connection.execute, text)
+        try:
+            return asked.result()
+        except BaseException:
+            connection.interrupt()
+            raise
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
