@@ -6,7 +6,7 @@ A test says by `trial` what it did; whether it held is the outcome of the test.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,16 @@ import pytest
 from tests.faults.report import Trial, as_markdown, table
 
 TRIALS: list[Trial] = []
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or not report.passed
+    return report
 
 
 @pytest.fixture
@@ -26,7 +36,7 @@ def trial(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
         request.node.user_properties[:] = [("trial", [*names, count]) for names, count in told.items()]
 
     yield tell
-    assert told, "a test of the fault suite says what it tried"
+    assert told or request.node.stash.get(FAILED, False), "a test of the fault suite says what it tried"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
