@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -387,9 +388,19 @@ def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """The leaderboard as a Prefect table artifact, ``leaderboard-<edition>``."""
     from prefect.artifacts import create_table_artifact
 
-    table = [{name: "" if value is None else value for name, value in row.items()} for row in rows]
     key = "leaderboard-" + "".join(mark if mark.isalnum() else "-" for mark in edition.lower())
-    create_table_artifact(key=key, table=table, description=f"GRE-bench {edition}: mean scores in nats")
+    create_table_artifact(key=key, table=artifact_rows(rows), description=f"GRE-bench {edition}: mean scores in nats")
+
+
+def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """*rows* as an artifact takes them, which is JSON: nothing is an empty text, a day its ISO form."""
+    return [{name: _cell(value) for name, value in row.items()} for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 @task(

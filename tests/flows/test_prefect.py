@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from datetime import date
 
 import pytest
 from prefect.client.orchestration import get_client
@@ -12,9 +14,11 @@ from prefect.testing.utilities import prefect_test_harness
 
 from flows.annual_refresh import annual_refresh
 from flows.stages.endings import summary_of
+from tasks import steps
 from tasks.errors import BudgetReached
+from tasks.store import Store
 from tests.conftest import ROOT
-from tests.flows.refreshing import assert_same, demo, run, tables, use
+from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, reviews_by, run, tables, use
 from tests.scripted_lms import OverlapLM
 
 
@@ -54,6 +58,17 @@ def test_a_run_at_its_bound_is_shown_as_paused_and_the_next_one_goes_on(engine, 
         states = {run.state.name: run.state for run in client.read_flow_runs() if run.id not in before}
     assert states.keys() == {"Paused", "Completed"}
     assert states["Paused"].is_completed() and "Raise it" in states["Paused"].message
+
+
+def test_every_cell_of_a_board_goes_into_an_artifact_as_json(tmp_path):
+    use(OverlapLM())
+    run(tmp_path)
+    add_reviews(tmp_path, reviews_by("openai/gpt-4o"))
+    run(tmp_path)
+    store = Store(tmp_path, EDITION)
+    rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")])
+    assert any(isinstance(value, date) for row in rows for value in row.values())
+    assert json.loads(json.dumps(steps.artifact_rows(rows)))[0]["candidate"] == rows[0]["candidate"]
 
 
 def test_the_flow_works_with_the_decorators_taken_off(tmp_path):
