@@ -342,6 +342,17 @@ class Store:
         finally:
             connection.close()
 
+    def read_mended(self, query: str, **parameters: Any) -> list[Row]:
+        """`read`, of a copy made anew if the one that is there is damaged; for a run, which is to write anyway."""
+        try:
+            return self.read(query, **parameters)
+        except StoreError:
+            if not (self.exists and self.read_file.is_file()):
+                raise
+            with self.lock("mending the copy for readers"):
+                self.copy_for_readers()
+            return self.read(query, **parameters)
+
     def query(self, text: str) -> tuple[list[str], list[Row]]:
         """Columns and rows of a statement of a user's own on the read copy: nothing else is written or reached.
 

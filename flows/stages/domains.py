@@ -21,7 +21,7 @@ def in_domain(job: Job) -> Job:
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
     if "domain" not in edition.model_fields_set and store.read_file.is_file():
-        told = [row["domain"] for row in store.read("imported_domain")]
+        told = [row["domain"] for row in store.read_mended("imported_domain")]
         edition = edition.model_copy(update={"domain": told[0]}) if told else edition
     domain = domain_of(edition.domain)
     given = {"synopsis_of": domain.synopsis_of}

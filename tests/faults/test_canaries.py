@@ -58,6 +58,7 @@ def test_a_canary_is_found_in_each_of_its_writings(tmp_path, trial):
     assert len(leaks([secret], [], [tmp_path])) == 1 and len(forms(secret)) > 20
 
 
+@pytest.mark.slow
 def test_keys_that_endpoints_give_back_are_in_nothing_that_a_run_leaves_or_says(planted, tmp_path, trial):
     trial("canaries: keys of models, echoed by the endpoint", "in no file of state and release, no output", len(ECHOES))
     state, models = tmp_path / "state", tmp_path / "models.toml"

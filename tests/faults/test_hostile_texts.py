@@ -20,6 +20,8 @@ from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
 
+pytestmark = pytest.mark.slow
+
 SQL = ("select paper_id, title, abstract, candidate, r.text, j.text as judged from papers p join reviews r using (paper_id) "
        "join judgments j using (review_id) order by all")  # fmt: skip
 

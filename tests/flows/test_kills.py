@@ -44,6 +44,7 @@ def started(context, state):
     return process
 
 
+@pytest.mark.slow
 def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undisturbed, tmp_path):
     store, random = Store(tmp_path, EDITION), Random(20261121)
     for _ in range(KILLS):
