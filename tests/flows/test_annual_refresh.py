@@ -326,7 +326,7 @@ def test_status_tells_how_far_a_run_is(tmp_path):
             seen.append(Store(tmp_path, EDITION).status())
             return super().logprob(predictions)
 
-    use(Watching())
+    use(Watching(pause_s=0.002))
     run(tmp_path, "run.chunk_papers=4")
     first, last = seen[0], seen[-1]
     assert (first["state"], first["stage"], first["due"], first["done"]) == ("running", "scoring", 256, 0)
