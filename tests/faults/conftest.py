@@ -40,11 +40,14 @@ def trial(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "call" or report.outcome != "passed":
-        for name, value in report.user_properties:
-            if name == "trial":
-                fault, invariant, times = value
-                TRIALS.append(Trial(fault, int(times), invariant, report.outcome == "passed", report.duration))
+    told = [value for name, value in report.user_properties if name == "trial"]
+    if report.when == "call" or report.failed:
+        held = report.outcome == "passed"
+        for fault, invariant, times in told:
+            TRIALS.append(Trial(fault, int(times), invariant, held, report.duration))
+    if report.failed and not told and "tests/faults/" in report.nodeid:
+        # It broke before it could say what it tried: the table names the test.
+        TRIALS.append(Trial(report.nodeid.rpartition("::")[2], 1, "the test ends", False, report.duration))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
