@@ -6,20 +6,32 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from tasks.errors import SpanError
 from tasks.records import LMIdentity, Prediction, SpanLogprob
+from tests.holds import hold
 
 
 class OverlapLM:
-    """Words of the reply that stand in x or the synopsis are likely, others not. Counts what it is asked."""
+    """Words of the reply that stand in x or the synopsis are likely, others not. Counts what it is asked.
 
-    def __init__(self, name: str = "scripted-overlap", pause_s: float = 0.0):
+    With a file *held_at* it stands still, once, before it answers more than `HELD_AFTER` predictions.
+    """
+
+    HELD_AFTER = 66
+    """What three papers of the sample take: where papers are scored one by one, the scores of these are committed."""
+
+    def __init__(self, name: str = "scripted-overlap", pause_s: float = 0.0, held_at: Path | None = None):
         self.identity = LMIdentity(name, "0" * 64, "scripted-1")
         self.asked: list[Prediction] = []
         self.pause_s = pause_s
+        self.held_at = held_at
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
+        if self.held_at and len(self.asked) + len(predictions) > self.HELD_AFTER:
+            hold(self.held_at)
+            self.held_at = None
         self.asked += predictions
         time.sleep(self.pause_s * len(predictions))
         return [self.span(prediction) for prediction in predictions]

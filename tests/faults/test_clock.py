@@ -23,7 +23,8 @@ from tasks.store import Store
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, query, run, tables, use
-from tests.flows.test_kills import is_scoring, wait_for
+from tests.flows.test_kills import is_scoring
+from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 
 DAY = 86_400.0

@@ -21,8 +21,9 @@ from tests.conftest import ROOT
 from tests.faults.commands import DEMO
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
 from tests.flows.refreshing import EDITION, query, run, tables, use
-from tests.flows.test_kills import is_scoring, wait_for
+from tests.flows.test_kills import is_scoring
 from tests.flows.test_workers import SHARDED, command, descendants, ended
+from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 
 __all__ = ["command"]

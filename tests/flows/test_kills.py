@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +20,11 @@ from tasks.store import Store
 from tests.conftest import ROOT
 from tests.flows import killed
 from tests.flows.refreshing import DEMO, EDITION, assert_same, tables
+from tests.holds import wait_for
 
 KILLS = 10
+COMMITTED = 48
+"""Scores of the three papers that a refresh which is held has behind it."""
 
 
 @pytest.fixture(scope="module")
@@ -38,26 +42,36 @@ def undisturbed(context, tmp_path_factory):
     return tables(state)
 
 
-def started(context, state):
-    process = context.Process(target=killed.refresh_slowly, args=(str(state),))
+def started(context, state, held_at=None):
+    process = context.Process(target=killed.refresh_slowly, args=(str(state), held_at))
     process.start()
     return process
 
 
+def kill(process) -> None:
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+
+
 @pytest.mark.slow
 def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undisturbed, tmp_path):
-    store, random = Store(tmp_path, EDITION), Random(20261121)
-    for _ in range(KILLS):
-        process = started(context, tmp_path)
-        wait_for(partial(is_scoring, store, process.pid), process)
-        process.join(random.uniform(0.0, 0.12))
-        assert process.is_alive()
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-    last = started(context, tmp_path)
+    state, held_at, random, kills = tmp_path / "state", tmp_path / "hold", Random(20261121), 0
+    while kills < KILLS:
+        process = started(context, state, held_at)
+        wait_for(partial(is_held_or_done, process, held_at), process)
+        held_at.unlink(missing_ok=True)
+        process.join(random.uniform(0.0, 0.2))
+        if process.exitcode is None:
+            kill(process)
+        if process.exitcode == 0:
+            assert_same(tables(state), undisturbed)
+            shutil.rmtree(state)
+        else:
+            kills += 1
+    last = started(context, state)
     last.join()
     assert last.exitcode == 0
-    assert_same(tables(tmp_path), undisturbed)
+    assert_same(tables(state), undisturbed)
 
 
 def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, undisturbed, tmp_path):
@@ -65,9 +79,8 @@ def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, un
     for _ in range(KILLS):
         process = started(context, tmp_path)
         process.join(random.uniform(0.02, 0.6))
-        if process.is_alive():
-            os.kill(process.pid, signal.SIGKILL)
-        process.join()
+        if process.exitcode is None:
+            kill(process)
     last = started(context, tmp_path)
     last.join()
     assert last.exitcode == 0
@@ -75,24 +88,23 @@ def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, un
 
 
 def test_a_kill_in_the_middle_of_scoring_loses_at_most_one_chunk(context, undisturbed, tmp_path):
-    store = Store(tmp_path, EDITION)
-    process = started(context, tmp_path)
-    wait_for(lambda: (store.status() or {}).get("done", 0) >= 48, process)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
+    store, held_at = Store(tmp_path, EDITION), tmp_path / "hold"
+    process = started(context, tmp_path, held_at)
+    wait_for(held_at.exists, process)
+    kill(process)
     kept = store.status()["done"]
+    assert kept == COMMITTED
     again = started(context, tmp_path)
     again.join()
     assert again.exitcode == 0
-    status = store.status()
-    assert status["due"] <= 256 - kept
+    assert store.status()["due"] == 256 - kept
     assert_same(tables(tmp_path), undisturbed)
 
 
 def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_path):
-    store = Store(tmp_path, EDITION)
-    worker = started(context, tmp_path)
-    wait_for(lambda: store.read_file.exists() and (store.status() or {}).get("done", 0) > 0, worker)
+    store, held_at = Store(tmp_path, EDITION), tmp_path / "hold"
+    worker = started(context, tmp_path, held_at)
+    wait_for(held_at.exists, worker)
     second = command(
         "refresh",
         "--no-prefect",
@@ -103,20 +115,23 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_pat
         "--state",
         str(tmp_path),
     )
-    reads = 0
-    while worker.is_alive() or second.poll() is None:
-        assert all(
-            row["mean"] is None or row["mean"] > -1e9
-            for row in store.read(
-                "leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")]
-            )
-        )
-        reads += 1
+    read(store)
+    while second.poll() is None:
+        read(store)
     _, message = second.communicate()
     assert second.returncode == 3
     assert f"edition {EDITION} is being written by process {worker.pid} on" in message
+    held_at.unlink()
+    while worker.is_alive():
+        read(store)
+    read(store)
     assert worker.exitcode == 0
-    assert reads > 3
+
+
+def read(store: Store) -> None:
+    rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")])
+    assert rows
+    assert all(row["mean"] is None or row["mean"] > -1e9 for row in rows)
 
 
 @pytest.mark.slow
@@ -124,8 +139,8 @@ def test_a_kill_and_a_ctrl_c_under_the_prefect_engine_change_no_table_and_leave_
     store = Store(tmp_path, EDITION)
     asked = ["refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted"]
     asked += ["--set", "run.chunk_papers=1", "--state", str(tmp_path)]
-    process = command(*asked)
-    wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= 16, process)
+    process = command(*asked, held_at=tmp_path / "first")
+    wait_for((tmp_path / "first").exists, process)
     servers = children(process.pid)
     assert servers
     os.kill(process.pid, signal.SIGKILL)
@@ -135,11 +150,11 @@ def test_a_kill_and_a_ctrl_c_under_the_prefect_engine_change_no_table_and_leave_
     assert json.loads(status.communicate()[0])[0]["state"] == "cut short"
     wait_for_end(servers)
     # As status says: the settings of the run that was killed are known.
-    again = command("refresh", "--edition", EDITION, "--state", str(tmp_path))
-    wait_for(lambda: is_scoring(store, again.pid) and store.status()["done"] >= 16, again)
+    again = command("refresh", "--edition", EDITION, "--state", str(tmp_path), held_at=tmp_path / "second")
+    wait_for((tmp_path / "second").exists, again)
     servers = children(again.pid)
     os.killpg(again.pid, signal.SIGINT)  # a terminal's Ctrl-C goes to the whole group
-    _, message = again.communicate(timeout=10)
+    _, message = again.communicate(timeout=60)
     assert again.returncode == 130
     assert message.splitlines()[-1] == "stopped; what was done is kept, the same command goes on from there"
     assert store.status()["state"] == "stopped"
@@ -155,11 +170,12 @@ def test_a_run_that_is_stopped_by_hand_says_so_and_keeps_what_is_done(undisturbe
     store = Store(tmp_path, EDITION)
     asked = ["refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted"]
     asked += ["--set", "run.chunk_papers=1", "--state", str(tmp_path)]
-    process = command(*asked)
-    wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= 16, process)
+    process = command(*asked, held_at=tmp_path / "hold")
+    wait_for((tmp_path / "hold").exists, process)
     os.killpg(process.pid, sign)
-    _, message = process.communicate(timeout=10)
+    _, message = process.communicate(timeout=60)
     assert (process.returncode, "stopped; what was done is kept" in message) == (130, True)
+    assert store.status()["done"] == COMMITTED
     again = command("refresh", "--no-prefect", "--edition", EDITION, "--state", str(tmp_path))
     assert again.wait() == 0
     assert_same(tables(tmp_path), undisturbed)
@@ -171,16 +187,17 @@ def children(pid: int) -> list[int]:
 
 
 def wait_for_end(pids: list[int]) -> None:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < deadline, "a process was left behind"
         time.sleep(0.1)
 
 
-def command(*arguments: str) -> subprocess.Popen[str]:
+def command(*arguments: str, held_at: Path | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.flows.killed", *arguments],
         cwd=ROOT,
+        env=os.environ | ({"SCRIPTED_LM_HELD_AT": str(held_at)} if held_at else {}),
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -188,13 +205,8 @@ def command(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_for(condition, process) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        alive = process.is_alive() if hasattr(process, "is_alive") else process.poll() is None
-        assert alive, "the run ended before it could be disturbed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def is_held_or_done(process, held_at: Path) -> bool:
+    return held_at.exists() or process.exitcode == 0
 
 
 def is_scoring(store: Store, pid: int) -> bool:

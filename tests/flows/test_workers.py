@@ -31,7 +31,8 @@ from tasks.store import Store
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, run, tables, use
 from tests.flows.sharded import DOOMED
-from tests.flows.test_kills import is_scoring, wait_for
+from tests.flows.test_kills import is_scoring
+from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 
 NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install -e '.[ray]'"
