@@ -23,6 +23,13 @@ def hold(file: Path) -> None:
         time.sleep(0.005)
 
 
+def hold_until(condition: Callable[[], Any]) -> None:
+    """Until *condition* holds; what is never let go ends when no test can be waiting for it any more."""
+    deadline = time.monotonic() + LONGEST_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
 def wait_for(condition: Callable[[], Any], process: BaseProcess | subprocess.Popen[str]) -> None:
     """Until *condition* holds; the *process* that is to bring it about must not end before."""
     deadline = time.monotonic() + LONGEST_S

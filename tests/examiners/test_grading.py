@@ -27,7 +27,7 @@ from tests.conftest import SHARED
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply
 
-QUICK = Patience(concurrency=8, timeout_s=5.0, attempts=2, first_wait_s=0.01, longest_wait_s=0.1)
+QUICK = Patience(concurrency=8, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=0.1)
 
 
 def writer(server, tmp_path: Path, kind=HttpWriter) -> HttpWriter:

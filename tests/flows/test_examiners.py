@@ -32,6 +32,7 @@ from tasks.store import Store
 from tasks.writing import http_writer
 from tests.conftest import ROOT, SHARED
 from tests.flows.refreshing import use
+from tests.holds import wait_for
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import chooser, distribution, examiner
 
@@ -241,16 +242,16 @@ def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_ask
 
 def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
     (tmp_path / "study.toml").write_text('layouts = ["003_table9"]\nresamples = 200\nbaselines = ["length"]\nmodels = ["scripted"]\n')
-    with scripted_chat(write=examiner(), pause_s=0.1) as server:
+    with scripted_chat(write=examiner()) as server:
+        server.until = lambda number: number <= 18
         asked = job(server, layouts=["003_table9"])
         command = [sys.executable, "-m", "flows.cli", "examiners", "--items", str(asked.items), "--settings", str(tmp_path / "study.toml"),
                    "--models", str(tmp_path / "models.toml"), "--state", str(asked.state), "--no-prefect", "--name", "study"]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while server.count < 18:
-            assert process.poll() is None, process.communicate()
+        wait_for(lambda: server.count > 18, process)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        server.pause_s = 0
+        server.until = None
         summary = run(asked)
         assert summary["outcome"] == "done"
         assert 6 * 12 <= server.count <= 6 * 12 + http_writer.Patience().concurrency

@@ -27,6 +27,7 @@ from tasks.prompts.conditions import condition
 from tasks.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, use
+from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
 
@@ -210,16 +211,16 @@ def test_a_paper_without_text_or_human_rating_is_accounted_for(study, tmp_path):
 
 
 def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
-    with scripted_chat(write=reviewer, pause_s=0.15) as server:
+    with scripted_chat(write=reviewer) as server:
+        server.until = lambda number: number < PAPERS + 4
         job = study(server, "none", "arr", "neurips")
         asked = ["guidelines", "compare", "-m", "scripted", "-c", "none", "-c", "arr", "-c", "neurips", "--papers", str(job.papers),
                  "--ratings", str(job.ratings), "--models", str(job.models_file), "--state", str(job.state), "--no-prefect", "--name", "study"]
         process = subprocess.Popen([sys.executable, "-m", "flows.cli", *asked], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while server.count < PAPERS + 4:
-            assert process.poll() is None, process.communicate()
+        wait_for(lambda: server.count >= PAPERS + 4, process)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
-        server.pause_s = 0
+        server.until = None
         summary = run(job)
         assert summary["outcome"] == "done"
         assert server.count <= 3 * PAPERS + http_writer.Patience().concurrency

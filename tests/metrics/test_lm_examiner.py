@@ -20,7 +20,7 @@ from tasks.writing.http_writer import HttpWriter, Patience
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 
 CASE = Case("p1", "c1", "none", "review", "The review is here.", "", "The whole paper.")
-QUICK = Patience(concurrency=2, timeout_s=5.0, attempts=2, first_wait_s=0.01, longest_wait_s=1.0)
+QUICK = Patience(concurrency=2, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=1.0)
 
 
 @pytest.fixture(autouse=True)

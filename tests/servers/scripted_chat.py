@@ -3,6 +3,7 @@
 It speaks ``POST /v1/chat/completions`` and ``GET /v1/models``. Requests follow the script in the order they
 arrive, then *then*; *when* may decide by the request's body instead. A behaviour is ok, a status ("500",
 "429", ...) or one of `Handler.STUNTS`. What it writes is a function of the model's name and the prompt alone.
+No answer goes out before ``until(number)`` of its request, counted from 1, where a test sets that.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote
+
+from tests.holds import hold_until
 
 MODEL = "scripted-chat"
 _SENTENCE = re.compile(r"[^.!?\n]+")
@@ -42,6 +46,7 @@ class ScriptedChat(ThreadingHTTPServer):
         self.retry_after, self.pause_s = retry_after, pause_s
         self.write, self.logprobs = write or written, logprobs
         self.elsewhere = "http://127.0.0.1:9/"
+        self.until: Callable[[int], bool] | None = None
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.times: list[float] = []
@@ -56,8 +61,12 @@ class ScriptedChat(ThreadingHTTPServer):
     def count(self) -> int:
         return len(self.requests)
 
-    def enter(self, body: dict[str, Any], headers: dict[str, str]) -> str:
-        """Notes the request and gives the behaviour that is due."""
+    def may_go(self, number: int) -> bool:
+        """Whether request *number* may be answered now."""
+        return self.until is None or self.until(number)
+
+    def enter(self, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, str]:
+        """Notes the request; its number and the behaviour that is due."""
         with self._lock:
             self.requests.append(body)
             self.headers.append(headers)
@@ -65,7 +74,7 @@ class ScriptedChat(ThreadingHTTPServer):
             self._open += 1
             self.peak = max(self.peak, self._open)
             due = self.when(body) if self.when else None
-            return due or (self.script.pop(0) if self.script else self.then)
+            return len(self.requests), due or (self.script.pop(0) if self.script else self.then)
 
     def leave(self) -> None:
         with self._lock:
@@ -116,8 +125,9 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path != "/v1/chat/completions":
             return self._send(404, {"error": {"message": "no such page"}})
-        due = self.server.enter(body, {name.lower(): value for name, value in self.headers.items()})
+        number, due = self.server.enter(body, {name.lower(): value for name, value in self.headers.items()})
         try:
+            hold_until(partial(self.server.may_go, number))
             time.sleep(self.server.pause_s)
             if due.isdigit():
                 more = {"Retry-After": self.server.retry_after} if due == "429" and self.server.retry_after else {}
@@ -158,8 +168,8 @@ class Handler(BaseHTTPRequestHandler):
         self._complete(body)
 
     def _drip(self, body: dict) -> None:
-        self._raw(200, b" ", length=1000)
-        for _ in range(30):
+        self._raw(200, b" ", length=10000)
+        for _ in range(2000):
             time.sleep(0.05)
             self.wfile.write(b" ")
         self.close_connection = True

@@ -3,6 +3,7 @@
 It answers ``/v1/models``, ``/version``, ``/v1/completions`` with ``prompt_logprobs`` and ``/inference/v1/generate`` with
 ``prompt_logprob_token_ids``, in the shapes of vLLM 0.32. The log-probability of a token is a function of the tokens up
 to it (`rule`). Requests for scores follow the script in the order they arrive, then *then*: ok, a status, or a stunt.
+None is answered before ``until(number)`` of it, counted from 1, where a test sets that.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 import numpy
+
+from tests.holds import hold_until
 
 Given = Literal["yes", "absent", "disabled", "old_runner", "ignored", "drops", "wrong", "rounded"]
 REFUSALS = {
@@ -61,6 +65,7 @@ class ScriptedVLLM(ThreadingHTTPServer):
         self.version: str = options.get("version", "0.32.0")
         self.pause_s: float = options.get("pause_s", 0.0)
         self.retry_after: str | None = options.get("retry_after")
+        self.until: Callable[[int], bool] | None = None
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.headers: list[dict[str, str]] = []
         self.peak = self._open = 0
@@ -73,15 +78,19 @@ class ScriptedVLLM(ThreadingHTTPServer):
     def count(self, path: str) -> int:
         return sum(asked == path for asked, _ in self.asked)
 
-    def enter(self, path: str, body: dict[str, Any], headers: dict[str, str], ids: list[int]) -> str:
-        """Notes the request and gives the behaviour that is due."""
+    def may_go(self, number: int) -> bool:
+        """Whether request *number* may be answered now."""
+        return self.until is None or self.until(number)
+
+    def enter(self, path: str, body: dict[str, Any], headers: dict[str, str], ids: list[int]) -> tuple[int, str]:
+        """Notes the request; its number and the behaviour that is due."""
         with self._lock:
             self.asked.append((path, body))
             self.headers.append(headers)
             self._open += 1
             self.peak = max(self.peak, self._open)
             due = self.when(ids) if self.when else None
-            return due or (self.script.pop(0) if self.script else self.then)
+            return len(self.asked), due or (self.script.pop(0) if self.script else self.then)
 
     def leave(self) -> None:
         with self._lock:
@@ -131,8 +140,9 @@ class Handler(BaseHTTPRequestHandler):
             return self._refuse(*REFUSALS[self.server.given])
         ids = body["token_ids"] if given else body["prompt"]
         headers = {name.lower(): value for name, value in self.headers.items()}
-        due = self.server.enter(self.path, body, headers, ids)
+        number, due = self.server.enter(self.path, body, headers, ids)
         try:
+            hold_until(partial(self.server.may_go, number))
             time.sleep(self.server.pause_s)
             if due.isdigit():
                 more = {"Retry-After": self.server.retry_after} if self.server.retry_after else {}

@@ -137,7 +137,7 @@ def test_one_asks_while_the_others_wait(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join()
     assert (inside, most) == (0, 1)
 
 

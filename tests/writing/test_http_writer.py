@@ -22,11 +22,12 @@ from tasks.replies import REVIEW_PARTS, assw, judgments, tagged
 from tasks.writing.archive import ReplyArchive
 from tasks.writing.http_writer import HttpWriter, Patience
 from tests.conftest import ROOT
+from tests.holds import LONGEST_S, wait_for
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 
 CANARY = "sk-canary-0123456789abcdef"
 CHAT = Chat("system", "user")
-QUICK = Patience(concurrency=4, timeout_s=5.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
+QUICK = Patience(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
 REVIEW = "The paper is clear. It lacks a baseline. Why was the seed fixed? The authors should add an ablation."
 
 
@@ -117,9 +118,11 @@ def test_what_passes_by_itself_is_asked_again(tmp_path, behaviour):
 def test_an_answer_that_takes_too_long_is_given_up(tmp_path, behaviour):
     hurried = Patience(timeout_s=0.3, attempts=2, first_wait_s=0.01)
     with scripted_chat(then=behaviour) as server:
+        if behaviour == "slow":
+            server.until = lambda _: False
         started = time.monotonic()
         reply, = writer(server, tmp_path, hurried).write([CHAT], Sampling())
-        assert time.monotonic() - started < 2.0
+        assert time.monotonic() - started < 60, "either would take minutes"
         assert (reply.outcome, reply.final, server.count) == ("failed", False, 2)
         assert "no answer in 0.3 s" in reply.detail
 
@@ -226,10 +229,11 @@ def test_one_bad_chat_does_not_take_its_neighbours_down(tmp_path):
 
 def test_replies_come_in_the_order_of_their_chats_and_equal_chats_are_asked_once(tmp_path):
     asked = [Chat("system", "x" * (1 + place % 7)) for place in range(30)]
-    with scripted_chat(pause_s=0.02) as server:
+    with scripted_chat() as server:
+        server.until = lambda _: server.peak >= QUICK.concurrency
         replies = writer(server, tmp_path).write(asked, Sampling())
         assert server.count == 7
-        assert 1 < server.peak <= QUICK.concurrency
+        assert server.peak == QUICK.concurrency
     assert [reply.text for reply in replies] == [f"The scripted model read {len(chat.user)} characters." for chat in asked]
 
 
@@ -291,7 +295,7 @@ if then == "hang":
     def slow(self, request, reply):
         kept = put(self, request, reply)
         print("archived", flush=True)
-        time.sleep(60)
+        time.sleep(600)
         return kept
     ReplyArchive.put = slow
 writer = HttpWriter(Model(name="scripted", endpoint=url, model="scripted-chat"), ReplyArchive(folder),
@@ -309,7 +313,7 @@ def client(server: ScriptedChat, folder: Path, count: int, then: str = "go") -> 
 
 def kill(process: subprocess.Popen) -> None:
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.wait()
     process.stdout.close()
 
 
@@ -324,26 +328,23 @@ def test_a_reply_outlives_a_kill_between_it_and_its_use(tmp_path):
 
 
 def test_after_a_kill_at_work_only_what_was_under_way_is_asked_again(tmp_path):
-    with scripted_chat(pause_s=0.05) as server:
+    with scripted_chat() as server:
+        server.until = lambda number: number <= 14
         process = client(server, tmp_path, 40)
-        process.stdout.readline()
-        while server.count < 14:
-            assert process.poll() is None, process.stdout.read()
-            time.sleep(0.005)
+        wait_for(lambda: server.count == 18, process)
         kill(process)
-        time.sleep(0.1)
-        before = server.count
+        server.until, before = None, server.count
         replies = HttpWriter(entry(server), ReplyArchive(tmp_path), QUICK).write(chats(40), Sampling())
         assert all(reply.outcome == "ok" for reply in replies)
         archived = sum(reply.archived for reply in replies)
-        assert before - archived <= 4  # one a thread
+        assert (before, archived) == (18, 14)  # one a thread was under way
         assert server.count - before == 40 - archived
 
 
 def test_two_processes_at_the_same_chats_buy_each_reply_once(tmp_path):
     with scripted_chat(pause_s=0.02) as server:
         processes = [client(server, tmp_path, 12) for _ in range(2)]
-        found = [process.communicate(timeout=30)[0].split() for process in processes]
+        found = [process.communicate(timeout=LONGEST_S)[0].split() for process in processes]
         assert server.count == 12
     assert sum(int(line[1]) for line in found) == 12 and {line[2] for line in found} == {"12"}
 

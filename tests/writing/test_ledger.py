@@ -20,9 +20,10 @@ from tasks.writing.http_writer import HttpWriter, Patience
 from tasks.writing.ledger import Ledger
 from tasks.writing.meter import Meter, cost, left, said
 from tests.conftest import ROOT
+from tests.holds import LONGEST_S
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-QUICK = Patience(concurrency=4, timeout_s=5.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
+QUICK = Patience(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
 
 
 def model(url: str = "http://127.0.0.1:1/v1", **more) -> Model:
@@ -91,7 +92,7 @@ except BudgetReached:
     pass
 """
     running = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(3)]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert [process.wait(LONGEST_S) for process in running] == [0, 0, 0]
     assert Ledger(tmp_path / "spending.jsonl").spent("E-2026", "scripted").requests == 50
 
 
