@@ -37,8 +37,7 @@ from flows.commands import (
 from flows.commands.options import EXIT_CODES
 from flows.screens import board as board_screen
 from flows.screens import screen
-from flows.stages.endings import summary_of
-from flows.stages.engine import answering, settle, tame_server
+from flows.stages.engine import perform, settle
 from tasks import settings as configuration
 from tasks.errors import (
     GreBenchError,
@@ -317,11 +316,11 @@ def _run(
 
         job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
         usable(job)
-        if engine:
-            tame_server()
-            with answering():
-                return summary_of(annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait))
-        return refresh(job, steps.undecorated())
+        return perform(
+            engine,
+            lambda: annual_refresh(chosen, state.resolve(), candidate, limit, retry_failed, wait),
+            lambda: refresh(job, steps.undecorated()),
+        )
 
 
 @contextmanager

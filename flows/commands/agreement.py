@@ -11,8 +11,7 @@ from rich.table import Table
 from flows.commands import options
 from flows.commands.options import EXIT_CODES
 from flows.screens import screen
-from flows.stages.endings import summary_of
-from flows.stages.engine import settle, tame_server
+from flows.stages.engine import perform, settle
 from tasks.metrics.catalog import in_order, recipe_of
 from tasks.settings import Settings
 from tasks.store import Store
@@ -84,10 +83,11 @@ def _run(
 
         job = Job(chosen, state.resolve(), None, None, retry, wait)
         usable(job)
-        if engine:
-            tame_server()
-            return summary_of(agree_with_humans(chosen, state.resolve(), retry, wait))
-        return agree(job, steps.undecorated())
+        return perform(
+            engine,
+            lambda: agree_with_humans(chosen, state.resolve(), retry, wait),
+            lambda: agree(job, steps.undecorated()),
+        )
 
 
 def show(summary: dict[str, Any]) -> None:

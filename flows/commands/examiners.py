@@ -10,8 +10,7 @@ import typer
 
 from flows.commands import options
 from flows.screens import screen
-from flows.stages.endings import summary_of
-from flows.stages.engine import settle, tame_server
+from flows.stages.engine import perform, settle
 from tasks.errors import SettingsError, SourceError
 
 DONE, INCOMPLETE = 0, 3
@@ -92,9 +91,7 @@ def examiners(
     if dry_run:
         found = estimate(job)
         return screen.print_json(found) if as_json else show_estimate(found)
-    if engine:
-        tame_server()
-    summary = summary_of(examiner_study(job)) if engine else study(job, steps.undecorated())
+    summary = perform(engine, lambda: examiner_study(job), lambda: study(job, steps.undecorated()))
     screen.print_json(summary) if as_json else show(summary)
     raise typer.Exit(DONE if summary["outcome"] == "done" else INCOMPLETE)
 

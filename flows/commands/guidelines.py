@@ -10,8 +10,7 @@ import typer
 from flows.commands import guideline_options as asked
 from flows.commands import options
 from flows.screens import screen
-from flows.stages.endings import summary_of
-from flows.stages.engine import settle, tame_server
+from flows.stages.engine import perform, settle
 from tasks.errors import SettingsError
 
 DONE, INCOMPLETE = 0, 3
@@ -82,9 +81,8 @@ def compare(
     if dry_run:
         found = estimate(job)
         return screen.print_json(found) if as_json else _show_estimate(found)
-    if engine:
-        tame_server()
-    _finish(summary_of(compare_guidelines(job)) if engine else plain(job, steps.undecorated()), as_json)
+    summary = perform(engine, lambda: compare_guidelines(job), lambda: plain(job, steps.undecorated()))
+    _finish(summary, as_json)
 
 
 @app.command("quality", epilog=options.EXIT_CODES)
@@ -120,9 +118,7 @@ def quality(
     if dry_run:
         plan = estimate(job)
         return screen.print_json(plan) if as_json else _show_models(plan)
-    if engine:
-        tame_server()
-    found = summary_of(review_quality(job)) if engine else judged(job, steps.undecorated())
+    found = perform(engine, lambda: review_quality(job), lambda: judged(job, steps.undecorated()))
     screen.print_json(found) if as_json else show_quality(found)
     raise typer.Exit(DONE if found["outcome"] == "done" else INCOMPLETE)
 

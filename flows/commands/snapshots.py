@@ -84,7 +84,7 @@ def fetch(
     Log in with OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD (OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE where the
     account asks for a second factor), or OPENREVIEW_TOKEN. Stopped anywhere, the same command goes on from there.
     """
-    from flows.stages.engine import settle, tame_server
+    from flows.stages.engine import perform, settle
 
     more = [f"fetch.when_paused={when_paused}"] if when_paused else []
     more += ["sources.unverified_venue=true"] if unverified_venue else []
@@ -96,11 +96,11 @@ def fetch(
 
     job = FetchJob(chosen, state.resolve(), again)
     with _followed(take_of(job) / "status.json", as_json):
-        if engine:
-            tame_server()
-            summary = fetch_flow(chosen, job.state, again)
-        else:
-            summary = bring(job, steps.undecorated(), lambda line: screen.say(line, screen.err))
+        summary = perform(
+            engine,
+            lambda: fetch_flow(chosen, job.state, again),
+            lambda: bring(job, steps.undecorated(), lambda line: screen.say(line, screen.err)),
+        )
     if as_json:
         screen.print_json(summary)
     else:

@@ -11,8 +11,7 @@ import typer
 
 from flows.commands import options
 from flows.screens import screen
-from flows.stages.endings import summary_of
-from flows.stages.engine import settle, tame_server
+from flows.stages.engine import perform, settle
 
 app = typer.Typer(help="Train an evaluation LM on judgments of your own.", no_args_is_help=True)
 
@@ -34,9 +33,7 @@ def tune_cache_ngram(
     from tasks import steps
 
     asked = (judgments, train, choose, out, writer)
-    if engine:
-        tame_server()
-    found = summary_of(tune_cache_ngram(*asked)) if engine else tune(*asked, steps.undecorated())
+    found = perform(engine, lambda: tune_cache_ngram(*asked), lambda: tune(*asked, steps.undecorated()))
     if as_json:
         return screen.print_json(found)
     screen.out.print(
@@ -80,9 +77,7 @@ def tune_lm(
         from tasks import steps
 
         job = TuningJob(base, judgments, train, out, choose, writer, papers, chosen, state, budget)
-        if engine:
-            tame_server()
-        found = summary_of(tune_evaluation_lm(job)) if engine else plain(job, steps.undecorated())
+        found = perform(engine, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
     if as_json:
         return screen.print_json(found)
     _tell(found)
@@ -111,9 +106,9 @@ def tune_tiny_llama(
         from tasks.tuning.recipe import Recipe, altered
 
         asked = Rows(judgments, train, choose, writer), out, altered(Recipe(), override or ())
-        if engine:
-            tame_server()
-        found = summary_of(tune_tiny_llama(*asked)) if engine else train_tiny_llama(*asked, steps.undecorated())
+        found = perform(
+            engine, lambda: tune_tiny_llama(*asked), lambda: train_tiny_llama(*asked, steps.undecorated())
+        )
     if as_json:
         return screen.print_json(found)
     loss = found["loss"]
@@ -147,9 +142,7 @@ def tune_mixture(
     named = [f"evaluation_lm.{setting}" for setting in override or ()]
     settings = load(None, ("evaluation_lm.backend=transformers", *named, f"evaluation_lm.folder={lm}"))
     asked = Rows(judgments, train, choose, writer), settings.evaluation_lm, out
-    if engine:
-        tame_server()
-    found = summary_of(tune_mixture(*asked)) if engine else fit_mixture(*asked, steps.undecorated())
+    found = perform(engine, lambda: tune_mixture(*asked), lambda: fit_mixture(*asked, steps.undecorated()))
     if as_json:
         return screen.print_json(found)
     _tell_mixture(found["held_out"])

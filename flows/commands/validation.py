@@ -11,8 +11,7 @@ from flows.commands import options
 from flows.commands.options import EXIT_CODES
 from flows.screens import screen
 from flows.screens.validation import show
-from flows.stages.endings import summary_of
-from flows.stages.engine import settle, tame_server
+from flows.stages.engine import perform, settle
 from tasks.settings import Settings
 from tasks.store import Store
 
@@ -66,8 +65,10 @@ def _run(
         from flows.validate_metrics import validate, validate_metrics
         from tasks import steps
 
-        usable(Job(chosen, state.resolve(), None, limit, retry, wait))
-        if engine:
-            tame_server()
-            return summary_of(validate_metrics(chosen, state.resolve(), limit, retry, wait))
-        return validate(Job(chosen, state.resolve(), None, limit, retry, wait), steps.undecorated())
+        job = Job(chosen, state.resolve(), None, limit, retry, wait)
+        usable(job)
+        return perform(
+            engine,
+            lambda: validate_metrics(chosen, state.resolve(), limit, retry, wait),
+            lambda: validate(job, steps.undecorated()),
+        )

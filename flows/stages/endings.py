@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flows.stages.prefect_server import await_server
 from tasks.errors import Paused, UnfinishedError
 
 DONE, PAUSED = "done", "paused"
@@ -23,8 +24,12 @@ def ended(work: Callable[..., dict[str, Any]], *asked: Any, strict: bool = False
     """
     try:
         summary = work(*asked)
-    except Paused as pause:
-        return _state(PAUSED, str(pause), pause)
+    except BaseException as error:
+        await_server(error)
+        if isinstance(error, Paused):
+            return _state(PAUSED, str(error), error)
+        raise
+    await_server()
     outcome = summary.get("outcome", DONE)
     if outcome == DONE:
         return summary

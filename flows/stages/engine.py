@@ -8,15 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from tasks.errors import ServiceDown, SettingsError
+from flows.stages.endings import summary_of
+from flows.stages.prefect_server import answering
+from tasks.errors import SettingsError
 
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -29,8 +28,6 @@ QUIET = {
 WORKERS = ("EventsWorker", "APILogWorker")
 """Loggers of Prefect's own that stand outside its settings, and warn at the end of a run that they are not done yet."""
 PR_SET_PDEATHSIG = 1
-TRIES_S = (0.0, 1.0, 3.0)
-"""Waited before each look for the server."""
 
 
 def settle(folder: Path) -> None:
@@ -70,45 +67,16 @@ def tame_server() -> None:
     server.SubprocessASGIServer._run_uvicorn_command = tamed  # type: ignore[method-assign]
 
 
-@contextmanager
-def answering() -> Iterator[None]:
-    """`ServiceDown` where the Prefect server does not answer: looked for before the work, and no bug during it."""
-    from httpx import HTTPError
-    from prefect.exceptions import PrefectException
-    from prefect.settings import PREFECT_API_URL
+def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The summary of a run: of *flow* under the *engine*, else of the same steps as *plain* functions.
 
-    api = PREFECT_API_URL.value()
-    if api and (reason := _silence(api)):
-        raise ServiceDown(
-            f"the Prefect server at {api} (PREFECT_API_URL) does not answer ({reason}): start it, or unset "
-            "PREFECT_API_URL to have one for the time of the run, or add --no-prefect; nothing was begun"
-        )
-    try:
-        yield
-    except (HTTPError, PrefectException, RuntimeError) as error:
-        line = " ".join(str(error).split())[:200] or type(error).__name__
-        if isinstance(error, RuntimeError) and "API" not in line:
-            raise
-        where = f" at {api}" if api else ""
-        raise ServiceDown(
-            f"the Prefect server{where} no longer answers ({line}); what was done is kept: give the same "
-            "command again, with the server at work or with --no-prefect"
-        ) from None
-
-
-def _silence(api: str) -> str | None:
-    """Why the server at *api* cannot be had, after some tries; None if it answers, whatever it says."""
-    reason = None
-    for wait in TRIES_S:
-        time.sleep(wait)
-        try:
-            urllib.request.urlopen(f"{api}/health", timeout=10).close()
-            return None
-        except urllib.error.HTTPError:
-            return None
-        except (OSError, ValueError) as error:
-            reason = str(getattr(error, "reason", error))
-    return reason
+    `ServiceDown` where the engine's server does not answer.
+    """
+    if not engine:
+        return plain()
+    tame_server()
+    with answering():
+        return summary_of(flow())
 
 
 def die_with(parent: int, sign: signal.Signals) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from flows.stages.prefect_server import lost
 from flows.stages.progress import Progress
 from flows.stages.run_log import RunLog
 from flows.stages.secrets import secrets_of
@@ -87,6 +88,8 @@ def ending(error: BaseException) -> tuple[str, str]:
         return "stopped", "stopped by hand; the same command goes on from there"
     if isinstance(error, Paused):
         return "paused", str(error)
+    if lost(error):
+        return "stopped", "the Prefect server no longer answers; the same command goes on from there"
     if isinstance(error, StoreError) or not isinstance(error, GreBenchError):
         return "fault", f"{type(error).__name__}: {error}".splitlines()[0]
     return "refused", str(error)
