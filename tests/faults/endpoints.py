@@ -28,7 +28,9 @@ from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
 
 ATTEMPTS = 3
-TIMEOUT_S = 2.0
+TIMEOUT_S = 60.0
+SOON_S = 2.0
+"""Patience with an endpoint whose fault is that it takes too long."""
 SALT = "d"
 """With this one `some_chats` are a review, judgments and a synopsis, and each metric keeps a human review."""
 CODES = {"done": 0, "fault": 1, "incomplete": 3}
