@@ -26,7 +26,7 @@ NOTES = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
 ACCOUNT = Account("somebody", "a-password")
 LOGIN = Login("somebody", "a-password")
-QUICK = Patience(timeout_s=0.5, whole_s=2.0, attempts=3, backoff_s=0.01)
+QUICK = Patience(timeout_s=60.0, whole_s=60.0, attempts=3, backoff_s=0.01)
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 
@@ -266,11 +266,12 @@ def test_a_token_is_sent_and_no_login_is_made_of_the_environment(budget, monkeyp
 
 def test_a_refusal_pauses_and_nothing_is_sent_before_its_time(budget):
     refused = json.dumps({"name": "RateLimitError", "status": 429, "message": "Too many requests"}).encode()
+    began = time.time()
     with answering(429, refused, headers=[("Retry-After", "120")]) as (host, asked):
         for _ in range(3):
             with pytest.raises(Paused) as pause:
                 OpenReview(2, host, budget).forum("x")
-        assert 118 < pause.value.until - time.time() < 123
+        assert began + 120 <= pause.value.until < time.time() + 123
         assert len(asked) == 1
 
 
@@ -288,7 +289,7 @@ def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, ki
     [
         ({"body": b'{"notes": [', "kind": "application/json"}, "no JSON"),
         ({"body": b'{"notes": []}', "length": 99}, "IncompleteRead|Connection"),
-        ({"body": b" " * 8000 + b'{"notes": []}', "pause_s": 0.01}, "not whole after"),
+        ({"body": b" " * 8000 + b'{"notes": []}', "pause_s": 0.1}, "not whole after"),
         ({"body": b'{"notes": []}    ', "pause_s": 1.0}, "time"),
     ],
 )
@@ -296,8 +297,9 @@ def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says):
     with answering(**how) as (host, _):
         began = time.monotonic()
         with pytest.raises(ServiceDown, match=says):
-            OpenReview(2, host, budget, patience=Patience(0.3, 0.6, 2, 0.01)).forum("x")
-        assert time.monotonic() - began < 5
+            hurried = Patience(0.3, 0.6, 2, 0.01) if "pause_s" in how else QUICK
+            OpenReview(2, host, budget, patience=hurried).forum("x")
+        assert time.monotonic() - began < 60
 
 
 def test_a_host_that_is_not_there_is_a_fault_and_not_a_wait(budget):

@@ -213,7 +213,7 @@ def test_processes_that_ask_at_once_never_take_more_than_there_is(tmp_path):
     workers = [context.Process(target=_take_all, args=(path, found)) for _ in range(4)]
     for worker in workers:
         worker.start()
-    counts = [found.get(timeout=30) for _ in workers]
+    counts = [found.get(timeout=280) for _ in workers]
     for worker in workers:
         worker.join()
     assert sum(counts) == 50

@@ -71,7 +71,7 @@ def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path)
 def _hold(folder, opened, done):
     with Journal(folder, HERE):
         opened.set()
-        done.wait(30)
+        done.wait(280)
 
 
 def test_a_line_damaged_in_the_middle_is_named_and_nothing_is_cut(tmp_path):
@@ -130,7 +130,7 @@ def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
     opened, done = context.Event(), context.Event()
     holder = context.Process(target=_hold, args=(tmp_path / "take", opened, done))
     holder.start()
-    assert opened.wait(30)
+    assert opened.wait(280)
     with pytest.raises(LockedError, match="take is being fetched by another process"), Journal(tmp_path / "take", HERE):
         pass
     done.set()

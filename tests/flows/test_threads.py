@@ -35,7 +35,7 @@ class MetLM(OverlapLM):
 
     def __init__(self) -> None:
         super().__init__()
-        self.met = threading.Barrier(2, timeout=20)
+        self.met = threading.Barrier(2, timeout=120)
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[Any]:
         self.met.wait()
@@ -76,14 +76,14 @@ def test_what_waits_when_a_run_ends_is_not_begun() -> None:
 
     def step(number: int) -> None:
         begun.append(number)
-        may_end.wait(20)
+        may_end.wait(120)
 
     with Threads(RunSettings(runner="threads", workers=1)) as runner:
         futures = [runner.submit(step, {"number": number}) for number in range(3)]
         while not begun:
             pass
     may_end.set()
-    futures[0].result(timeout=20)
+    futures[0].result(timeout=120)
     assert begun == [0]
 
 

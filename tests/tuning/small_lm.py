@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import sys
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import torch
 
+from tasks.tuning.history import FILE
 from tasks.tuning.trainer import Example, Point, Training, train
 
 TOKENS = 40
@@ -47,15 +48,13 @@ def sequences(epoch: int, generator: random.Random, count: int = 31) -> list[Exa
 HELD_OUT: Sequence[Example] = sequences(0, random.Random(99), 7)
 
 
-def train_slowly(folder: str) -> None:
-    """A training in a process of its own, slow enough to be killed at work."""
+def train_until(folder: str, points: int, seconds: float) -> None:
+    """A training that a timer ends *seconds* after its history has so many *points*, whatever it does then."""
     torch.set_num_threads(1)
 
     def pause(_: Point) -> None:
+        if (Path(folder) / FILE).read_text().count("\n") == points:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
         time.sleep(0.05)
 
     train(SmallLM(), sequences, TRAINING, Path(folder), held_out=HELD_OUT, on_step=pause)
-
-
-if __name__ == "__main__":
-    train_slowly(sys.argv[1])
