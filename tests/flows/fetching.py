@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from flows.fetch import FetchJob, bring
 from tasks import steps
-from tasks.corpus import fetch_steps
+from tasks.corpus import fetch_steps, loopback_limits
 from tasks.corpus.loopback import Account, Loopback
+from tasks.corpus.request_budget import RequestBudget
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_journal import Journal
 from tasks.corpus.source_files import read_notes_file
@@ -20,7 +25,7 @@ from tests.conftest import ROOT
 SAMPLE = ROOT / "data" / "sample"
 NOTES = read_notes_file(SAMPLE / "notes.jsonl")
 ACCOUNT = Account("somebody", "a-password-of-somebody")
-QUICK = ("fetch.backoff_s=0.01", "fetch.timeout_s=2", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")
+QUICK = ("fetch.backoff_s=0.01", "fetch.timeout_s=60", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")
 
 
 def pdf_of(paper_id: str) -> bytes | None:
@@ -44,6 +49,16 @@ def fetched(host: str | None, state: Path, *overrides: str, again: bool = False,
     """The summary of a fetch in a session of its own, as a process of its own has."""
     fetch_steps._opened.cache_clear()
     return bring(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
+
+
+def set_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """By the clocks of the service and of those who ask it *seconds* pass at once."""
+
+    def clock() -> float:
+        return time.time() + seconds
+
+    monkeypatch.setattr(RequestBudget.__init__, "__defaults__", (clock,))
+    monkeypatch.setattr(loopback_limits, "time", SimpleNamespace(time=clock))
 
 
 def undisturbed(state: Path) -> tuple[str, Counter]:

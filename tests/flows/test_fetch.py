@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import multiprocessing
-import time
 from pathlib import Path
 from random import Random
 
@@ -21,7 +20,7 @@ from tasks.corpus.venues import venue_of
 from tasks.errors import SettingsError, SourceError, UnfinishedError
 from tests.conftest import SHARED
 from tests.flows import fetching
-from tests.flows.fetching import ACCOUNT, NOTES, fetched, opened, pdf_of, repeated, served, settings
+from tests.flows.fetching import ACCOUNT, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
 
 PAPERS = sorted({note["forum"] for note in NOTES})
 IDEAL = {"login": 1, "notes": 4, "attachment": 3, "pdf": 1}
@@ -105,15 +104,15 @@ def test_within_limits_that_the_headers_state_no_request_is_ever_refused(tmp_pat
         assert {request.status for request in loopback.requests} == {200}
 
 
-def test_out_of_budget_is_a_pause_and_the_next_run_goes_on_after_it(tmp_path, undisturbed):
-    with served(limits={"attachment": Limit(2, 2.0)}) as loopback:
+def test_out_of_budget_is_a_pause_and_the_next_run_goes_on_after_it(tmp_path, undisturbed, monkeypatch):
+    with served(limits={"attachment": Limit(2, 600.0)}) as loopback:
         first = fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")
         assert (first["outcome"], first["snapshot"]) == ("paused", None)
         assert first["message"].startswith("paused until")
         assert first["requests"] == {"login": 1, "notes": 4, "attachment": 2}
         again = fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")
         assert (again["outcome"], again["requests"], again["paused_until"]) == ("paused", {"login": 1}, first["paused_until"])
-        time.sleep(3.2)
+        set_forward(monkeypatch, 602.0)
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["digest"] == undisturbed
         assert not loopback.early and loopback.counts["attachment"] == 3
 
@@ -144,7 +143,7 @@ def test_a_fetch_killed_at_each_of_its_commits_makes_the_same_snapshot(context, 
             how = (loopback.v2, str(tmp_path), commits, whole, ("fetch.pdf_batch=1",))
             process = context.Process(target=fetching.fetch_until, args=how)
             process.start()
-            process.join(60)
+            process.join()
             if process.exitcode == 0:
                 break
             assert process.exitcode == -9

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tasks.corpus.loopback_limits import Limit, Windows
 from tasks.corpus.loopback_mischief import mischief
 from tests.flows import fetching
-from tests.flows.fetching import ACCOUNT, fetched, opened, served
+from tests.flows.fetching import ACCOUNT, fetched, opened, served, set_forward
 
 
 @pytest.fixture(autouse=True)
@@ -49,12 +48,12 @@ def test_a_listing_that_stays_short_is_taken_only_if_asked_and_the_snapshot_says
         assert opened(summary).manifest.remarks == summary["remarks"]
 
 
-def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path):
-    with served(limits={"notes": Limit(3, 1.0)}) as loopback:
+def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path, monkeypatch):
+    with served(limits={"notes": Limit(3, 600.0)}) as loopback:
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["outcome"] == "paused"
         loopback.windows = Windows({})
         loopback.shelves[2].delete("s16")
-        time.sleep(1.7)
+        set_forward(monkeypatch, 602.0)
         summary = fetched(loopback.v2, tmp_path)
         assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (15, 15)
 
