@@ -100,6 +100,10 @@ class StoreError(GreBenchError):
     """An edition's store that cannot be used: of another version, damaged, read-only."""
 
 
+class Clash(StoreError):
+    """A row to be added is there already; nothing of its transaction was stored."""
+
+
 class UnfinishedError(GreBenchError):
     """A run that was to end done and did not; what is done is kept."""
 

@@ -27,7 +27,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.errors import LockedError, SettingsError, Stopped, StoreError
+from tasks.errors import Clash, LockedError, SettingsError, Stopped, StoreError
 from tasks.records import Edition
 from tasks.settings import checkout, edition_of
 
@@ -70,6 +70,9 @@ TABLES = (
 )
 VIEWS = ("student_p", "pairs", "progress", "boards", "leaderboard")
 DUCKDB_WAIT_S = 30.0
+LOG_SIZE = "128MB"
+"""How long the log beside the file may get before it is brought into it: each time costs, and so does each MB that the
+next run has to read again after a kill."""
 SETTLE_S = 0.5
 """The lock is tried for at least this long: a look at who holds it takes it for an instant."""
 
@@ -267,6 +270,8 @@ class Store:
             yield connection
             connection.commit()
         except duckdb.Error as error:
+            if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
+                raise Clash(f"edition {self.key}: {str(error).splitlines()[0]}") from error
             if of_statement(error):
                 raise
             raise self._fault(file, error) from None
@@ -280,6 +285,7 @@ class Store:
                 connection = duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
                 connection.execute("set timezone = 'UTC'")
                 connection.execute("set enable_progress_bar = false")
+                connection.execute(f"set checkpoint_threshold = '{LOG_SIZE}'")
                 return connection
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]

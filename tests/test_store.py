@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tasks.errors import LockedError, SettingsError, StoreError
+from tasks.errors import Clash, LockedError, SettingsError, StoreError
 from tasks.records import Edition
 from tasks.settings import checkout
 from tasks.store import SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, Store, find_editions, now, statement
@@ -89,7 +89,7 @@ def test_the_database_refuses_a_score_that_is_none(store, changes):
 
 def test_the_database_refuses_a_second_score_of_a_pair(store):
     store.write(("add_scores", [score()]))
-    with pytest.raises(duckdb.ConstraintException):
+    with pytest.raises(Clash, match="Duplicate key"):
         store.write(("add_scores", [score(value=2.0)]))
 
 

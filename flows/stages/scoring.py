@@ -16,6 +16,7 @@ from flows.stages.runs import Job
 from flows.stages.workers import Lost, Workers
 from tasks import stats
 from tasks.controls import OTHER_PAPER
+from tasks.errors import Clash
 from tasks.metrics.catalog import recipe_of
 from tasks.metrics.logprobs import needed
 from tasks.metrics.scoring import MetricWork, Scored
@@ -105,57 +106,52 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     at = now()
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]
     passing = [item for item in scored.scores if item.problem is not None and not item.problem.final]
-    store.write(
-        (
-            "add_spans",
-            [
-                {
-                    "lm_id": work.lm_id,
-                    "prediction": place,
-                    "total": span.total,
-                    "ids": span.ids,
-                    "logprobs": span.logprobs,
-                    "escaped": span.escaped,
-                }
-                for place, span in scored.spans.items()
-            ],
-        ),
-        (
-            "add_scores",
-            [
-                {
-                    "signature_id": item.signature_id,
-                    "paper_id": item.paper_id,
-                    "candidate_id": item.candidate_id,
-                    "reference_id": item.reference_id,
-                    "value": item.value,
-                    "problem": item.problem.code if item.problem else None,
-                    "problem_message": item.problem.message if item.problem else None,
-                    "broken": bool(item.problem and item.problem.broken),
-                    "predictions": item.predictions,
-                    "run_id": run_id,
-                }
-                for item in finished
-            ],
-        ),
-        (
-            "add_problems",
-            [
-                {
-                    "run_id": run_id,
-                    "signature_id": item.signature_id,
-                    "paper_id": item.paper_id,
-                    "candidate_id": item.candidate_id,
-                    "reference_id": item.reference_id,
-                    "problem": item.problem.code,
-                    "message": item.problem.message,
-                    "happened_at": at,
-                }
-                for item in passing
-                if item.problem
-            ],
-        ),
-    )
+    spans = [
+        {
+            "lm_id": work.lm_id,
+            "prediction": place,
+            "total": span.total,
+            "ids": span.ids,
+            "logprobs": span.logprobs,
+            "escaped": span.escaped,
+        }
+        for place, span in scored.spans.items()
+    ]
+    scores = [
+        {
+            "signature_id": item.signature_id,
+            "paper_id": item.paper_id,
+            "candidate_id": item.candidate_id,
+            "reference_id": item.reference_id,
+            "value": item.value,
+            "problem": item.problem.code if item.problem else None,
+            "problem_message": item.problem.message if item.problem else None,
+            "broken": bool(item.problem and item.problem.broken),
+            "predictions": item.predictions,
+            "run_id": run_id,
+        }
+        for item in finished
+    ]
+    problems = [
+        {
+            "run_id": run_id,
+            "signature_id": item.signature_id,
+            "paper_id": item.paper_id,
+            "candidate_id": item.candidate_id,
+            "reference_id": item.reference_id,
+            "problem": item.problem.code,
+            "message": item.problem.message,
+            "happened_at": at,
+        }
+        for item in passing
+        if item.problem
+    ]
+    try:
+        store.write(("add_spans", spans), ("add_scores", scores), ("add_problems", problems))
+    except Clash:
+        # Two papers with an equal reference share its marginal. To look for that each time costs more, the more there
+        # is in the store, and it is rare.
+        store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
 
 
 def counts(store: Store, work: Work) -> list[Row]:

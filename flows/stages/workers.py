@@ -6,7 +6,7 @@ where it was computed. A worker that dies takes its chunk with it: that is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -63,7 +63,7 @@ class Workers:
         """Each of *chunks* with its scores, as they come; *values_of* a chunk are asked for when it is handed out."""
         if not self._apart:
             for chunk in chunks:
-                yield chunk, self._run.score_papers(**values_of(chunk))
+                yield chunk, self._run.score_papers(**handed(self._run.score_papers, values_of(chunk)))
             return
         at_work: dict[Any, Chunk] = {}
         deaths = 0
@@ -71,7 +71,8 @@ class Workers:
             while deaths < MOST_DEATHS and len(at_work) < IN_FLIGHT * self._settings.workers:
                 if (chunk := next(chunks, None)) is None:
                     break
-                at_work[self._started().submit(self._run.score_papers, values_of(chunk))] = chunk
+                values = handed(self._run.score_papers, values_of(chunk))
+                at_work[self._started().submit(self._run.score_papers, values)] = chunk
             if not at_work:
                 return
             runner = self._started()
@@ -106,6 +107,15 @@ class Workers:
                 raise LMError("the worker that opened the evaluation LM died, perhaps for want of memory") from None
 
         return SimpleNamespace(**(vars(self._run) | {"sign_metrics": sign_metrics}))
+
+
+def handed(step: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """*values* for *step*: as Prefect's task it would look through every text of every case for results of others."""
+    if not hasattr(step, "submit"):
+        return dict(values)
+    from prefect.utilities.annotations import quote
+
+    return {name: value if isinstance(value, str) else quote(value) for name, value in values.items()}
 
 
 def _result(future: Any, runner: Runner) -> Scored | Lost:

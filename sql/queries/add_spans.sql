@@ -1,4 +1,4 @@
--- adds token log-probabilities that are not yet known
-insert or ignore into spans (lm_id, prediction, total, ids, logprobs, escaped)
+-- adds token log-probabilities, none of which is known yet
+insert into spans (lm_id, prediction, total, ids, logprobs, escaped)
 select lm_id, prediction, total, ids, logprobs, escaped
 from incoming;

@@ -10,6 +10,7 @@ GEM-raw.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from tasks import judgments
 from tasks.errors import SpanError
@@ -21,6 +22,9 @@ from tasks.settings import ScoringSettings
 
 RAW_CUT = 10_000
 """Characters of an original review that are read (the authors' code)."""
+
+Parts = tuple[tuple[str, Prediction], ...]
+"""What a score is made of: predictions, each with its content address."""
 
 Answers = Mapping[str, SpanLogprob | SpanError]
 """What an evaluation LM said, by address."""
@@ -46,9 +50,14 @@ def value(recipe: Recipe, totals: Sequence[float]) -> float:
     return totals[0] - totals[1] if recipe.formula == "pmi" else sum(totals) / len(totals)
 
 
+def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
+    """The `terms` of *case*, each with its content address."""
+    return tuple((address(term), term) for term in terms(recipe, case, settings))
+
+
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
     """All predictions that *cases* need, each once, by content address."""
-    return {address(term): term for case in cases for term in terms(recipe, case, settings)}
+    return dict(place_and_term for case in cases for place_and_term in addressed(recipe, case, settings))
 
 
 def ask(
@@ -70,30 +79,36 @@ class LogprobMetric:
 
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
         """One score or problem for each of *cases*, in order."""
-        answers = {**(known or {}), **ask(self.lm, needed(self.recipe, cases, self.settings), known)}
-        return [self._score(case, answers) for case in cases]
-
-    def _score(self, case: Case, answers: Answers) -> Score:
-        parts = terms(self.recipe, case, self.settings)
-        places = tuple(address(part) for part in parts)
-        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if empty := _empty(case, self.settings):
-            what = f"{case.name}: nothing is left of {empty} once it is cut and folded"
-            return Score(*ids, None, Problem("empty_text", what))
-        totals = []
-        for place in places:
-            found = answers[place]
-            if isinstance(found, SpanError):
-                return Score(*ids, None, Problem(found.code, f"{case.name}: {found}", found.final, found.broken))
-            totals.append(found.total)
-        return Score(*ids, value(self.recipe, totals), None, places)
+        parts = [addressed(self.recipe, case, self.settings) for case in cases]
+        answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
+        return [
+            score_of(self.recipe, self.signature_id, case, of, answers)
+            for case, of in zip(cases, parts, strict=True)
+        ]
 
 
-def _empty(case: Case, settings: ScoringSettings) -> str | None:
+def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
+    """The score of *case* from the *answers* to its *parts* (`addressed`), or the problem in its place."""
+    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
+    if empty := _empty(recipe, parts):
+        what = f"{case.name}: nothing is left of {empty} once it is cut and folded"
+        return Score(*ids, None, Problem("empty_text", what))
+    totals = []
+    for place, _ in parts:
+        found = answers[place]
+        if isinstance(found, SpanError):
+            return Score(*ids, None, Problem(found.code, f"{case.name}: {found}", found.final, found.broken))
+        totals.append(found.total)
+    return Score(*ids, value(recipe, totals), None, tuple(place for place, _ in parts))
+
+
+def _empty(recipe: Recipe, parts: Parts) -> str | None:
     """Which text of a pair is blank once prepared; such a pair is missing data, not a score of zero."""
-    if not _prepared(case.candidate, case, settings).strip():
+    first = parts[0][1]
+    x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
+    if not (x or "").strip():
         return "the candidate's text"
-    return None if _prepared(case.reference, case, settings).strip() else "the reference's text"
+    return None if (y or "").strip() else "the reference's text"
 
 
 def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from itertools import chain
+from typing import Protocol
 
 from tasks.judgments import prepared
 from tasks.lm.protocol import EvaluationLM, take_remarks
 from tasks.metrics.catalog import Recipe, recipe_of
-from tasks.metrics.logprobs import LogprobMetric, ask, needed
+from tasks.metrics.logprobs import addressed, ask, score_of
 from tasks.records import Case, Score, SpanLogprob
 from tasks.settings import ScoringSettings
 
@@ -75,14 +77,17 @@ def _by_logprobs(
 ) -> Scored:
     scores: list[Score] = []
     spans: dict[str, SpanLogprob] = {}
-    for paper in dict.fromkeys(case.paper_id for work in works for case in work.cases):
-        parts = [(work, [case for case in work.cases if case.paper_id == paper]) for work in works]
-        predictions: dict[str, Any] = {}
-        for work, cases in parts:
-            predictions |= needed(recipe_of(work.metric), cases, settings)
-        fresh = ask(lm, predictions, known)
-        for work, cases in parts:
-            metric = LogprobMetric(recipe_of(work.metric), lm, settings, work.signature_id)
-            scores += metric.score(cases, {**known, **fresh})
+    by_paper: dict[str, list[tuple[MetricWork, Case]]] = defaultdict(list)
+    for work in works:
+        for case in work.cases:
+            by_paper[case.paper_id].append((work, case))
+    for cases in by_paper.values():
+        parts = [addressed(recipe_of(work.metric), case, settings) for work, case in cases]
+        fresh = ask(lm, dict(chain.from_iterable(parts)), known)
+        answers = {**known, **fresh}
+        scores += [
+            score_of(recipe_of(work.metric), work.signature_id, case, of, answers)
+            for (work, case), of in zip(cases, parts, strict=True)
+        ]
         spans |= {place: answer for place, answer in fresh.items() if isinstance(answer, SpanLogprob)}
     return Scored(scores, spans, take_remarks(lm))

@@ -195,7 +195,7 @@ class ScriptedRunner:
         self.ended += 1
 
     def submit(self, step: Any, values: dict[str, Any]) -> Any:
-        chunk = values["chunk"]
+        chunk = values["chunk"].unquote()
         self.handed.append(chunk)
 
         def result() -> Any:
