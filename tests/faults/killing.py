@@ -30,6 +30,7 @@ from tasks.writing import http_writer
 from tests.conftest import ROOT
 from tests.faults.points import armed
 from tests.flows.refreshing import EDITION, query, tables, use
+from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
 
@@ -56,7 +57,7 @@ def by_lm(folder: Path, server: ScriptedChat, *more: str) -> tuple[str, ...]:
 
 def refreshed(
     state: str, overrides: tuple[str, ...] = (), die_at: int | None = None, counted: str | None = None, only: str = "",
-    core: int | None = None, pause_s: float = 0.0, lm: str = "scripted-overlap",
+    core: int | None = None, pause_s: float = 0.0, held_at: Path | None = None, lm: str = "scripted-overlap",
     prepare: Callable[[], None] | None = None, file: Path = DEMO, **asked: Any,
 ) -> None:  # fmt: skip
     """One refresh, in a child: exit code 0 if it is done, 3 if it is incomplete, 2 if it is refused.
@@ -67,7 +68,7 @@ def refreshed(
     if core is not None:
         os.sched_setaffinity(0, {core})
     spending.TICK_S = math.inf
-    use(OverlapLM(lm, pause_s=pause_s))
+    use(OverlapLM(lm, pause_s=pause_s, held_at=held_at))
     http_writer.Patience = partial(http_writer.Patience, attempts=2, first_wait_s=0.01)  # type: ignore[misc]
     if prepare:
         prepare()
@@ -147,33 +148,30 @@ def stage_of(state: Path) -> str:
     return "unknown"
 
 
-def wait_for(condition: Callable[[], bool], process: BaseProcess, seconds: float = 300.0) -> None:
-    """Until *condition* holds; the process must not end before."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert process.is_alive(), f"the run ended before it could be disturbed: {process.exitcode}"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def commanded(
-    folder: Path, *arguments: str, pause_s: float = 0.0, environment: Mapping[str, str] = {}
+    folder: Path,
+    *arguments: str,
+    pause_s: float = 0.0,
+    held_at: Path | None = None,
+    environment: Mapping[str, str] = {},
 ) -> BaseProcess:
     """``gre-bench ARGUMENTS``, begun in a child that leads a session; what it prints goes to files of *folder*."""
     folder.mkdir(parents=True, exist_ok=True)
-    process = CONTEXT.Process(target=_command, args=(str(folder), arguments, pause_s, dict(environment)))
+    process = CONTEXT.Process(target=_command, args=(str(folder), arguments, pause_s, held_at, dict(environment)))
     (folder / "began").unlink(missing_ok=True)
     process.start()
     wait_for((folder / "began").exists, process)
     return process
 
 
-def _command(folder: str, arguments: tuple[str, ...], pause_s: float, environment: dict[str, str]) -> None:
+def _command(
+    folder: str, arguments: tuple[str, ...], pause_s: float, held_at: Path | None, environment: dict[str, str]
+) -> None:
     os.setsid()
     os.environ.update(environment)
     for number, name in ((1, "out.txt"), (2, "err.txt")):
         os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
-    use(OverlapLM(pause_s=pause_s))
+    use(OverlapLM(pause_s=pause_s, held_at=held_at))
     from flows import cli
 
     begin = cli.app

@@ -15,8 +15,9 @@ from tasks.prompts import library
 from tasks.release import manifest
 from tasks.store import Store
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
-from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started, wait_for
+from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
+from tests.holds import wait_for
 from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
@@ -43,12 +44,13 @@ def changed_prompts(folder: Path, name: str) -> partial:
 
 def killed_in_scoring(state: Path, *overrides: str) -> None:
     """A refresh under *state* that is killed when some of its scores are committed, and others are not."""
-    process = started(state, *SMALL, *overrides, file=GIVEN, pause_s=0.01)
-    store = Store(state, EDITION)
-    wait_for(lambda: (status := store.status() or {}).get("stage") == "scoring" and status["done"] >= 32, process)
+    held_at = state.with_name("hold")
+    process = started(state, *SMALL, *overrides, file=GIVEN, held_at=held_at)
+    wait_for(held_at.exists, process)
     process.kill()
     process.join(30)
     assert process.exitcode == -signal.SIGKILL
+    held_at.unlink()
     assert_readable(state)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from tasks.store import Store
 from tasks.writing.ledger import Ledger
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_undisturbed
-from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started, wait_for
+from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
+from tests.holds import wait_for
 from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
@@ -32,9 +34,12 @@ def undisturbed(tmp_path_factory):
 def test_of_refreshes_started_at_once_one_wins_and_the_others_say_so(undisturbed, tmp_path, trial):
     state = tmp_path / "state"
     folders = [tmp_path / f"start-{number}" for number in range(STARTS)]
-    processes = [commanded(folder, *REFRESH, "--state", str(state), pause_s=0.01) for folder in folders]
-    for process in processes:
-        process.join(600)
+    held_at = tmp_path / "hold"
+    processes = [commanded(folder, *REFRESH, "--state", str(state), held_at=held_at) for folder in folders]
+    while held_at.exists() or any(process.exitcode is None for process in processes):
+        if sum(process.exitcode is not None for process in processes) == STARTS - 1:
+            held_at.unlink(missing_ok=True)
+        time.sleep(0.05)
     codes = [process.exitcode for process in processes]
     assert sorted(codes) == [0] + [3] * (STARTS - 1), [said(folder)[1] for folder in folders]
     winner = processes[codes.index(0)].pid

@@ -18,10 +18,12 @@ import pytest
 from tasks.corpus.loopback_mischief import mischief
 from tasks.store import Store
 from tests.conftest import ROOT
+from tests.corpus.test_pdf_reader import endless
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
-from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said, wait_for
+from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said
 from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables
+from tests.holds import wait_for
 from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
@@ -140,16 +142,15 @@ def test_a_refresh_whose_replies_come_soon_keeps_what_is_in_flight(tmp_path, tri
 
 @SOONER
 def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sign):
-    process = commanded(tmp_path, *asked(tmp_path / "state"), "--limit", "2")
-    hung: set[int] = set()
-    wait_for(lambda: bool(readers(process.pid)), process)
-    deadline = time.monotonic() + 1.0
-    while time.monotonic() < deadline:
-        for pid in readers(process.pid):
-            os.kill(pid, signal.SIGSTOP)
-            hung.add(pid)
-        time.sleep(0.02)
-    assert hung
+    pdfs = tmp_path / "pdfs"
+    pdfs.mkdir()
+    for paper in (ROOT / "data" / "sample" / "pdfs").glob("s*.pdf"):
+        (pdfs / paper.name).write_bytes(endless(150))
+    process = commanded(tmp_path, *asked(tmp_path / "state", f"sources.pdfs={pdfs}"), "--limit", "2")
+    wait_for(lambda: readers(process.pid), process)
+    hung = readers(process.pid)
+    for pid in hung:
+        os.kill(pid, signal.SIGSTOP)
     assert stop(process, tmp_path, sign)
     assert not any(Path(f"/proc/{pid}").exists() for pid in hung)
     assert ended(tmp_path / "state", limit=2) == 0
