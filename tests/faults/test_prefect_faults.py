@@ -1,24 +1,36 @@
-"""The Prefect server absent: a run under the real engine stops in one line, and nothing that was done is lost."""
+"""The Prefect server absent, dying, locked: a run under the real engine ends, or stops in one line; nothing is lost."""
 
 from __future__ import annotations
 
 import os
-import socket
+import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from flows.stages.engine import QUIET
+from tasks.store import Store
 from tests.conftest import ROOT
-from tests.faults.invariants import assert_undisturbed
-from tests.flows.refreshing import DEMO, run, tables, use
+from tests.faults.invariants import assert_readable, assert_undisturbed
+from tests.flows.refreshing import DEMO, EDITION, run, tables, use
+from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
+from tests.servers.prefect_server import closed_port, environment_of, kill, served
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-WITHIN_S = 420.0
+STOPS = "one line, exit code 3, what was done is kept; the next run ends in the same tables"
+ENDS = "done, in the same tables"
+WITHIN_S = 240.0
+"""Prefect's minute of patience, the ends of its services, and what a busy machine adds."""
+PAIRS = 256
+PROGRAM = "import tests.flows.sharded; from flows.cli import main; main()"
+"""The command, with the scripted evaluation LM known to it."""
 
 
 @pytest.fixture(scope="module")
@@ -29,24 +41,52 @@ def undisturbed(tmp_path_factory):
     return tables(state)
 
 
-def refreshing(state: Path, environment: Mapping[str, str] | None = None, *more: str) -> subprocess.Popen[str]:
-    """A refresh under the engine, slow enough to be disturbed."""
+def refreshing(state: Path, environment: Mapping[str, str], pause_s: float = 0.0) -> subprocess.Popen[str]:
+    """A refresh under the engine; *pause_s* a scripted prediction makes it slow enough to be disturbed."""
     asked = ["refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted"]
-    asked += ["--set", "run.chunk_papers=1", "--state", str(state), *more]
+    asked += ["--set", "run.chunk_papers=1", "--state", str(state)]
+    # The scripted evaluation LM loads Prefect before the command could quieten it.
+    quiet = QUIET | {"SCRIPTED_LM_PAUSE_S": str(pause_s)}
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.flows.killed", *asked],
+        [sys.executable, "-c", PROGRAM, *asked],
         cwd=ROOT,
-        env=dict(os.environ) | dict(environment or {}),
+        env=dict(os.environ) | dict(environment) | quiet,
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
 
 
-def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def scored(state: Path, process: subprocess.Popen[str], pairs: int) -> bool:
+    """Whether the run of *process* is scoring and has so many *pairs*."""
+    status = Store(state, EDITION).status() or {}
+    return status.get("pid") == process.pid and status.get("stage") == "scoring" and status["done"] >= pairs
+
+
+def at_its_end(state: Path, process: subprocess.Popen[str]) -> bool:
+    status = Store(state, EDITION).status() or {}
+    return status.get("pid") == process.pid and status.get("stage") in ("publishing", "ended")
+
+
+def assert_stops(process: subprocess.Popen[str], state: Path, undisturbed: dict, named: str) -> int:
+    """One line that says what is *named*, exit code 3; the next run scores just the rest. How many pairs were kept."""
+    _, err = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 3, err[-3000:]
+    assert err.count("\n") == 1 and named in err and "--no-prefect" in err, err[-3000:]
+    assert_readable(state)
+    status = Store(state, EDITION).status()
+    assert status["state"] == "stopped" and "Prefect server" in status["message"], status
+    use(OverlapLM())
+    again = run(state)
+    assert (again["outcome"], again["scored_now"]) == ("done", PAIRS - status["done"])
+    assert_undisturbed(state, undisturbed)
+    return status["done"]
+
+
+def assert_ends(process: subprocess.Popen[str], state: Path, undisturbed: dict) -> None:
+    _, err = process.communicate(timeout=WITHIN_S)
+    assert (process.returncode, err) == (0, "")
+    assert_undisturbed(state, undisturbed)
 
 
 def test_a_server_that_is_not_there_is_one_line_that_names_its_address(undisturbed, tmp_path, trial):
@@ -61,3 +101,62 @@ def test_a_server_that_is_not_there_is_one_line_that_names_its_address(undisturb
     assert run(tmp_path / "state")["outcome"] == "done"
     assert_undisturbed(tmp_path / "state", undisturbed)
     trial("Prefect: PREFECT_API_URL leads to a closed port", "one line that names it, exit code 3; nothing is lost")
+
+
+def test_a_server_that_dies_in_the_middle_of_scoring_stops_the_run_there(undisturbed, tmp_path, trial):
+    state, environment = tmp_path / "state", environment_of(tmp_path)
+    with served(environment, tmp_path / "server.log") as server:
+        process = refreshing(state, environment, pause_s=0.06)
+        wait_for(lambda: scored(state, process, 32), process)
+        kill(server)
+        kept = assert_stops(process, state, undisturbed, environment["PREFECT_API_URL"])
+    assert 32 <= kept < PAIRS
+    trial("Prefect: its server dies in the middle of scoring", STOPS)
+
+
+def test_a_server_that_is_back_within_a_minute_costs_nothing(undisturbed, tmp_path, trial):
+    state, environment = tmp_path / "state", environment_of(tmp_path)
+    with served(environment, tmp_path / "server.log") as server:
+        process = refreshing(state, environment, pause_s=0.06)
+        wait_for(lambda: scored(state, process, 32), process)
+        kill(server)
+    with served(environment, tmp_path / "again.log"):
+        assert_ends(process, state, undisturbed)
+    trial("Prefect: its server dies in the middle of scoring and is started anew", ENDS)
+
+
+def test_a_server_that_dies_at_the_end_keeps_every_score(undisturbed, tmp_path, trial):
+    state, environment = tmp_path / "state", environment_of(tmp_path)
+    with served(environment, tmp_path / "server.log") as server:
+        process = refreshing(state, environment)
+        wait_for(lambda: at_its_end(state, process), process)
+        kill(server)
+        assert assert_stops(process, state, undisturbed, environment["PREFECT_API_URL"]) == PAIRS
+    trial("Prefect: its server dies while the board is published", STOPS)
+
+
+def test_the_temporary_server_of_a_run_that_dies_stops_the_run(undisturbed, tmp_path, trial):
+    state = tmp_path / "state"
+    process = refreshing(state, {"PREFECT_HOME": str(tmp_path / "prefect")}, pause_s=0.01)
+    wait_for(lambda: scored(state, process, 32), process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert children
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    assert_stops(process, state, undisturbed, "temporary Prefect server")
+    trial("Prefect: the temporary server of a run dies in the middle of scoring", STOPS)
+
+
+def test_a_database_of_the_server_that_is_locked_for_45_s_costs_nothing(undisturbed, tmp_path, trial):
+    state, environment = tmp_path / "state", environment_of(tmp_path)
+    with served(environment, tmp_path / "server.log"):
+        process = refreshing(state, environment, pause_s=0.06)
+        wait_for(lambda: scored(state, process, 32), process)
+        held = sqlite3.connect(tmp_path / "prefect" / "prefect.db", timeout=60, check_same_thread=False)
+        held.execute("begin exclusive")
+        release = threading.Timer(45.0, held.rollback)
+        release.start()
+        assert_ends(process, state, undisturbed)
+        release.join()
+        held.close()
+    trial("Prefect: its database locked by another process for 45 s", ENDS)

@@ -16,6 +16,8 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 PREFECT = Path(sys.executable).with_name("prefect")
+STARTED_WITHIN_S = 240.0
+"""A server is up in some 10 s on two quiet cores; a busy machine may take many times that."""
 
 
 @contextmanager
@@ -39,12 +41,16 @@ def running(*command: str, environment: dict[str, str], log: Path) -> Iterator[s
 @contextmanager
 def serving(folder: Path) -> Iterator[dict[str, str]]:
     """The environment in which this server is the one to talk to."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | {
+    environment = environment_of(folder)
+    with served(environment, folder / "server.log"):
+        yield environment
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """The environment in which the server to talk to is one on a port that is free now, its files in *folder*."""
+    return os.environ | {
         "PREFECT_HOME": str(folder / "prefect"),
-        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_API_URL": f"http://127.0.0.1:{closed_port()}/api",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "PREFECT_LOGGING_LEVEL": "INFO",
@@ -52,16 +58,35 @@ def serving(folder: Path) -> Iterator[dict[str, str]]:
         "GRE_BENCH_CHECKOUT": str(ROOT),
         "PYTHONPATH": str(ROOT),
     }
-    log = folder / "server.log"
-    with running("server", "start", "--port", str(port), environment=environment, log=log):
-        deadline = time.monotonic() + 120
+
+
+@contextmanager
+def served(environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
+    """The server of *environment*, once it answers; `kill` ends it in the middle."""
+    api = environment["PREFECT_API_URL"]
+    port = api.removesuffix("/api").rpartition(":")[2]
+    with running("server", "start", "--port", port, environment=environment, log=log) as server:
+        deadline = time.monotonic() + STARTED_WITHIN_S
         while True:
-            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/api/health", timeout=2) as answer:
+            with suppress(OSError), urllib.request.urlopen(f"{api}/health", timeout=2) as answer:
                 if answer.status == 200:
                     break
-            assert time.monotonic() < deadline, log.read_text()
+            assert server.poll() is None and time.monotonic() < deadline, log.read_text()
             time.sleep(0.5)
-        yield environment
+        yield server
+
+
+def kill(server: subprocess.Popen) -> None:
+    """Ends the *server* with all it started, at once."""
+    os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+
+
+def closed_port() -> int:
+    """A port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def answered(environment: dict[str, str], *command: str) -> str:
