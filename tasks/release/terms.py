@@ -30,7 +30,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "p": (
         "p",
         "How often a difference to the human baseline as large as this would come from chance alone, paired by "
-        "paper; for ranked candidates Holm-corrected for all comparisons of the board.",
+        "paper; for ranked candidates Holm-corrected for all comparisons of the board, in parentheses (controls) not.",
     ),
     "rank": (
         "Rank",

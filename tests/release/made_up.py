@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from flows.stages.runs import Job
 from flows.stages.standings import expose, settle
 from tasks import models
+from tasks.controls import CONTROLS
 from tasks.records import LMIdentity, Signature
 from tasks.release.shelf import Shelf
 from tasks.settings import Settings, edition_parts, load_over
@@ -61,7 +62,7 @@ def signature(metric: str) -> Signature:
 def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: int = 21, tokens: int = 0,
          titles: tuple[str, ...] = (), names: tuple[str, ...] = (), tested: bool = False,
          metrics: tuple[str, ...] = METRICS) -> Store:  # fmt: skip
-    """The store: humans, models by *names* (those of the models file if not given), two references a paper.
+    """The store: humans, models (or controls) by *names* (those of the models file if not given), two references a paper.
 
     *tokens*: of each reference, with log-probabilities, if there are to be any. *titles*: of the first papers, which
     are under a free licence. *tested*: with the tests of ranks and the exposures that a refresh ends with.
@@ -92,7 +93,8 @@ def _describe(
                 *(("add_signature", asdict(signature(metric)) | {"signature_id": signature(metric).signature_id})
                   for metric in metrics))  # fmt: skip
     with store.transaction() as run:
-        kinds = [("human", "human", None)] + [(name, "model", name) for name in names]
+        kinds = [("human", "human", None)]
+        kinds += [(name, "control", None) if name in CONTROLS else (name, "model", name) for name in names]
         run.executemany("insert into candidates (candidate_id, kind, model) values ($1, $2, $3)", kinds)
         for place, paper in enumerate(ids):
             title = titles[place] if place < len(titles) else f"Paper {place}"

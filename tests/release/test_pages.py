@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 from flows.boards.publishing import publish_edition
+from tasks.controls import OTHER_PAPER
 from tasks.release.names import page_of_paper
 from tasks.release.shelf import Shelf
 from tests.release import browser
@@ -185,6 +186,16 @@ def test_ranks_that_no_test_tells_apart_are_called_tied_and_the_board_says_which
     for one, other in ties:
         assert f"Not told apart: {one} and {other} (p " in said
     assert "The evaluation LM made-up may have read these reviews before (cutoff unknown)." in said
+
+
+def test_a_p_that_is_not_corrected_stands_in_parentheses(tab, tmp_path):
+    store = make(tmp_path, papers=12, names=(*NAMES[:2], OTHER_PAPER), tested=True)
+    tab.open(publish_edition(store, Shelf(tmp_path / "releases", "ICLR-2025")).folder / "index.html")
+    cells = tab.ask(
+        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.kind, row.cells[5].textContent])"
+    )
+    assert {kind for kind, said in cells if said.startswith("(") and said.endswith(")")} == {"control"}
+    assert {kind for kind, said in cells if said and not said.startswith("(")} == {"model"}
 
 
 def test_every_cell_of_the_validation_says_its_verdict_by_colour_sign_and_word(tab, release):
