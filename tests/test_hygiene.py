@@ -85,7 +85,7 @@ def test_strata_cover_the_truth_when_the_pairs_of_a_paper_depend_on_each_other()
     assert abs(held / worlds - 0.90) < 0.05
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 1000), st.floats(-50, 50))
 def test_references_that_are_harder_for_everybody_move_no_lead(seed, harder):
     random = np.random.default_rng(seed)

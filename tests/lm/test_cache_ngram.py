@@ -186,7 +186,7 @@ def test_after_any_start_the_next_tokens_sum_to_one(
 
 
 @given(x=st.none() | texts, synopsis=st.none() | texts, reply=texts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_text_has_a_sound_log_probability(
     model: CacheNgram, x: str | None, synopsis: str | None, reply: str
 ) -> None:

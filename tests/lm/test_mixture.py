@@ -90,7 +90,7 @@ texts = st.none() | st.text(st.sampled_from(SIGNS[:END]), max_size=12)
 
 
 @given(x=texts, synopsis=texts, start=st.text(st.sampled_from(SIGNS[:END]), max_size=6))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_after_any_start_the_next_tokens_sum_to_one(x: str | None, synopsis: str | None, start: str) -> None:
     mixture = Mixture(Scripted(), blend())
     nexts = [Prediction(x, synopsis, start + letter) for letter in SIGNS[:END]]

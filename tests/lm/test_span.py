@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch", reason="chat templates and tokenizers come with the extra `lm`")
 pytest.importorskip("transformers", reason="chat templates and tokenizers come with the extra `lm`")
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.errors import LMError, SpanError
@@ -131,7 +131,7 @@ HOSTILE_TEXT = st.lists(ANY_TEXT | st.sampled_from(SIGNS)).map("".join)
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(reply=HOSTILE_TEXT, x=HOSTILE_TEXT)
 def test_the_span_spells_the_reply_without_its_outer_blanks(template: str, reply: str, x: str) -> None:
     rules = ChatTemplate.of(TOKENIZERS[template])
@@ -145,7 +145,7 @@ def test_the_span_spells_the_reply_without_its_outer_blanks(template: str, reply
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(reply=ANY_TEXT, x=ANY_TEXT)
 def test_what_precedes_the_span_does_not_depend_on_the_reply(template: str, reply: str, x: str) -> None:
     one = encode(TOKENIZERS[template], chat(reply, x))

@@ -8,7 +8,7 @@ import re
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.boards.plotting import plotted, printed_boards
@@ -148,7 +148,6 @@ def test_what_is_no_board_is_one_line(tmp_path):
 points = st.tuples(st.floats(0, 400), st.floats(0, 300))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(points, st.text("abcdefgh-", min_size=1, max_size=24)), max_size=25))
 def test_a_label_never_covers_another_label_or_a_point(found):
     spots, names = [spot for spot, _ in found], [name for _, name in found]

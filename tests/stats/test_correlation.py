@@ -63,7 +63,7 @@ def test_all_resamples_at_once_equal_resamples_written_out(kind):
         assert value == pytest.approx(SCIPY[kind](x[drawn], y[drawn])[0], abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(KINDS), st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=3, max_size=15))
 def test_values_equal_scipys_with_ties(kind, pairs):
     x, y = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))

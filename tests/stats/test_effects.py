@@ -74,7 +74,7 @@ def test_standard_error_is_that_of_brute_force_resampling_of_papers():
     assert found.method == "studentised bootstrap"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(-1, 1), st.floats(0.01, 1000), st.floats(-1e3, 1e3))
 def test_effect_does_not_change_with_the_scale_and_turns_its_sign_with_the_order(seed, shift, scale, start):
     before, after, names = pairs(np.random.default_rng(seed), 12, shift)
@@ -86,7 +86,7 @@ def test_effect_does_not_change_with_the_scale_and_turns_its_sign_with_the_order
     assert one.low <= one.value <= one.high and one.flat_low <= one.value <= one.flat_high
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(-0.6, 0.6))
 def test_p_is_below_5_percent_exactly_where_the_95_percent_interval_leaves_zero_out(seed, shift):
     before, after, names = pairs(np.random.default_rng(seed), 20, shift)

@@ -85,7 +85,7 @@ def test_adjusted_values_of_a_candidate_have_its_controlled_mean():
         assert moved[mine].mean() == pytest.approx(found.scores[name].value)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.floats(0.1, 10), st.floats(-50, 50))
 def test_neither_the_unit_of_length_nor_a_shift_of_a_paper_matters(seed, unit, shift):
     values, tokens, papers, candidates = board(np.random.default_rng(seed), 10, noise=2.0)

@@ -58,7 +58,7 @@ def test_that_many_papers_show_the_difference_as_often_as_they_promise():
     assert abs((stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05).mean() - 0.8) < 0.02
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(3, 12), st.integers(2, 4))
 def test_the_order_of_rows_changes_nothing_and_flipping_changes_the_sign(seed, papers, candidates):
     random = np.random.default_rng(seed)

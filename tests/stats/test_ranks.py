@@ -92,7 +92,7 @@ def test_a_candidate_that_lacks_pairs_is_ranked_by_those_it_has():
     assert found[0].mean == pytest.approx(np.mean(best)) and found[0].surely_high == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.lists(st.floats(-1, 1), min_size=2, max_size=6))
 def test_intervals_hold_the_rank_and_stay_on_the_board(seed, means):
     found = rank_intervals(*scored(np.random.default_rng(seed), means, 12), resamples=200)

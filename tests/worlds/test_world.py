@@ -50,7 +50,7 @@ def test_conditional_information_of_an_exclusive_or_is_one_bit_though_the_pair_h
     assert conditional_information(joint) == pytest.approx(math.log(2))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seeds)
 def test_information_obeys_the_chain_rule_and_garbling_loses_some(seed):
     world = draw_world(seed)
@@ -68,7 +68,7 @@ def test_information_obeys_the_chain_rule_and_garbling_loses_some(seed):
     assert information(world.joint(world.evading())) <= chain[0]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seeds)
 def test_channels_are_distributions_and_the_same_seed_gives_the_same_world(seed):
     world, again = draw_world(seed), draw_world(seed)
@@ -111,7 +111,7 @@ def test_cases_of_papers_are_of_judgments_two_a_paper():
     assert (len(all_cases(False)), len(all_cases(True))) == (64, 192)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seeds)
 def test_the_exact_lm_is_a_distribution_over_reviews_whatever_is_given(seed):
     lm = exact_lm(draw_world(seed))

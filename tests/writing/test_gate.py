@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.endpoints import Limits
@@ -158,7 +158,6 @@ SENT = st.lists(st.tuples(st.integers(0, 3), st.integers(-50, 500), st.floats(0,
 
 
 @given(SENT, st.floats(1, 6000), st.floats(100, 1e6))
-@settings(deadline=None)
 def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factory, sent, per_minute, tokens_per_minute):
     limits = Limits(requests_per_minute=per_minute, tokens_per_minute=tokens_per_minute)
     folder, moment = tmp_path_factory.mktemp("gate"), 1e9
