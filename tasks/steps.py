@@ -25,7 +25,7 @@ from tasks.corpus.paper_text import body_of
 from tasks.corpus.pdf_reader import PdfReader
 from tasks.corpus.pdf_text import PdfText
 from tasks.corpus.snapshot import Snapshot
-from tasks.errors import ChangeError, GreBenchError, SettingsError
+from tasks.errors import ChangeError, GreBenchError, Paused, SettingsError
 from tasks.guidelines.asking import Answer
 from tasks.guidelines.ratings import Rating
 from tasks.guidelines.review_points import FieldedReview
@@ -70,11 +70,28 @@ def _worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
+def _show_pause(_task: Any, run: Any, state: Any) -> None:
+    """Has a task run that a pause ended shown as ``Paused`` and completed: nothing failed, the next run goes on.
+
+    To the flow the pause is raised all the same; the state it failed in stays in the task run's history.
+    """
+    pause = state.result(raise_on_failure=False)
+    if not isinstance(pause, Paused):
+        return
+    from prefect.states import Completed
+    from prefect.utilities.engine import emit_task_run_state_change_event
+
+    shown = Completed(name="Paused", message=str(pause), state_details=state.state_details)
+    run.state, run.state_id, run.state_type, run.state_name = shown, shown.id, shown.type, shown.name
+    emit_task_run_state_change_event(run, initial_state=state, validated_state=shown)
+
+
 WRITING: dict[str, Any] = {
     "tags": ["writing"],
     "retries": 2,
     "retry_delay_seconds": [2, 20],
     "retry_condition_fn": _worth_retrying,
+    "on_failure": [_show_pause],
     "timeout_seconds": 12 * HOUR,
     "cache_policy": NO_CACHE,
     "persist_result": False,
@@ -241,16 +258,17 @@ def grader_of(
         return by_lm(examiner, lm), asked(examiner, lm=lm.identity)
     found = open_examiner(name, desk)
     if examiner.aggregation != "logprob":
-        return by_writer(examiner, found.writer, found.sampling), asked(
-            examiner, found.writer.identity, found.sampling
-        )
+        return by_writer(examiner, found.writer, found.sampling), asked(examiner, found.writer.identity, found.sampling)
     shown = open_logprobs(name, desk)
     return by_endpoint(examiner, shown, found.writer, found.sampling), asked(examiner, shown.identity, found.sampling)
 
 
 @task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)
 def grade_items(
-    name: str | None, desk: Desk, examiner: Examiner, items: Sequence[Item],
+    name: str | None,
+    desk: Desk,
+    examiner: Examiner,
+    items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:
     """Grades of *items* as *examiner* says, by the LM *name*: one grade or problem each, in order, binning aside."""
@@ -357,6 +375,7 @@ _MEASURES = {"judgments_length": "length"}
     retries=2,
     retry_delay_seconds=[2, 20],
     retry_condition_fn=_worth_retrying,
+    on_failure=[_show_pause],
     timeout_seconds=6 * HOUR,
     cache_policy=NO_CACHE,
     persist_result=False,
@@ -454,7 +473,10 @@ def train_tiny_llama(
 
 
 @task(
-    name="fit mixture", tags=["training", "evaluation-lm"], timeout_seconds=24 * HOUR, cache_policy=NO_CACHE,
+    name="fit mixture",
+    tags=["training", "evaluation-lm"],
+    timeout_seconds=24 * HOUR,
+    cache_policy=NO_CACHE,
     persist_result=False,
 )
 def fit_mixture(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from datetime import date
 
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.testing.utilities import prefect_test_harness
 
 from flows.annual_refresh import annual_refresh
@@ -20,6 +22,7 @@ from tasks.store import Store
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, reviews_by, run, tables, use
 from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, scripted_chat
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +63,27 @@ def test_a_run_at_its_bound_is_shown_as_paused_and_the_next_one_goes_on(engine, 
     assert states["Paused"].is_completed() and "Raise it" in states["Paused"].message
 
 
+@pytest.mark.slow
+def test_a_step_at_its_bound_is_shown_as_paused_and_not_as_failed(engine, tmp_path):
+    use(OverlapLM())
+    with scripted_chat() as endpoint, get_client(sync_client=True) as client:
+        models = tmp_path / "models.toml"
+        models.write_text(f'[[model]]\nname = "a/b"\nendpoint = "{endpoint.url}"\nmodel = "{MODEL}"\n')
+        bought = (f"writing.models={models}", "writing.candidates=['a/b']", "budget.requests=2")
+        with pytest.raises(BudgetReached, match="paused at budget.requests"):
+            summary_of(annual_refresh(demo(*bought), tmp_path / "state", limit=4))
+        assert client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)[0].state.name == "Paused"
+        deadline = time.monotonic() + 60
+        shown = None
+        # The server learns of a task run's states one by one, a little later.
+        while (shown is None or shown.state.name != "Paused") and time.monotonic() < deadline:
+            shown = next((run for run in client.read_task_runs() if run.name == "reviews by a/b"), None)
+            time.sleep(0.2)
+        assert shown is not None
+        assert (shown.state.is_completed(), shown.state.name) == (True, "Paused")
+        assert "budget.requests" in shown.state.message
+
+
 def test_every_cell_of_a_board_goes_into_an_artifact_as_json(tmp_path):
     use(OverlapLM())
     run(tmp_path)
@@ -85,6 +109,7 @@ sys.modules |= {{"prefect": prefect, "prefect.cache_policies": policies, "prefec
 from pathlib import Path
 from tests.flows.refreshing import demo, use
 from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, scripted_chat
 from flows.annual_refresh import annual_refresh
 use(OverlapLM())
 summary = annual_refresh(demo(), Path({str(tmp_path)!r}))
