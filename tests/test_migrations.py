@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-import tasks.store
+import tasks.store.schema
 from tasks.errors import StoreError
 from tasks.settings import checkout
 from tasks.store import EARLIEST_VERSION, SCHEMA_VERSION, TABLES, Store, now, statement
@@ -54,9 +54,9 @@ def next_version(monkeypatch):
 
     def make(text: str) -> None:
         real = statement
-        monkeypatch.setattr(tasks.store, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+        monkeypatch.setattr(tasks.store.schema, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
         monkeypatch.setattr(
-            tasks.store,
+            tasks.store.schema,
             "statement",
             lambda kind, name: text if (kind, name) == ("migrations", f"{SCHEMA_VERSION + 1:03}") else real(kind, name),
         )

@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.store import Store
+from tasks.store.database import Database
 
 UNCHANGING = ("select", "from", "with", "set", "pragma", "describe")
 """Statements that commit nothing."""
@@ -106,7 +106,7 @@ class Points:
             return found
 
         connection.execute, connection.commit = executed, committed
-        self.before(Store, "_let_go", lambda store: "the store" if store._open is not None else None)
+        self.before(Database, "_let_go", lambda database: "the store" if database._open is not None else None)
 
 
 def armed(folder: Path, die_at: int | None = None, only: str = "") -> Points:

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from flows.stages import progress, reading, runs
-from tasks import store as stores
 from tasks.corpus.rate_limits import Limit
 from tasks.corpus.request_budget import RequestBudget
 from tasks.errors import BudgetReached, Paused
 from tasks.store import Store
+from tasks.store import edition as stores
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, query, run, tables, use

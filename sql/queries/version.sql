@@ -1,0 +1,2 @@
+-- one row: the schema version of the store
+select schema_version from meta;

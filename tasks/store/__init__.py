@@ -1,0 +1,34 @@
+"""The store of one edition: with `tasks.release` the only user of DuckDB, and of ``sql/``.
+
+An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only while that is held),
+``read.duckdb`` (a copy that readers open, put in place whole), ``status.json``.
+What the store holds is the checkpoint: a run asks it what is missing and goes on from there.
+
+edition   the store: made, migrated, written, read, copied for readers
+database  its DuckDB file: connections, transactions, what its faults mean
+schema    tables, views and the version that they are of
+binding   records to DuckDB in bulk, rows back
+lock      who writes
+status    what a run says of itself while it is at work
+files     files put in place whole, or not at all
+"""
+
+from tasks.store.binding import Row
+from tasks.store.database import interrupted, of_statement
+from tasks.store.edition import Store, find_editions, now
+from tasks.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, statement
+
+__all__ = [
+    "EARLIEST_VERSION",
+    "SCHEMA_VERSION",
+    "STORAGE_VERSION",
+    "TABLES",
+    "VIEWS",
+    "Row",
+    "Store",
+    "find_editions",
+    "interrupted",
+    "now",
+    "of_statement",
+    "statement",
+]

@@ -1,0 +1,44 @@
+"""Records as DuckDB takes them in bulk, and rows as it gives them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import accumulate, chain
+from typing import Any
+
+import duckdb
+
+Row = dict[str, Any]
+
+
+def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
+    """Records as one list a column, the shape that the bulk queries unnest."""
+    if is_dataclass(values[0]):
+        return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
+    return {name: [row[name] for row in values] for name in values[0]}
+
+
+def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
+    """*values_of* columns as an Arrow table: DuckDB reads it where it lies, and is many times as long at lists."""
+    import pyarrow
+
+    def flat(lists: list[Any]) -> Any:
+        if not all(isinstance(one, list | tuple) for one in lists):
+            return pyarrow.array(lists)
+        ends = pyarrow.array(accumulate(map(len, lists), initial=0), pyarrow.int32())
+        return pyarrow.ListArray.from_arrays(ends, pyarrow.array(list(chain.from_iterable(lists))))
+
+    return pyarrow.table({name: flat(values) for name, values in values_of.items()})
+
+
+def fetch(connection: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[str, Any]) -> list[Row]:
+    """Rows of the statement *text* with its *parameters*."""
+    cursor = connection.execute(text, dict(parameters) or None)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """*names*, the second of a name as ``name_2``."""
+    return [name if name not in names[:k] else f"{name}_{names[: k + 1].count(name)}" for k, name in enumerate(names)]

@@ -1,0 +1,236 @@
+"""The store of one edition, for its one writer and its many readers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tasks.errors import SettingsError, StoreError
+from tasks.records import Edition
+from tasks.settings import edition_of
+from tasks.store import lock, schema, status
+from tasks.store.binding import Row, as_arrow, columns, distinct, fetch
+from tasks.store.database import Database, interruptible, of_statement
+from tasks.store.files import putting
+from tasks.store.schema import statement
+
+
+def find_editions(state: Path) -> list[str]:
+    """Keys of the editions under *state*, sorted."""
+    return sorted(folder.parent.name for folder in (state / "editions").glob("*/edition.duckdb"))
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+class Store:
+    """One edition's folder. Writing needs `lock`; reading goes to the read copy and never waits."""
+
+    def __init__(self, state: Path, edition: Edition | str):
+        key = (edition_of(edition) if isinstance(edition, str) else edition).key
+        self.key = key
+        self.folder = Path(state) / "editions" / key
+        self.file = self.folder / "edition.duckdb"
+        self.read_file = self.folder / "read.duckdb"
+        self.status_file = self.folder / "status.json"
+        self.lock_file = self.folder / "edition.lock"
+        self._database = Database(key, self.file, self.read_file)
+        self._copied_at = self._copy_s = 0.0
+
+    @property
+    def exists(self) -> bool:
+        return self.file.is_file()
+
+    @contextmanager
+    def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
+        """Holds the edition for writing; `LockedError` names the holder if it is not free within *wait_s*."""
+        with lock.held(self.key, self.lock_file, command, wait_s):
+            self._sweep()
+            if not self.exists:
+                self._make()
+            self._migrate()
+            with self._database.held():
+                with self._database.transaction() as run:
+                    schema.add_tables(run)
+                    schema.remake_views(run)
+                yield
+
+    def is_being_written(self) -> bool:
+        """Whether some process holds the lock now."""
+        return lock.is_held(self.lock_file)
+
+    def _sweep(self) -> None:
+        """Takes away what killed writers left beside: nobody else writes here now."""
+        for left in (*self.folder.glob(".read.*.duckdb"), *self.folder.glob(".status.*.json")):
+            left.unlink(missing_ok=True)
+
+    def _make(self) -> None:
+        """A new store, made beside its place and moved there whole."""
+        from tasks.stats import student_quantiles
+
+        beside = self.folder / ".new.duckdb"
+        for file in (beside, self.folder / ".new.duckdb.wal"):
+            file.unlink(missing_ok=True)
+        with self._database.transaction_of(beside) as run:
+            schema.add_tables(run)
+            made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
+            run.execute(statement("queries", "start_meta"), made)
+            run.execute(statement("queries", "add_student_t"), columns(student_quantiles(1000)))
+        self._database.checkpoint(beside)
+        with putting(self.key, self.file, beside):
+            os.replace(beside, self.file)
+
+    def _migrate(self) -> None:
+        """Brings a store of an earlier schema version to this one: on a copy beside it, moved in its place whole.
+
+        The store as it was is kept as ``edition.vN.duckdb``, for an earlier program to go on with.
+        """
+        with self.transaction() as run:
+            version = schema.version_of(run, self.key)
+        schema.check_version(version, self.key)
+        if version == schema.SCHEMA_VERSION:
+            return
+        beside = self.folder / ".migrated.duckdb"
+        for file in (beside, self.folder / ".migrated.duckdb.wal"):
+            file.unlink(missing_ok=True)
+        self._copy(beside)
+        with self._database.transaction_of(beside) as run:
+            schema.migrate(run, version)
+        self._database.checkpoint(beside)
+        kept = self.file.with_suffix(f".v{version}.duckdb")
+        with putting(self.key, kept, kept, beside):
+            shutil.copyfile(self.file, kept)
+            os.replace(beside, self.file)
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """`Database.transaction` of the store."""
+        with self._database.transaction() as run:
+            yield run
+
+    def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
+        """Runs *steps* in one transaction: (query, rows) inserts records in bulk, (query, mapping) gives parameters.
+
+        A query of many rows reads them as the table ``incoming``; the others unnest one list a column.
+        """
+        with self.transaction() as run:
+            for query, values in steps:
+                text = statement("queries", query)
+                if isinstance(values, Mapping):
+                    run.execute(text, dict(values))
+                elif values and "from incoming" in text:
+                    run.register("incoming", as_arrow(columns(values)))
+                    run.execute(text)
+                    run.unregister("incoming")
+                elif values:
+                    run.execute(text, columns(values))
+
+    def rows(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of ``sql/queries/<query>.sql`` from the store itself; for the writer, who holds the lock."""
+        with self.transaction() as run:
+            return fetch(run, statement("queries", query), parameters)
+
+    def columns(self, query: str, **parameters: Any) -> list[list[Any]]:
+        """The same as one list a column, for many rows without nulls."""
+        with self.transaction() as run:
+            found = run.execute(statement("queries", query), dict(parameters)).fetchnumpy()
+            return [column.tolist() for column in found.values()]
+
+    def read(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of a query from the read copy: whole, and never waiting for the writer."""
+        connection = self._reader()
+        try:
+            return fetch(connection, statement("queries", query), parameters)
+        except duckdb.Error as error:
+            raise self._unread(error) from None
+        finally:
+            connection.close()
+
+    def read_mended(self, query: str, **parameters: Any) -> list[Row]:
+        """`read`, of a copy made anew if the one that is there is damaged; for a run, which is to write anyway."""
+        try:
+            return self.read(query, **parameters)
+        except StoreError:
+            if not (self.exists and self.read_file.is_file()):
+                raise
+            with self.lock("mending the copy for readers"):
+                self.copy_for_readers()
+            return self.read(query, **parameters)
+
+    def query(self, text: str) -> tuple[list[str], list[Row]]:
+        """Columns and rows of a statement of a user's own on the read copy: nothing else is written or reached.
+
+        `SettingsError` with the first line of what DuckDB says is wrong with it.
+        """
+        connection = self._reader()
+        try:
+            for setting in ("enable_external_access = false", "timezone = 'UTC'", "enable_progress_bar = false",
+                            "lock_configuration = true"):  # fmt: skip
+                connection.execute(f"set {setting}")
+            found = interruptible(connection, text)
+            if found.description is None:
+                return [], []
+            names = distinct([column[0] for column in found.description])
+            return names, [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        except duckdb.Error as error:
+            line = " ".join(str(error).split("LINE 1:")[0].split())
+            if not of_statement(error):
+                raise self._unread(error) from None
+            raise SettingsError(f"edition {self.key}: {line}") from None
+        finally:
+            connection.close()
+
+    def _reader(self) -> duckdb.DuckDBPyConnection:
+        if not self.read_file.is_file():
+            if not self.folder.is_dir():
+                known = ", ".join(find_editions(self.folder.parent.parent)) or "none yet"
+                raise SettingsError(f"no edition {self.key} in {self.folder.parent}; known: {known}")
+            raise StoreError(f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}")
+        try:
+            return duckdb.connect(str(self.read_file), read_only=True)
+        except duckdb.Error as error:
+            raise self._unread(error) from None
+
+    def _unread(self, error: duckdb.Error) -> StoreError:
+        return StoreError(
+            f"edition {self.key}: {self.read_file} cannot be read ({str(error).splitlines()[0]}); "
+            f"gre-bench refresh --edition {self.key} makes it anew"
+        )
+
+    def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
+        """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object.
+
+        A large store is copied less often: by more than a twentieth the copies never slow a run down.
+        """
+        began = time.monotonic()
+        if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
+            return
+        beside = self.folder / f".read.{os.getpid()}.duckdb"
+        with putting(self.key, self.read_file, beside):
+            self._copy(beside)
+            os.replace(beside, self.read_file)
+        self._copied_at = time.monotonic()
+        self._copy_s = self._copied_at - began
+
+    def _copy(self, beside: Path) -> None:
+        """The store's file, with all that was committed to it, copied to *beside*."""
+        self._database.checkpoint()
+        shutil.copyfile(self.file, beside)
+
+    def save_status(self, said: Mapping[str, Any]) -> None:
+        """Puts ``status.json`` in place, whole."""
+        status.save(self.key, self.status_file, said)
+
+    def status(self) -> Row | None:
+        """What the last run said of itself; None before the first."""
+        return status.load(self.key, self.status_file)
