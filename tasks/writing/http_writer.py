@@ -124,47 +124,43 @@ class HttpWriter:
             with self.archive.asking(request):
                 reply = self.archive.get(request)
                 if reply is None:
-                    reply = self._ask(chat, sampling, batch)
-                    self.archive.put(request, reply)
+                    reply = self._ask(request, chat, sampling, batch)
         except StoreError as error:
-            # Nothing more is bought that could not be kept; a reply already here is still handed over.
-            batch.stop(trouble(str(error)).reply)
-            reply = reply or trouble(str(error)).reply
+            reply = trouble(str(error)).reply
+            batch.stop(reply)
         return reply
 
-    def _ask(self, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
+    def _ask(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
         """Asks until there is an answer, or no point in asking."""
         empty = False
         for attempt in range(self.patience.attempts):
             if not batch.ready():
                 return batch.stopped
             try:
-                answer = self._passed(chat, sampling, batch)
+                answer = self._passed(request, chat, sampling, batch, empty)
             except BudgetReached as bound:
                 batch.pause(bound, trouble(str(bound)).reply)
                 return batch.stopped
             if answer is None:
                 return batch.stopped
-            answer = replace(answer, reply=self._without_key(answer.reply))
             if answer.stop:
                 batch.stop(answer.reply)
-            if answer.reply.outcome == "empty":
-                answer = replace(answer, again=answer.again and not empty)
-                empty = True
+            empty = empty or answer.reply.outcome == "empty"
             if not answer.again:
                 batch.answered()
                 return answer.reply
             seconds = self.patience.wait(attempt, answer.wait_s)
             if seconds is None:
-                return self._given_up(answer, attempt, batch)
+                return self._given_up(request, answer, attempt, batch)
             if self.gate and answer.wait_s:
                 self.gate.hold(answer.wait_s)
             batch.wait(seconds, answer.wait_s)
         raise AssertionError("the last attempt has no wait")
 
-    def _given_up(self, answer: Answer, attempt: int, batch: Batch) -> Reply:
+    def _given_up(self, request: str, answer: Answer, attempt: int, batch: Batch) -> Reply:
         """The reply to a chat that is not worth another attempt now."""
         if answer.reply.final:
+            self._archive(request, answer.reply, batch)
             return answer.reply
         asked = answer.wait_s is not None and answer.wait_s > self.patience.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if asked else f"gave up after {attempt + 1} attempts"
@@ -172,8 +168,11 @@ class HttpWriter:
         batch.given_up(reply)
         return reply
 
-    def _passed(self, chat: Chat, sampling: Sampling, batch: Batch) -> Answer | None:
-        """One request through the gate; None if the batch was stopped before its turn came."""
+    def _passed(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> Answer | None:
+        """One request through the gate; None if the batch was stopped before its turn came.
+
+        *empty*: an earlier attempt was answered with nothing, and a second such answer is the last.
+        """
         asked = estimated(chat.system + chat.user)
         passing: AbstractContextManager[bool] = nullcontext(True)
         if self.gate:
@@ -181,23 +180,44 @@ class HttpWriter:
         with passing as through:
             if not through:
                 return None
-            answer = self._paid(chat, sampling, batch)
+            answer = self._paid(request, chat, sampling, batch, empty)
         if self.gate:
             self.gate.add(sum(tokens_of(chat, answer.reply)) - asked)
         return answer
 
-    def _paid(self, chat: Chat, sampling: Sampling, batch: Batch) -> Answer:
+    def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> Answer:
         """One request, off the budget; `BudgetReached` if that allows none."""
         if self.meter is None:
-            return self._send(chat, sampling)
+            return self._kept(request, self._send(chat, sampling), batch, empty)
         self.meter.take()
         began = time.monotonic()
         answer = self._send(chat, sampling)
+        seconds = time.monotonic() - began
+        answer = self._kept(request, answer, batch, empty)
         try:
-            self.meter.pay(chat, answer.reply, time.monotonic() - began)
+            self.meter.pay(chat, answer.reply, seconds)
         except StoreError as error:
             batch.stop(trouble(str(error)).reply)  # nothing more is bought that cannot be counted
         return answer
+
+    def _kept(self, request: str, answer: Answer, batch: Batch, empty: bool) -> Answer:
+        """*answer* without the key, archived if there is no point in asking again.
+
+        Before it is paid: a kill between the two costs the ledger its cost, and never a reply that was bought.
+        """
+        answer = replace(answer, reply=self._without_key(answer.reply))
+        if answer.reply.outcome == "empty":
+            answer = replace(answer, again=answer.again and not empty)
+        if not answer.again:
+            self._archive(request, answer.reply, batch)
+        return answer
+
+    def _archive(self, request: str, reply: Reply, batch: Batch) -> None:
+        """Keeps *reply*; where that fails it is still handed over, and nothing more is bought."""
+        try:
+            self.archive.put(request, reply)
+        except StoreError as error:
+            batch.stop(trouble(str(error)).reply)
 
     def _send(self, chat: Chat, sampling: Sampling) -> Answer:
         """One request, one answer; every fault of the way is an answer too."""

@@ -194,6 +194,22 @@ def test_a_bound_in_the_middle_of_requests_lets_those_in_flight_end_and_a_raise_
     assert spent.prompt_tokens == sum(len(f"systemuser {place}") // 4 for place in range(30))
 
 
+def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
+    replies, kept_when_paid = tmp_path / "replies", []
+    pay = Meter.pay
+
+    def paid(self, *values):
+        kept_when_paid.append(len(list(replies.rglob("*.json"))))
+        pay(self, *values)
+
+    monkeypatch.setattr(Meter, "pay", paid)
+    with scripted_chat() as server:
+        asking = HttpWriter(model(server.url), ReplyArchive(replies), Patience(concurrency=1),
+                            meter=meter(tmp_path, server.url))  # fmt: skip
+        asking.write(chats(3), Sampling())
+    assert kept_when_paid == [1, 2, 3]
+
+
 def test_every_attempt_is_a_request_of_the_budget(tmp_path):
     with scripted_chat(then="500") as server:
         asking = HttpWriter(model(server.url), ReplyArchive(tmp_path / "replies"), QUICK,
