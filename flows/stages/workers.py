@@ -71,7 +71,10 @@ class Workers:
             while deaths < MOST_DEATHS and len(at_work) < IN_FLIGHT * self._settings.workers:
                 if (chunk := next(chunks, None)) is None:
                     break
-                values = handed(self._run.score_papers, values_of(chunk))
+                values = values_of(chunk)
+                if self._settings.runner != "ray":
+                    # To Ray an annotation goes as a pickle, and comes back with itself inside (Prefect 3.8).
+                    values = handed(self._run.score_papers, values)
                 at_work[self._started().submit(self._run.score_papers, values)] = chunk
             if not at_work:
                 return
