@@ -37,7 +37,7 @@ ON_DEMAND = {"on-demand", "validate", "agree", "guidelines", "study-examiners", 
 
 
 def flow_of(name: str):
-    return load_flow_from_entrypoint(str(ROOT / DEPLOYMENTS[name]["entrypoint"]))
+    return load_flow_from_entrypoint(DEPLOYMENTS[name]["entrypoint"])
 
 
 def untyped(schema: dict, place: str = "") -> list[str]:

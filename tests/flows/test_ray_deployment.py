@@ -24,7 +24,7 @@ HERE = (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or "")
 def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ray(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -51,10 +51,13 @@ def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ra
         answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
         log = tmp_path / "worker.log"
         with running("worker", "start", "--pool", "gre-bench-cpu", environment=server | scripted, log=log):
-            answered(
-                server, "prefect", "deployment", "run", "annual-refresh/annual-sharded",
-                "--watch", "--watch-interval", "1", "--watch-timeout", "400",
-            )  # fmt: skip
+            try:
+                answered(
+                    server, "prefect", "deployment", "run", "annual-refresh/annual-sharded",
+                    "--watch", "--watch-interval", "1", "--watch-timeout", "500",
+                )  # fmt: skip
+            except AssertionError as error:
+                raise AssertionError(f"{error}\n{log.read_text()}") from None
     status = json.loads((tmp_path / "state" / "editions" / "SAMPLE-2026" / "status.json").read_text())
     assert status["state"] == "done", log.read_text()
     assert len(list(pids.iterdir())) == 2 and not (pids / str(status["pid"])).exists()
