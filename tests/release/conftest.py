@@ -4,14 +4,38 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
+from functools import cache
 
 import pytest
 
 from flows import cli
 from flows.boards.publishing import publish_edition
 from flows.screens import screen
+from tasks.release import publishing
+from tasks.release.board import Board
+from tasks.release.drawing import Drawings, drawn
+from tasks.release.pictures import lacking
 from tasks.release.shelf import Shelf
 from tests.release.made_up import EDITION, FREE, make
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once():
+    """Equal boards are drawn once: figures are what publishing takes its time for, and tests of them draw themselves."""
+    asked: list[Sequence[Board]] = []
+
+    @cache
+    def kept(boards: str, problem: str) -> Drawings:
+        return drawn(asked[-1])
+
+    def drawn_or_kept(boards: Sequence[Board]) -> Drawings:
+        asked.append(boards)
+        return kept(repr(boards), lacking())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(publishing, "drawn", drawn_or_kept)
+        yield
 
 
 @pytest.fixture(scope="module")
