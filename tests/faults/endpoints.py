@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from flows import cli
 from flows.stages import spending
-from tasks.errors import GreBenchError
 from tasks.lm import vllm_client
 from tasks.patience import Patience
 from tasks.store import Store
 from tasks.writing import http_writer
+from tests.flows.calling import call
 from tests.flows.refreshing import DEMO, EDITION, query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
@@ -62,16 +61,6 @@ def hurry(monkeypatch: pytest.MonkeyPatch, timeout_s: float = TIMEOUT_S) -> None
     quick = {"attempts": ATTEMPTS, "timeout_s": timeout_s, "first_wait_s": 0.01, "longest_wait_s": 0.5}
     for client in (http_writer, vllm_client):
         monkeypatch.setattr(client, "Patience", partial(Patience, **quick))
-
-
-def call(*arguments: object) -> tuple[int, str, str]:
-    """``gre-bench`` in this process: exit code, standard output, standard error; whatever is a bug flies."""
-    done = CliRunner().invoke(cli.app, [*map(str, arguments)])
-    if isinstance(done.exception, GreBenchError):
-        return cli.exit_code(done.exception), done.stdout, str(done.exception)
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout, done.stderr
 
 
 def said(*arguments: object) -> tuple[int, str, str]:

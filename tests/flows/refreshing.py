@@ -20,6 +20,7 @@ from tasks import settings, steps
 from tasks.lm import catalog
 from tasks.store import Store
 from tests.conftest import ROOT
+from tests.scripted_lms import OverlapLM
 
 DEMO = Path(__file__).parent / "given_judgments.toml"
 EDITION = "SAMPLE-2026"
@@ -63,6 +64,24 @@ def with_papers_read(state: Path) -> Path:
         for name in ("editions", "snapshots"):
             shutil.copytree(_sample_read() / name, state / name)
     return state
+
+
+@cache
+def _sample_refreshed() -> Path:
+    state = Path(tempfile.mkdtemp(prefix="sample-refreshed-"))
+    atexit.register(shutil.rmtree, state, ignore_errors=True)
+    asked_for = catalog.BACKENDS.get("scripted")
+    use(OverlapLM())
+    run(state)
+    if asked_for:
+        catalog.BACKENDS["scripted"] = asked_for
+    catalog.open_lm.cache_clear()
+    return state
+
+
+def refreshed(state: Path) -> Path:
+    """*state*, new, as a `run` by an `OverlapLM` leaves it: what most tests of later runs start from."""
+    return shutil.copytree(_sample_refreshed(), state, dirs_exist_ok=True)
 
 
 def add_reviews(state: Path, rows: list[dict[str, Any]], **options: Any) -> dict[str, Any]:

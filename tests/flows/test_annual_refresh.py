@@ -25,6 +25,7 @@ from tests.flows.refreshing import (
     assert_same,
     demo,
     query,
+    refreshed,
     reviews_by,
     run,
     tables,
@@ -49,7 +50,7 @@ def test_every_planned_pair_is_scored_or_excluded(tmp_path):
 
 
 def test_scores_equal_those_of_the_texts_one_by_one(tmp_path):
-    run(tmp_path)
+    refreshed(tmp_path)
     texts = query(
         tmp_path,
         """
@@ -68,7 +69,7 @@ def test_scores_equal_those_of_the_texts_one_by_one(tmp_path):
 
 
 def test_token_log_probabilities_are_stored_and_add_up(tmp_path):
-    run(tmp_path)
+    refreshed(tmp_path)
     rows = query(
         tmp_path,
         """
@@ -83,7 +84,7 @@ def test_token_log_probabilities_are_stored_and_add_up(tmp_path):
 
 
 def test_the_board_equals_the_statistics_computed_apart(tmp_path):
-    run(tmp_path)
+    refreshed(tmp_path)
     by_row = defaultdict(list)
     for signature_id, candidate, paper, value in query(
         tmp_path, "select signature_id, candidate_id, paper_id, value from pairs where state = 'scored'"
@@ -128,7 +129,7 @@ def test_ranks_are_for_candidates_and_controls_have_none(tmp_path):
 
 
 def test_a_second_run_does_no_work(tmp_path, lm):
-    run(tmp_path)
+    refreshed(tmp_path)
     asked, before = len(lm.asked), tables(tmp_path)
     summary = run(tmp_path)
     assert len(lm.asked) == asked
@@ -137,7 +138,7 @@ def test_a_second_run_does_no_work(tmp_path, lm):
 
 
 def test_a_candidate_added_later_costs_only_its_own_predictions(tmp_path, lm):
-    run(tmp_path)
+    refreshed(tmp_path)
     own = "candidate, mean, low, high, flat_low, flat_high, difference, difference_p, expected, scored, unranked"
     others = f"select {own} from leaderboard where kind <> 'model' order by signature_id, candidate"
     before = query(tmp_path, others)
@@ -258,7 +259,7 @@ def test_judgments_of_another_writer_are_never_paired(tmp_path):
 
 
 def test_scores_of_different_signatures_stand_apart(tmp_path):
-    run(tmp_path)
+    refreshed(tmp_path)
     run(tmp_path, "scoring.form=strict", "scoring.metrics=['gem']")
     assert query(tmp_path, "select count(distinct signature_id) from leaderboard where metric = 'gem'") == [(2,)]
     shown = Store(tmp_path, EDITION).read("current_signatures")
@@ -405,7 +406,7 @@ def test_retrying_one_candidate_forgets_no_failure_of_another(tmp_path):
 
 
 def test_the_separation_goes_when_its_controls_are_no_longer_planned(tmp_path):
-    run(tmp_path)
+    refreshed(tmp_path)
     assert query(tmp_path, "select count(*) from separation") == [(3,)]
     run(tmp_path, "scoring.candidates=['human','generic']")
     assert query(tmp_path, "select count(*) from separation") == [(0,)]
@@ -443,7 +444,7 @@ def test_an_edition_that_is_not_there_is_not_made_by_asking_for_it(tmp_path):
 
 
 def test_an_import_leaves_what_the_last_refresh_said(tmp_path):
-    run(tmp_path)
+    refreshed(tmp_path)
     add_reviews(tmp_path, reviews_by("model-a"))
     status = Store(tmp_path, EDITION).status()
     assert (status["command"], status["state"], len(status["metrics"])) == ("refresh", "done", 3)

@@ -8,13 +8,12 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from flows import cli
 from flows.screens.board_formats import Format, write
-from tasks.errors import GreBenchError, SettingsError
+from tasks.errors import SettingsError
 from tasks.store import Store
 from tests.conftest import ROOT
+from tests.flows.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
@@ -33,15 +32,7 @@ def state(tmp_path_factory):
 
 @pytest.fixture
 def call(state):
-    def calling(*arguments: object) -> tuple[int, str]:
-        done = CliRunner().invoke(cli.app, [*map(str, arguments), "--state", str(state)])
-        if isinstance(done.exception, GreBenchError):
-            return cli.exit_code(done.exception), str(done.exception)
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return done.exit_code, done.stdout
-
-    return calling
+    return lambda *arguments: shown(*arguments, "--state", state)
 
 
 def rows(call, *arguments):

@@ -6,23 +6,16 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
-from flows import cli
 from flows.boards.compare_sides import from_run
-from tasks.errors import GreBenchError, SettingsError, SourceError
-from tests.flows.refreshing import EDITION, run, use
-from tests.scripted_lms import OverlapLM
+from tasks.errors import SettingsError, SourceError
+from tests.flows.calling import shown
+from tests.flows.refreshing import EDITION, refreshed
 
 
 def compare(*arguments: object) -> tuple[int, str]:
     """Exit code and what was printed; an expected failure is its code and its line, as `main` gives them."""
-    done = CliRunner().invoke(cli.app, ["compare", *map(str, arguments)])
-    if isinstance(done.exception, GreBenchError):
-        return cli.exit_code(done.exception), str(done.exception)
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout
+    return shown("compare", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +151,7 @@ def test_what_cannot_be_compared_is_one_line(tmp_path, arguments, message):
 
 
 def test_an_edition_is_a_board_by_its_key_and_has_no_effects_before_it_is_validated(tmp_path):
-    use(OverlapLM())
-    run(tmp_path)
+    refreshed(tmp_path)
     side = from_run(EDITION, "board", tmp_path)
     assert {figure.item for figure in side.figures} == {"human"} and "generic" in side.left_out
     code, shown = compare("--board", EDITION, "--published", "table6", "--state", tmp_path, "--json")

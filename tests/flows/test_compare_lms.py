@@ -6,10 +6,8 @@ import json
 
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
-from flows import cli
-from tasks.errors import GreBenchError
+from tests.flows.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
@@ -41,15 +39,7 @@ def state(tmp_path_factory):
 
 @pytest.fixture
 def call(state):
-    def calling(*arguments: object) -> tuple[int, str]:
-        done = CliRunner().invoke(cli.app, ["compare", *map(str, arguments), "--state", str(state)])
-        if isinstance(done.exception, GreBenchError):
-            return cli.exit_code(done.exception), str(done.exception)
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return done.exit_code, done.stdout
-
-    return calling
+    return lambda *arguments: shown("compare", *arguments, "--state", state)
 
 
 LMS = ("scripted-overlap", "scripted-first-words")

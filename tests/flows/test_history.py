@@ -7,14 +7,12 @@ import json
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
-from flows import cli
 from flows.boards.history import changes
 from flows.stages.intake import import_reviews
 from flows.stages.runs import recorded
-from tasks.errors import GreBenchError
 from tasks.store import Store
+from tests.flows.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
@@ -44,15 +42,7 @@ def state(tmp_path_factory):
 
 @pytest.fixture
 def call(state):
-    def calling(*arguments: object) -> tuple[int, str]:
-        done = CliRunner().invoke(cli.app, [*map(str, arguments), "--state", str(state)])
-        if isinstance(done.exception, GreBenchError):
-            return cli.exit_code(done.exception), str(done.exception)
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return done.exit_code, done.stdout
-
-    return calling
+    return lambda *arguments: shown(*arguments, "--state", state)
 
 
 def leads(state, edition: str, candidate: str, anchor: str = "human") -> np.ndarray:

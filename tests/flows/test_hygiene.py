@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from flows import cli
-from tasks.errors import GreBenchError
 from tasks.records import Prediction
-from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
+from tests.flows.calling import shown
+from tests.flows.refreshing import EDITION, add_reviews, query, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
+    state = refreshed(tmp_path_factory.mktemp("hygiene"))
     use(OverlapLM())
-    state = tmp_path_factory.mktemp("hygiene")
-    run(state)
     add_reviews(state, reviews_by("model-a"))
     add_reviews(
         state, [row | {"judgments": f"The reviewer suggests {row['paper_id']}."} for row in reviews_by("model-b")]
@@ -31,15 +28,7 @@ def state(tmp_path_factory):
 def call(state):
     use(OverlapLM())
 
-    def calling(*arguments: object) -> tuple[int, str]:
-        done = CliRunner().invoke(cli.app, ["hygiene", EDITION, *map(str, arguments), "--state", str(state)])
-        if isinstance(done.exception, GreBenchError):
-            return cli.exit_code(done.exception), str(done.exception)
-        if done.exception and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        return done.exit_code, done.stdout
-
-    return calling
+    return lambda *arguments: shown("hygiene", EDITION, *arguments, "--state", state)
 
 
 def test_a_candidate_gains_most_by_its_own_references_and_nothing_is_kept(call, state):

@@ -17,7 +17,7 @@ from flows.stages.standings import cost
 from tasks import models
 from tasks.stats.effects import holm
 from tasks.store import Store
-from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
+from tests.flows.refreshing import EDITION, add_reviews, query, refreshed, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
 LONG = "\nThe reviewer criticizes the baselines of paper {n}.\nThe reviewer suggests an ablation of part {n}."
@@ -31,9 +31,8 @@ def wordier(model: str) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
+    state = refreshed(tmp_path_factory.mktemp("standings"))
     use(OverlapLM())
-    state = tmp_path_factory.mktemp("standings")
-    run(state)
     add_reviews(state, reviews_by("model-a"))
     add_reviews(state, wordier("openai/gpt-4o"))
     # Learnt until July 2025; the reviews of SAMPLE 2026 came out in November 2025, those of 2024 earlier.

@@ -7,13 +7,12 @@ import math
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
-from flows import cli
 from flows.boards.why import why
 from tasks import steps
 from tasks.errors import GreBenchError, SettingsError
 from tasks.store import Store
+from tests.flows.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
 
@@ -123,12 +122,7 @@ def test_a_small_model_that_answers_otherwise_does_not_agree(state):
 
 
 def call(state, *arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(cli.app, ["why", *map(str, arguments), "--state", str(state)])
-    if isinstance(done.exception, GreBenchError):
-        return cli.exit_code(done.exception), str(done.exception)
-    if done.exception and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return done.exit_code, done.stdout
+    return shown("why", *arguments, "--state", state)
 
 
 def test_the_command_tells_all_and_its_exit_code_says_whether_it_holds(state):
