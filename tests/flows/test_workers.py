@@ -126,7 +126,8 @@ def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path:
     _, message = again.communicate(timeout=30)
     assert again.returncode == 130, message
     assert time.monotonic() - began < 15
-    assert message.splitlines()[-1] == "stopped; what was done is kept, the same command goes on from there"
+    # Ray's own libraries may have a word to say after it.
+    assert "stopped; what was done is kept, the same command goes on from there" in message.splitlines()
     assert store.status()["state"] == "stopped"
     ended(family)
     run(state)
