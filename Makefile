@@ -5,7 +5,7 @@ VLLM   ?= .venv-vllm
 TOOLS  ?= .venv-tools
 # More options of pip-audit: another service than pypi.org, such as --vulnerability-service osv --osv-url URL
 AUDIT  ?=
-WORKERS ?= -n auto --maxprocesses 4 --dist loadfile
+WORKERS ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
 .PHONY: demo test test-all test-vllm faults lint audit sbom bench clean
