@@ -13,12 +13,6 @@ def as_svg(chart: Any) -> str:
     """*chart* as SVG, its ink the text colour of wherever it stands."""
     import vl_convert
 
-    text = vl_convert.vegalite_to_svg({**specification(chart), "background": None})
-    return text.replace(INK, "currentColor")
-
-
-def specification(chart: Any, checked: bool = False) -> dict[str, Any]:
-    """*chart* in our style, as Vega-Lite; *checked* by its schema, which takes as long as drawing: tests do it."""
     themed = (
         chart.configure(font="Inter, system-ui, sans-serif", padding={"left": 12, "top": 8, "right": 44, "bottom": 8})
         .configure_view(stroke=None)
@@ -35,7 +29,8 @@ def specification(chart: Any, checked: bool = False) -> dict[str, Any]:
             titlePadding=9,
         )
     )
-    return themed.to_dict(validate=checked)
+    text = vl_convert.vegalite_to_svg({**themed.to_dict(), "background": None})
+    return text.replace(INK, "currentColor")
 
 
 def as_png(picture: str) -> bytes:
