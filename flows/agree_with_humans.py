@@ -32,7 +32,7 @@ from tasks import steps
 from tasks.domains import GIVEN, Part
 from tasks.errors import SourceError
 from tasks.metrics.agreement import agreements
-from tasks.metrics.agreement_cases import GradedItem, candidate_of, plan_agreement, review_scores
+from tasks.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
 from tasks.metrics.cases import Response, the_writer_of
 from tasks.metrics.catalog import recipe_of
 from tasks.records import HUMAN, Problem, Score
@@ -89,13 +89,15 @@ def plan_graded(
     scoring = job.settings.scoring
     writer = the_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
     identity, signatures = run.sign_metrics(instruments(store, job), scoring, writer)
+    moved = moved_reviews(items, scoring.chance_seed)
+    elsewhere = {(one.candidate_id, one.paper_id): one.response for one in moved}
     planned = [
         (signatures[metric].signature_id, pair)
         for metric in scoring.metrics
-        for pair in plan_agreement(items, recipe_of(metric), writer, scoring.form, ungraded)
+        for pair in plan_agreement(items, recipe_of(metric), writer, scoring.form, ungraded, elsewhere)
     ]
     candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
-    add_plan(store, job, progress.status["run_id"], planned, signatures, candidates)
+    add_plan(store, job, progress.status["run_id"], planned, signatures, candidates, moved)
     return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items))
 
 

@@ -113,7 +113,10 @@ class Synopsis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair to be scored: a candidate's response and a reference on the same paper."""
+    """One pair to be scored: a candidate's response and a reference on the same paper.
+
+    *moved*: the candidate's response to another paper, for metrics that measure against chance.
+    """
 
     paper_id: str
     candidate_id: str
@@ -122,6 +125,7 @@ class Case:
     candidate: str
     reference: str
     synopsis: str | None = None
+    moved: str | None = None
 
     @property
     def name(self) -> str:
@@ -131,7 +135,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """All that a score depends on besides its texts. Scores of different signatures are never mixed."""
+    """All that a score depends on besides its texts. Scores of different signatures are never mixed.
+
+    *chance*: the rule and seed by which the review of another paper was chosen; ``none`` where a metric reads none.
+    """
 
     metric: str
     prompt_sha256: str
@@ -147,16 +154,21 @@ class Signature:
     text_cut: str
     ascii_fold: bool
     engine_version: str
+    chance: str = "none"
 
     @property
     def signature_id(self) -> str:
-        """The first 16 hex digits of the SHA-256 of all fields."""
+        """The first 16 hex digits of the SHA-256 of all fields; of *chance* only where it is not ``none``."""
         return _signature_id(self)
 
 
 @cache
 def _signature_id(signature: Signature) -> str:
-    return digest(asdict(signature))[:16]
+    fields = asdict(signature)
+    if signature.chance == "none":
+        # Signatures from before this field keep their ids.
+        del fields["chance"]
+    return digest(fields)[:16]
 
 
 @dataclass(frozen=True, slots=True)

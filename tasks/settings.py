@@ -18,7 +18,8 @@ from tasks.judgments import Form
 from tasks.records import Edition
 
 METRIC_NAMES = (
-    "gem", "gem_s_abstract", "gem_s_assw", "gem_s_categories", "gem_raw", "bleu", "rouge_l", "bertscore",
+    "gem", "gem_specific", "gem_s_abstract", "gem_s_abstract_specific", "gem_s_assw", "gem_s_assw_specific",
+    "gem_s_categories", "gem_s_categories_specific", "gem_raw", "gem_raw_specific", "bleu", "rouge_l", "bertscore",
     "bartscore_f1", "bartscore_precision", "bartscore_recall", "lm_examiner", "length", "judgments_length",
 )  # fmt: skip
 _PATHS = (
@@ -157,6 +158,10 @@ class ScoringSettings(_Group):
     metrics: tuple[str, ...] = Field(
         ("gem", "gem_s_abstract", "gem_raw"), min_length=1, description="metrics; examiner.NAME for one of examiners"
     )
+    chance: bool = Field(
+        True, description="score each candidate's reviews against its own, moved to other papers, too"
+    )
+    chance_seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of which reviews change places for that")
     candidates: tuple[str, ...] | None = Field(None, description="candidates; all that are known if not given")
     writer: str | None = Field(None, description="writer of the judgments to score; needed if there are several")
     form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
@@ -170,6 +175,12 @@ class ScoringSettings(_Group):
     examiners: dict[str, dict[str, Any]] = Field(
         {}, description="examiners by name, each with its template, granularity, aggregation, ..."
     )
+
+    @property
+    def with_chance(self) -> tuple[str, ...]:
+        """The metrics and, where chance is scored, the specific form of each that has one."""
+        forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRIC_NAMES]
+        return tuple(dict.fromkeys((*self.metrics, *(forms if self.chance else ()))))
 
     @model_validator(mode="after")
     def _metrics_are_known(self) -> ScoringSettings:

@@ -1,8 +1,9 @@
 """How sure the ranks of a board are, and what its candidates score at the length of a human review.
 
 Every claim of order on a board is one of these tests: candidates are tied unless Student's test by paper, after Holm's
-correction over all pairs of ranked candidates, tells them apart at 5%. A rank's interval follows from the same tests;
-the bootstrap's shorter one stands beside it. Intervals of scores and differences are 90%, as on the board.
+correction over all pairs of ranked candidates and their tests against chance, tells them apart at 5%. A rank's interval
+follows from the same tests; the bootstrap's shorter one stands beside it. Intervals of scores and differences are 90%,
+as on the board.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from tasks.records import HUMAN
 from tasks.stats.intervals import Interval
 from tasks.stats.length import human_length, length_controlled
-from tasks.stats.pair_tests import PairTest, pair_tests, papers_needed
+from tasks.stats.pair_tests import PairTest, in_one_family, pair_tests, papers_needed
 from tasks.stats.ranks import rank_intervals
 
 ALPHA = 0.05
@@ -62,17 +63,28 @@ class Standing:
     tied: bool | None = None
     more_papers: int | None = None
     difference_p_holm: float | None = None
+    above_p_holm: float | None = None
     tests: int = 0
     problem: str | None = None
 
 
-def standings(pairs: Pairs, ranked: Mapping[str, int]) -> list[Standing]:
-    """A standing for each candidate of *ranked* (name → rank, best first), by the tests between these."""
+def standings(pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None) -> list[Standing]:
+    """A standing for each candidate of *ranked* (name → rank, best first), by the tests between these.
+
+    *above*: p-values by name of the tests against chance, which belong to the same family.
+    """
+    against_chance = {name: p for name, p in (above or {}).items() if name in ranked}
     if len(ranked) < 2:
-        return [Standing(name, rank, problem="nobody to be compared with") for name, rank in ranked.items()]
+        alone = in_one_family([], list(against_chance.values()))[1]
+        corrected = dict(zip(against_chance, alone, strict=True))
+        return [
+            Standing(name, rank, above_p_holm=corrected.get(name), problem="nobody to be compared with")
+            for name, rank in ranked.items()
+        ]
     kept = pairs.of(list(ranked))
     try:
         tests = pair_tests(kept.values, kept.papers, kept.candidates, kept.references)
+        tests, adjusted = in_one_family(tests, list(against_chance.values()))
         ranks = rank_intervals(
             kept.values, kept.papers, kept.candidates, 1 - ALPHA, RESAMPLES, SEED, tests
         )  # fmt: skip
@@ -81,13 +93,15 @@ def standings(pairs: Pairs, ranked: Mapping[str, int]) -> list[Standing]:
     by_name = {one.candidate: one for one in ranks}
     between = {(test.first, test.second): test for test in tests}
     between |= {(test.second, test.first): test.flipped() for test in tests}
+    corrected = dict(zip(against_chance, adjusted, strict=True))
     names = list(ranked)
     return [
         Standing(
             name, rank, by_name[name].surely_low, by_name[name].surely_high, by_name[name].low, by_name[name].high,
             *_next(between.get((name, names[place + 1])) if place + 1 < len(names) else None),
             difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,
-            tests=len(tests),
+            above_p_holm=corrected.get(name),
+            tests=len(tests) + len(corrected),
         )
         for place, (name, rank) in enumerate(ranked.items())
     ]  # fmt: skip

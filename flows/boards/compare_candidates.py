@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.boards.signatures import shown_signatures
+from flows.stages.standings import specific_of
 from tasks.errors import SettingsError
 from tasks.stats.pair_tests import pair_tests
 from tasks.store import Row, Store
@@ -18,13 +19,21 @@ SHOWN_PAPERS = 3
 def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
     """One row a metric: the paired test of the two *names* asked alone, papers won and lost, where they differ most.
 
+    Beside it the same test of what each scores above its own chance, where that was scored.
+
     `SettingsError` for a candidate that is not there. The p-value is of one question asked beforehand: of many, ask the
     board, whose p-values are corrected.
     """
     store = Store(state, edition)
     if len(names) != 2 or names[0] == names[1]:
         raise SettingsError(f"--in compares two candidates, got {', '.join(names) or 'none'}")
-    found = [_compared(store, signature, names) for signature in shown_signatures(store, metrics)]
+    planned = store.read("planned_signatures")
+    found = []
+    for signature in shown_signatures(store, metrics):
+        row = _compared(store, signature, names)
+        specific = specific_of(signature, planned)
+        row["above_chance"] = _above_chance(store, specific, names) if specific else None
+        found.append(row)
     return {"edition": store.key, "compared": list(names), "candidates": found}
 
 
@@ -50,6 +59,20 @@ def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
         "most": [{"paper_id": paper, "difference": leads[paper]} for paper in order[::-1][:SHOWN_PAPERS]],
         "least": [{"paper_id": paper, "difference": leads[paper]} for paper in order[:SHOWN_PAPERS]],
     }  # fmt: skip
+
+
+def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> Row | None:
+    """How much further the first of *names* is above its own chance than the second; None without two papers."""
+    rows = store.read("candidate_pairs", signature_id=specific_id, candidates=list(names))
+    scored = [row for row in rows if row["state"] == "scored"]
+    columns = [[row[name] for row in scored] for name in ("value", "paper_id", "candidate_id", "reference_id")]
+    if len({row["candidate_id"] for row in scored}) < 2:
+        return None
+    try:
+        (test,) = pair_tests(*columns)
+    except ValueError:
+        return None
+    return asdict(test if test.first == names[0] else test.flipped())
 
 
 def _leads(scored: Sequence[Row], names: Sequence[str]) -> dict[str, float]:

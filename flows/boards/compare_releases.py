@@ -99,7 +99,7 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
     level = "ranks" if not same else "scores" if one.about["edition"] == other.about["edition"] else "differences"
     boards = one.board.get(ids[0], {}), other.board.get(ids[1], {})
     told = [
-        {"candidate": name, **_both(boards, name, ("rank", "scored", "expected"))}
+        {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
         | (_both(boards, name, ("mean",)) if level == "scores" else {})
         | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
         for name in dict.fromkeys((*boards[0], *boards[1]))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.stages.runs import code_version
+from flows.stages.standings import specific_of
 from tasks import models
 from tasks.changes.catalog import CHANGES
 from tasks.corpus.publication import may_publish
@@ -50,7 +51,10 @@ def publication_of(store: Store, everything: bool = False, again: bool = False) 
 
 
 def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
-    counts = store.read("progress", signature_ids=[row["signature_id"] for row in signatures])
+    planned = store.read("planned_signatures")
+    specific = (specific_of(row, planned) for row in signatures)
+    ids = [row["signature_id"] for row in signatures] + [name for name in specific if name]
+    counts = store.read("progress", signature_ids=ids)
     if missing := sum(row["missing"] for row in counts):
         raise UnfinishedError(
             f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release is for good; "
@@ -81,7 +85,8 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> d
     return {
         "program": {"name": "gre-bench", "version": code_version(), "packages": packages()},
         "papers": len({row["paper_id"] for row in store.read("sample")}),
-        "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed},
+        "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed,
+                  "chance": settings.scoring.chance_seed},
         "draw": draw[0] if draw else None,
         "snapshots": [{"digest": row["digest"]} for row in store.read("snapshot")],
         "imports": store.read("imported_files"),

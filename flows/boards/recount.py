@@ -15,7 +15,7 @@ from flows.stages.runs import Job
 from tasks import settings as configuration
 from tasks.domains import domain_of
 from tasks.errors import StoreError
-from tasks.metrics.cases import plan
+from tasks.metrics.cases import Entry, Response, plan, response_of
 from tasks.metrics.catalog import recipe_of
 from tasks.metrics.scoring import MetricWork, Scored
 from tasks.records import Candidate, Case
@@ -54,18 +54,31 @@ def origin(store: ReadCopy, signature: Row, candidate_id: str, state: Path) -> O
 def cases(store: ReadCopy, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
     """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
     scoring = source.settings.scoring
-    assw_by = signature["synopsis_writer"] if signature["metric"] == "gem_s_assw" else None
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
     generic = domain_of(source.settings.edition.domain).generic
     recipe = recipe_of(signature["metric"])
-    planned = plan(entries, [candidate], recipe, signature["writer"], signature["form"], None, generic)
+    moved = _moved(store, entries, candidate) if recipe.formula == "specific" else {}
+    planned = plan(entries, [candidate], recipe, signature["writer"], signature["form"], None, generic, moved)
     return [pair.case for pair in planned if pair.case]
+
+
+def _moved(store: ReadCopy, entries: Sequence[Entry], candidate: Candidate) -> dict[tuple[str, str], Response]:
+    """What *candidate* said of other papers, by the paper that it is scored on by chance."""
+    found = (response_of(entries, place, candidate) for place in range(len(entries)))
+    by_id = {response.review_id: response for response in found if response}
+    rows = store.rows("moved", candidate_id=candidate.candidate_id)
+    return {
+        (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]]
+        for row in rows
+        if row["review_id"] in by_id
+    }
 
 
 def signed_anew(run: Any, store: Store, signature: Row, source: Origin) -> Row:
     """What the metric would be signed with today, by the same settings; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
-    assw_by = signature["synopsis_writer"] if signature["metric"] == "gem_s_assw" else None
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = run.sign_metrics(instruments(store, source.job), scoring, signature["writer"], assw_by)
     found = signatures[signature["metric"]]
     return {name: getattr(found, name) for name in signature if name != "signature_id"} | {

@@ -21,6 +21,7 @@ TOLERANCE = 1e-6
 """Relative, between a number and the same number made anew."""
 TERMS = {
     "pmi": ("given the first review", "without it"),
+    "specific": ("given the first review", "given the candidate's review of another paper"),
     "recall": ("reference given candidate",),
     "precision": ("candidate given reference",),
     "f1": ("reference given candidate", "candidate given reference"),
@@ -61,7 +62,8 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
         if case is None:
             continue
         item: Row = {"reference_id": row["reference_id"], "value": row["value"], "x": case.candidate,
-                       "y": case.reference, "synopsis": case.synopsis, "terms": [], "tokens": []}  # fmt: skip
+                       "y": case.reference, "synopsis": case.synopsis, "moved": case.moved, "terms": [],
+                       "tokens": []}  # fmt: skip
         if recipe.formula:
             spans = _spans(store, row, recipe)
             parts = terms(recipe, case, source.settings.scoring)
@@ -77,7 +79,7 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
             whole = value(recipe, [span["total"] for span in spans])
             what = f"reference {row['reference_id']}: the score is made of these"
             found.check(what, same(whole, row["value"]), f"{whole:+.6f}")
-            if recipe.formula == "pmi":
+            if recipe.formula in ("pmi", "specific"):
                 item["tokens"] = _gains(item["terms"])
         found.details.append(item)
 

@@ -14,7 +14,7 @@ from flows.boards.signatures import shown_signatures, the_edition
 from flows.commands import options
 from flows.screens import screen
 from flows.screens.board import show_leaderboard
-from flows.screens.board_details import show_outcomes
+from flows.screens.board_details import show_examples, show_outcomes
 from flows.screens.board_formats import Format, write
 from tasks.errors import SettingsError
 from tasks.store import Row, Store
@@ -85,6 +85,7 @@ def leaderboard(
         return screen.print_json(found)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
     if details:
+        show_examples(store.read("judged_examples", writers=sorted({row["writer"] for row in signatures})))
         show_outcomes(store.read("outcomes"))
 
 

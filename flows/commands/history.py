@@ -11,7 +11,7 @@ from rich.table import Table
 
 from flows.commands import options
 from flows.screens import screen
-from flows.screens.board import half, number
+from flows.screens.board import half, number, with_half
 from flows.screens.screen import escape, say
 from tasks.records import HUMAN
 
@@ -44,12 +44,12 @@ def history(
         rows = list(group)
         say(f"{rows[0]['edition']} · {name} · signature {signature_id}: difference to {names}, paired by paper")
         table = Table(box=None, padding=(0, 2, 0, 0))
-        for head in ("candidate", "− anchors", "±90%", "papers", "reviews seen"):
+        for head in ("candidate", "− anchors", "±90%", "above chance", "papers", "reviews seen"):
             table.add_column(head, justify="left" if head in ("candidate", "reviews seen") else "right")
         for row in rows:
             table.add_row(
                 escape(row["candidate"]), number(row["difference"]), half(row["difference"], row["high"]),
-                str(row["papers"]), row["contamination"],
+                with_half(row["above_chance"], row["above_chance_high"]), str(row["papers"]), row["contamination"],
             )  # fmt: skip
         screen.out.print(table)
     for row in found["changes"]:

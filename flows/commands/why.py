@@ -114,7 +114,9 @@ def _detail(detail: Row) -> None:
         told = ", ".join(f"{row['token'].strip() or '␣'} {row['gain']:+.2f}" for row in rows if _moved(row, title))
         if told:
             say(f"  {title} most: {told}")
-    for name, text in (("the candidate's review (x)", detail["x"]), ("the reference (y)", detail["y"])):
+    texts = [("the candidate's review (x)", detail["x"]), ("the reference (y)", detail["y"])]
+    texts += [("the candidate's review of another paper", detail["moved"])] if detail["moved"] else []
+    for name, text in texts:
         say(f"  {name}:")
         lines = text.splitlines()
         for line in lines[:SHOWN_LINES]:

@@ -119,7 +119,7 @@ def _asked(settings: Settings) -> list[Model]:
     writing, scoring, validation = settings.writing, settings.scoring, settings.validation
     named = [writing.judgments, *writing.candidates, validation.completion, validation.abstract_only,
              *validation.rephrase, validation.elongation]  # fmt: skip
-    named += [writing.assw] if "gem_s_assw" in scoring.metrics else []
+    named += [writing.assw] if any(recipe_of(name).synopsis == "assw" for name in scoring.metrics) else []
     if any(recipe_of(name).asks == "writer" for name in scoring.metrics):
         named.append(scoring.examiner)
     wanted = dict.fromkeys(guided(name)[0] for name in named if name and not by_rule(name))

@@ -19,6 +19,7 @@ from tasks.corpus.snapshot_journal import JOURNAL, Journal, read
 from tasks.corpus.snapshot_sealing import needs_of, sample_of
 from tasks.corpus.venues import Venue, venue_of
 from tasks.errors import SettingsError
+from tasks.metrics.catalog import recipe_of
 from tasks.models import Model
 from tasks.models import load as load_models
 from tasks.prompts.conditions import guided
@@ -161,7 +162,7 @@ def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) 
     if writing.judgments and not by_rule(writing.judgments):
         texts = papers * (len(writing.candidates) + 3)
         found.append(Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS))
-    if "gem_s_assw" in settings.scoring.metrics and not by_rule(writing.assw):
+    if any(recipe_of(name).synopsis == "assw" for name in settings.scoring.metrics) and not by_rule(writing.assw):
         found.append(Writing("synopses", writing.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS))
     if found:
         assumed.append(
@@ -196,7 +197,7 @@ def _scoring(settings: Settings, papers: int, rates: Path | None, assumed: list[
     """Pairs, and the hours they take at the pace that was measured."""
     # The human baseline, the controls, and those who review.
     candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)
-    pairs = papers * candidates * 2 * len(settings.scoring.metrics)
+    pairs = papers * candidates * 2 * len(settings.scoring.with_chance)
     pace = _pace(rates, settings) if rates else None
     if pace is None:
         assumed.append("no pace of scoring: give --rates, the output of gre-bench bench scoring --json")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
-
-from rich import box
-from rich.table import Table
 
 from flows.screens import screen
 from flows.screens.board_details import show_details
+from flows.screens.fitted import Column, show
 from flows.screens.screen import escape, say
 from tasks.metrics.catalog import recipe_of
 from tasks.store import Row, Store
@@ -19,10 +17,11 @@ NGRAM_LIMITS = (
     "rewards rare words that both reviews share, and single scores vary widely: read means over many papers."
 )
 LEGEND = (
-    "mean over pairs; ±: half of the 90% interval, clustered by paper or flat; ranks: "
-    "those that the tests allow, 95% for all together; =: not told apart from a neighbour; − human: difference to "
-    "the human baseline, paired by paper; p: of its t test, Holm-corrected over all pairs of ranked candidates; in "
-    "parentheses that of one who has no rank, not corrected"
+    "mean over pairs; ±: half of the 90% interval, clustered by paper, or flat; ranks: those that the tests allow, 95% "
+    "for all together; =: not told apart from a neighbour; − human: difference to the human baseline, paired by paper; "
+    "above chance: difference to the candidate's own reviews of other papers; not above chance: its test does not show "
+    "one; p: of the t test of the difference before "
+    "it, Holm-corrected over all tests of the board; in parentheses that of a candidate without a rank, not corrected"
 )
 HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
 SHOWN_TIES = 8
@@ -57,6 +56,7 @@ def summary(summary: Row, board: Store) -> None:
     """The board after a refresh, what has no score and why, and where the results are."""
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
+    ids = [row["signature_id"] for row in signatures]
     rows, separations = board.read("leaderboard", signature_ids=ids), board.read("separation", signature_ids=ids)
     show_leaderboard(summary["edition"], rows, signatures, separations, board.read("exposures"))
     screen.show_reasons(summary["reasons"])
@@ -73,36 +73,27 @@ def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:
         if rows[0]["sampled"] <= rows[0]["plan_papers"]
         else (f" · pilot: {rows[0]['plan_papers']} of {rows[0]['sampled']} papers")
     )
-    table = Table(
-        title=f"{escape(edition)} · {signature['metric']}{pilot}",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
     unit = recipe_of(signature["metric"]).unit
-    for name in ("rank", "ranks", "candidate", unit, "±paper", "±flat", "− human", "p", "pairs"):
-        table.add_column(name, justify="left" if name == "candidate" else "right", no_wrap=True)
-    notes = [_note(row) for row in rows]
-    if any(notes):
-        table.add_column("note")
     tied = {name for row in rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
-    for row, note in zip(rows, notes, strict=True):
-        name = escape(row["candidate"]) + (" (baseline)" if row["kind"] == "human" else "")
-        table.add_row(
-            _rank(row) + ("=" if row["candidate"] in tied else ""),
-            _ranks(row),
-            name,
-            number(row["mean"]),
-            half(row["mean"], row["high"]),
-            half(row["mean"], row["flat_high"]),
-            _difference(row),
-            _p_to_human(row),
-            f"{row['scored']}/{0 if row['planned'] == row['excluded'] else row['expected']}",
-            *([escape(note)] if any(notes) else []),
-            style="bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "",
-        )
-    screen.out.print(table)
+
+    def column(head: str, cell: Callable[[Row], str], order: int = 0, kind: str = "number") -> Column:
+        return Column(head, [screen.plain(cell(row)) for row in rows], order, kind)
+
+    columns = (
+        column("rank", lambda row: str(row["rank"] or "–") + ("=" if row["candidate"] in tied else "")),
+        column("ranks", _ranks, order=3),
+        column("candidate", lambda row: row["candidate"], 0, "name"),
+        column(unit, lambda row: with_half(row["mean"], row["high"])),
+        column("±flat", lambda row: half(row["mean"], row["flat_high"]), order=5),
+        column("− human", lambda row: with_half(row["difference"], row["difference_high"])),
+        column("p", _p_to_human, order=2),
+        column("above chance", lambda row: with_half(row["above_chance"], row["above_chance_high"])),
+        column("p", _p_above_chance, order=4),
+        column("pairs", _pairs, order=1),
+        column("note", lambda row: _note(row, signature["writer"]), 0, "note"),
+    )
+    styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
+    show(f"{edition} · {signature['metric']}{pilot}", columns, styles)
 
 
 def _ties(rows: Sequence[Row]) -> None:
@@ -158,22 +149,24 @@ def _warn(text: str) -> None:
     screen.out.print(f"[yellow]{escape(text)}[/yellow]", soft_wrap=True, highlight=False)
 
 
-def _rank(row: Row) -> str:
-    if row["rank"] is not None:
-        return str(row["rank"])
-    return "control" if row["kind"] == "control" else "–"
-
-
 def _ranks(row: Row) -> str:
     if row["rank_low"] is None:
         return ""
     return str(row["rank_low"]) if row["rank_low"] == row["rank_high"] else f"{row['rank_low']}–{row['rank_high']}"
 
 
-def _note(row: Row) -> str:
-    unranked = row["unranked"] if row["kind"] != "control" else None
+def _pairs(row: Row) -> str:
+    return f"{row['scored']}/{0 if row['planned'] == row['excluded'] else row['expected']}"
+
+
+def _note(row: Row, writer: str) -> str:
+    """Why a candidate has no rank, what of its pairs has no score, and what else a reader should know first."""
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
-    return ", ".join(filter(None, [unranked, *states]))
+    chance = "not above chance" if row["surely_above_chance"] is False else None
+    lines = f"{row['median_lines']:.0f}, human {row['human_lines']:.0f}" if row["few_lines"] else ""
+    few = f"few judgments by {writer}: {lines}" if lines else None
+    baseline = "baseline" if row["kind"] == "human" else None
+    return ", ".join(filter(None, [baseline, row["unranked"], *states, chance, few]))
 
 
 def number(value: float | None) -> str:
@@ -186,9 +179,10 @@ def half(value: float | None, end: float | None) -> str:
     return "" if value is None or end is None else f"{end - value:.2f}"
 
 
-def _difference(row: Row) -> str:
-    found = half(row["difference"], row["difference_high"])
-    return number(row["difference"]) + (f" ±{found}" if found else "")
+def with_half(value: float | None, end: float | None) -> str:
+    """*value* with half of its interval, given its upper end."""
+    found = half(value, end)
+    return number(value) + (f" ±{found}" if found else "")
 
 
 def _p_to_human(row: Row) -> str:
@@ -197,6 +191,14 @@ def _p_to_human(row: Row) -> str:
         return _p(row["difference_p_holm"])
     alone = row["rank"] is None and row["difference_p"] is not None
     return f"({_p(row['difference_p'])})" if alone else ""
+
+
+def _p_above_chance(row: Row) -> str:
+    """In parentheses where it is not corrected."""
+    if row["above_chance_p_holm"] is not None:
+        return _p(row["above_chance_p_holm"])
+    alone = row["rank"] is None and row["above_chance_p"] is not None
+    return f"({_p(row['above_chance_p'])})" if alone else ""
 
 
 def _p(p: float | None) -> str:

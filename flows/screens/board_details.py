@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich import box
 from rich.table import Table
 
 from flows.screens import screen
+from flows.screens.fitted import Column, show
 from tasks.store import Row
 
-HEADS = ("candidate", "words", "at length", "unusable", "no judgment", "strays", "tokens in", "out", "USD",
-         "learnt until", "reviews seen")  # fmt: skip
-LEFT = ("candidate", "reviews seen")
+SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
 OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
 def show_details(rows: Sequence[Row]) -> None:
-    """Length, the score at the human length, texts without use, tokens and money, contamination."""
+    """Length, the score at the human length, judgments, texts without use, tokens and money, contamination."""
     shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
     if not shown:
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for name in HEADS:
-        wraps = " " in name and name != "at length"
-        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=not wraps)
-    for row in shown:
-        table.add_row(*(screen.escape(cell) for cell in _cells(row)))
-    screen.out.print(table)
+    columns = [Column(head, list(map(cell, shown)), order, kind) for head, cell, order, kind in COLUMNS]
+    show("", columns, [""] * len(shown))
     if at := next((row["human_words"] for row in shown if row["human_words"]), None):
         screen.say(
             f"at length: the score at {at:.0f} words, the human length, with half of its 90% interval; *: a guess, "
-            "for no text of the candidate's is as short, or as long; unusable: of "
-            "the texts asked for, those without use; no judgment: of the reviews, those that judge nothing or whose "
-            "judgments could not be read; strays: of "
-            "the lines of judgments, those that open otherwise; –: nobody here knows"
+            "for no text of the candidate's is as short, or as long; lines: median of judgments a review; kept: share "
+            "of a review's words that its judgments keep; unusable: of the texts asked for, those without use; no "
+            "judgment: of the reviews, those that judge nothing or whose judgments could not be read; strays: of the "
+            "lines of judgments, those that open otherwise; –: nobody here knows"
         )
+
+
+def show_examples(rows: Sequence[Row]) -> None:
+    """A judgment of each candidate in full, by each writer."""
+    for row in rows:
+        screen.say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
 
 
 def show_outcomes(rows: Sequence[Row]) -> None:
@@ -55,21 +55,13 @@ def show_outcomes(rows: Sequence[Row]) -> None:
     screen.out.print(table)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _at_length(row: Row) -> str:
     at, mark = row["at_length"], "*" if row.get("extrapolated") else ""
-    return (
-        row["candidate"],
-        f"{row['words']:.0f}",
-        "–" if at is None else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}{mark}",
-        _share(row["unusable"], row["asked"]),
-        _share(row["unparsable"], row["judged"]),
-        _share(row["strays"], row["lines"]),
-        _count(row["prompt_tokens"]),
-        _count(row["reply_tokens"]),
-        "–" if row["usd"] is None else f"{row['usd']:.2f}",
-        str(row["cutoff"] or "–") if row["kind"] == "model" else "",
-        {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}[row["contamination"]],
-    )
+    return "–" if at is None else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}{mark}"
+
+
+def _lines(row: Row) -> str:
+    return "–" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
 
 
 def _share(part: int | None, whole: int | None) -> str:
@@ -78,3 +70,21 @@ def _share(part: int | None, whole: int | None) -> str:
 
 def _count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
+
+
+COLUMNS: tuple[tuple[str, Callable[[Row], str], int, str], ...] = (
+    ("candidate", lambda row: screen.plain(row["candidate"]), 0, "name"),
+    ("words", lambda row: f"{row['words']:.0f}", 0, "number"),
+    ("at length", _at_length, 0, "number"),
+    ("lines", _lines, 0, "number"),
+    ("kept", lambda row: "–" if row["covered"] is None else f"{row['covered']:.0%}", 1, "number"),
+    ("unusable", lambda row: _share(row["unusable"], row["asked"]), 3, "number"),
+    ("no judgment", lambda row: _share(row["unparsable"], row["judged"]), 2, "number"),
+    ("strays", lambda row: _share(row["strays"], row["lines"]), 6, "number"),
+    ("tokens in", lambda row: _count(row["prompt_tokens"]), 7, "number"),
+    ("out", lambda row: _count(row["reply_tokens"]), 8, "number"),
+    ("USD", lambda row: "–" if row["usd"] is None else f"{row['usd']:.2f}", 4, "number"),
+    ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
+    ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
+)
+"""Head, cell, order and kind of each column."""

@@ -55,6 +55,11 @@ def show_candidates(found: dict[str, Any]) -> None:
             f"p {p_value(row['p'])}, asked alone; {row['papers']} papers): {sure}; higher on {row['won']}, lower on "
             f"{row['lost']} papers"
         )
+        if above := row["above_chance"]:
+            screen.say(
+                f"  above chance: {above['difference']:+.3f} (90% {above['low']:+.3f} to {above['high']:+.3f}; "
+                f"p {p_value(above['p'])}; {above['papers']} papers)"
+            )
         for name, papers in ((one, row["most"]), (other, row["least"])):
             told = ", ".join(f"{paper['paper_id']} {paper['difference']:+.2f}" for paper in papers)
             screen.say(f"  best for {name}: {told}")

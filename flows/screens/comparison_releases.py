@@ -42,9 +42,11 @@ def _scores(row: Row, one: str, other: str) -> None:
     changed = [line for line in row["candidates"] if _has_changed(line)]
     if not changed:
         return screen.say(f"  nothing has changed: {len(row['candidates'])} candidates, score for score")
-    heads = ("candidate", f"in {one}", f"in {other}", "rank", "then", "pairs", "then", "new", "gone", "other score")
+    heads = ("candidate", f"in {one}", f"in {other}", "rank", "then", "above chance", "then", "pairs", "then", "new",
+             "gone", "other score")  # fmt: skip
     table(heads, [
-        (line["candidate"], *map(_signed, line["mean"]), *map(_whole, line["rank"]), *map(_whole, line["scored"]),
+        (line["candidate"], *map(_signed, line["mean"]), *map(_whole, line["rank"]),
+         *map(_signed, line["above_chance"]), *map(_whole, line["scored"]),
          line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
     ])  # fmt: skip
     screen.say(f"  unchanged: {len(row['candidates']) - len(changed)} candidates")
@@ -56,15 +58,18 @@ def _has_changed(line: Row) -> bool:
 
 
 def _differences(row: Row, one: str, other: str) -> None:
-    table(("candidate", f"− human in {one}", f"in {other}", "change", "90%", "p"), [
-        (line["candidate"], *map(_difference, line["differences"]), *_change(line["change"]))
+    heads = ("candidate", f"− human in {one}", f"in {other}", "change", "90%", "p", "above chance", "then")
+    table(heads, [
+        (line["candidate"], *map(_difference, line["differences"]), *_change(line["change"]),
+         *map(_signed, line["above_chance"]))
         for line in row["candidates"] if any(line["differences"])
     ])  # fmt: skip
 
 
 def _ranks(row: Row, one: str, other: str) -> None:
-    table(("candidate", f"rank in {one}", f"in {other}"), [
-        (line["candidate"], *map(_whole, line["rank"])) for line in row["candidates"] if any(line["rank"])
+    table(("candidate", f"rank in {one}", f"in {other}", "above chance", "then"), [
+        (line["candidate"], *map(_whole, line["rank"]), *map(_signed, line["above_chance"]))
+        for line in row["candidates"] if any(line["rank"])
     ])  # fmt: skip
 
 

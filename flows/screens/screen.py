@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,10 @@ from tasks.store import Row
 PIPED_WIDTH = 110
 SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
-out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+FEW_LINES = 0.5
+"""A candidate with fewer judgments a review than this share of the humans' is flagged, here as on the board."""
+
+out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH)
 err = Console(stderr=True)
 
 
@@ -80,6 +84,8 @@ def imported(report: Row, edition: str) -> None:
         say(f"not understood: {line}")
     for line in report.get("notes", ()):
         say(line)
+    if judged := report.get("judged"):
+        _show_judged(judged, edition)
     if ignored := report["ignored_columns"]:
         more = f" and {len(ignored) - SHOWN_COLUMNS} more" if len(ignored) > SHOWN_COLUMNS else ""
         say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
@@ -89,6 +95,29 @@ def imported(report: Row, edition: str) -> None:
         say(f"and {report['refused'] - SHOWN_REFUSALS} more", err)
     if report["refused"]:
         say(f"all refused rows: {report['refusals_file']}", err)
+
+
+def _show_judged(found: Row, edition: str) -> None:
+    """The judgments of each candidate of an import, against the humans'."""
+    if not found["candidates"]:
+        return say(f"judgments: {found['writer']} writes them when {edition} is refreshed")
+    human = next((row["median_lines"] for row in found["candidates"] if row["candidate_id"] == "human"), None)
+    for row in found["candidates"]:
+        if not row["judged"]:
+            say(f"{row['candidate_id']}: {found['writer']} finds no judgment in any of {row['reviews']} reviews")
+            continue
+        beside = "" if human is None or row["candidate_id"] == "human" else f" (human {human:.0f})"
+        kept = "" if row["covered"] is None else f", which keep {row['covered']:.0%} of its words"
+        say(
+            f"{row['candidate_id']}: {row['judged']} of {row['reviews']} reviews judged by {found['writer']}, "
+            f"{row['median_lines']:.0f} judgments a review{beside}{kept}; such as: {row['example']}"
+        )
+        if human is not None and row["median_lines"] < FEW_LINES * human:
+            say(
+                f"{row['candidate_id']}: fewer than half of the humans' judgments a review; look at what "
+                f"{found['writer']} makes of its reviews before you trust its score",
+                err,
+            )
 
 
 def estimate(found: Row) -> None:

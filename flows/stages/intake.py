@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from flows.stages.described import described
 from tasks.corpus.shelf import Imported
 from tasks.corpus.tables import papers_from, reviews_from
 from tasks.domains import GIVEN
@@ -37,7 +38,8 @@ def import_reviews(
     judged = {(row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments")}
     papers = [paper.paper_id for paper in known_papers(store)]
     taken = reviews_from(path, known, judged, papers, writer=writer, rows=rows, make_papers=make_papers)
-    return keep(store, run_id, path, "reviews", taken)
+    report = keep(store, run_id, path, "reviews", taken)
+    return report | {"judged": described(store, taken.reviews, taken.judgments, list(known.values()))}
 
 
 def row_range(text: str | None) -> range | None:

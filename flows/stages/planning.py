@@ -18,6 +18,7 @@ from tasks.domains import GIVEN, Part, domain_of
 from tasks.errors import SettingsError, SourceError
 from tasks.metrics.cases import Entry, Lack, Response, plan, the_writer
 from tasks.metrics.catalog import recipe_of
+from tasks.metrics.chance import Moved, moved_responses
 from tasks.prompts.conditions import guided
 from tasks.records import HUMAN, Candidate, Paper, Planned, Signature, SynopsisKind
 from tasks.settings import EditionSettings
@@ -159,19 +160,23 @@ def plan_pairs(
     """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
     scoring = job.settings.scoring
     writer = the_writer(entries, scoring.writer, judgments_by)
-    identity, signatures = run.sign_metrics(instruments(store, job), scoring, writer, assw_by)
-    ids = [signature.signature_id for signature in signatures.values()]
-    candidates = _candidates(store, job, entries, ids)
-    entries, asked = changed_judgments(job, entries, writer), job.settings.edition
+    # A validation tries the metrics that it is asked to try; what a change scores by chance is nobody's question.
+    metrics = scoring.metrics if job.changes else scoring.with_chance
+    every = scoring.model_copy(update={"metrics": metrics})
+    identity, signatures = run.sign_metrics(instruments(store, job), every, writer, assw_by)
+    candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
+    entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
+    recipes = {metric: recipe_of(metric) for metric in metrics}
+    by_chance = any(recipe.formula == "specific" for recipe in recipes.values())
+    moved = moved_responses(entries, candidates, scoring.chance_seed) if by_chance else []
+    elsewhere = {(one.candidate_id, one.paper_id): one.response for one in moved}
     planned = [
         (signatures[metric].signature_id, pair)
-        for metric in scoring.metrics
-        for pair in plan(
-            entries, candidates, recipe_of(metric), writer, scoring.form, job.limit, domain_of(asked.domain).generic
-        )
+        for metric, recipe in recipes.items()
+        for pair in plan(entries, candidates, recipe, writer, scoring.form, job.limit, generic, elsewhere)
     ]
     _scorable(store.key, planned, signatures)
-    add_plan(store, job, run_id, planned, signatures, candidates)
+    add_plan(store, job, run_id, planned, signatures, candidates, moved)
     return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
 
 
@@ -182,10 +187,12 @@ def add_plan(
     planned: Sequence[tuple[str, Planned]],
     signatures: Mapping[str, Signature],
     candidates: Sequence[Candidate],
+    moved: Sequence[Moved] = (),
 ) -> None:
     """Stores the plan of a run, in the place of what earlier runs planned of the same.
 
-    What a refresh planned stays its own when a validation plans it too: a board shows what the last refresh planned.
+    Reviews that came since may have changed which of them are *moved* where: scores of others are forgotten. What a
+    refresh planned stays its own when a validation plans it too: a board shows what the last refresh planned.
     """
     ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
@@ -213,7 +220,14 @@ def add_plan(
         for signature_id, pair in planned
     ]
     places = ("signature_id", "paper_id", "candidate_id", "reference_id")
+    sources = [
+        {"candidate_id": one.candidate_id, "paper_id": one.paper_id, "review_id": one.response.review_id,
+         "swap": one.swap}
+        for one in moved
+    ]  # fmt: skip
     store.write(
+        ("forget_moved_scores", [{name: row[name] for name in row if name != "swap"} for row in sources]),
+        ("put_moved", sources),
         ("add_candidates", candidates),
         *(("add_signature", asdict(item) | {"signature_id": item.signature_id}) for item in signatures.values()),
         ("add_plan", [row for row in rows if row["candidate_id"] not in beside]),

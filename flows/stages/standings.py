@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from flows.stages.runs import Job
@@ -16,11 +18,13 @@ from tasks import models
 from tasks.corpus.venues import venue_of
 from tasks.errors import SettingsError
 from tasks.exposure import Role, conflict, exposure, found
-from tasks.metrics.catalog import recipe_of
+from tasks.metrics.catalog import SPECIFIC, recipe_of
 from tasks.metrics.logprobs import RAW_CUT
 from tasks.models import Model
+from tasks.records import HUMAN
 from tasks.settings import Settings
 from tasks.standings import Pairs, at_human_length, standings
+from tasks.stats.chance import AboveChance, above_chance
 from tasks.store import Row, Store
 
 Words = Mapping[tuple[str, str], int]
@@ -66,25 +70,34 @@ def released(settings: Settings) -> date | None:
 
 def unsettle(store: Store, signature_ids: Sequence[str]) -> None:
     """Forgets how sure the ranks were: scores are about to change."""
-    store.write(("clear_standings", {"signature_ids": list(signature_ids)}))
+    ids = {"signature_ids": list(signature_ids)}
+    store.write(("clear_standings", ids), ("clear_chance", ids))
 
 
 def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> None:
     """Stores how sure each rank is, each candidate's length and its score at the human one, and its costs."""
     known = models.load(job.settings.writing.models)
     counted: dict[Reading, Words] = {}
+    judged: dict[str, dict[str, Row]] = {}
     for signature in signatures:
         name = signature["signature_id"]
         pairs = Pairs(*store.columns("board_pairs", signature_id=name))
         ranked: dict[str, dict[str, int]] = {"clean": {}, "all": {}}
         for row in store.rows("ranked", signature_id=name):
             ranked[row["board"]][row["candidate"]] = row["rank"]
-        clean = standings(pairs, ranked["clean"])
-        whole = clean if ranked["clean"] == ranked["all"] else standings(pairs, ranked["all"])
+        chance = against_chance(store, name, specific_of(signature, signatures))
+        above = {candidate: one.p for candidate, one in chance.items() if one.p is not None}
+        clean = standings(pairs, ranked["clean"], above)
+        whole = clean if ranked["clean"] == ranked["all"] else standings(pairs, ranked["all"], above)
         own = {"signature_id": name, "run_id": run_id}
-        about = profiles(store, signature, pairs, known, counted)
+        writer = signature["writer"]
+        if writer not in judged:
+            judged[writer] = {row.pop("candidate_id"): row for row in store.rows("board_judgments", writer=writer)}
+        about = profiles(store, signature, pairs, known, counted, judged[writer])
         store.write(
             ("clear_standings", {"signature_ids": [name]}),
+            ("clear_chance", {"signature_ids": [name]}),
+            ("put_chance", [_chance_row(candidate, one) | own for candidate, one in chance.items()]),
             ("put_standings", [asdict(one) | own | {"board": "clean"} for one in clean]),
             ("put_standings", [asdict(one) | own | {"board": "all"} for one in whole]),
             ("put_lengths", [row | own for row in map(extremes, about) if row]),
@@ -92,12 +105,46 @@ def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> No
         )
 
 
+def specific_of(signature: Row, signatures: Sequence[Row]) -> str | None:
+    """The id, among *signatures*, of the specific form of the metric of *signature*; None if it is not there."""
+    wanted = signature["metric"] + SPECIFIC
+    apart = ("metric", "chance", "signature_id")
+
+    def rest(row: Row) -> Row:
+        return {name: value for name, value in row.items() if name not in apart}
+
+    found = (row for row in signatures if row["metric"] == wanted and rest(row) == rest(signature))
+    return next((row["signature_id"] for row in found), None)
+
+
+def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
+    """How far each candidate that has scores by chance is above them."""
+    if specific_id is None:
+        return {}
+    rows = store.rows("chance_pairs", signature_id=signature_id, specific_id=specific_id)
+    found = {}
+    for name, group in groupby(rows, key=itemgetter("candidate_id")):
+        own = list(group)
+        columns = ([row[column] for row in own] for column in ("value", "above", "paper_id", "unit"))
+        found[name] = above_chance(*columns)
+    return found
+
+
+def _chance_row(candidate: str, found: AboveChance) -> dict[str, Any]:
+    return {
+        "candidate_id": candidate, "chance": found.chance, "above": found.above, "above_low": found.low,
+        "above_high": found.high, "above_p": found.p, "papers": found.papers, "swaps": found.swaps,
+    }  # fmt: skip
+
+
 def profiles(
-    store: Store, signature: Row, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words]
+    store: Store, signature: Row, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words],
+    judged: Mapping[str, Row],
 ) -> list[dict[str, Any]]:
     """Rows of the table ``profiles`` of one signature, one a human or model candidate.
 
-    *counted*: words by what of a signature they depend on, for the next signature.
+    *counted*: words by what of a signature they depend on, for the next signature. *judged*: by candidate, what its
+    judgments by the signature's writer are like.
     """
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
@@ -109,8 +156,8 @@ def profiles(
     texts: dict[str, list[Row]] = defaultdict(list)
     for row in store.rows("board_texts", writer=writer):
         texts[row["candidate_id"]].append(row)
-    judged = {row.pop("candidate_id"): row for row in store.rows("board_judgments", writer=writer)}
-    nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0}
+    nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0, "median_lines": None, "covered": None}
+    human_lines = judged.get(HUMAN, nothing)["median_lines"]
     counts: dict[str, list[int]] = defaultdict(list)
     for (name, _), count in words.items():
         counts[name].append(count)
@@ -125,6 +172,7 @@ def profiles(
             "at_length_high": scores[name].high if name in scores else None,
             **cost(texts[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
+            "human_lines": human_lines,
             "conflict": conflict(name, hands(signature), known) if kind == "model" else None,
         }
         for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows("candidates"))

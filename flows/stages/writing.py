@@ -102,7 +102,7 @@ def judge_responses(
 
 def write_assw(store: Store, job: Job, run: Any, papers: Sequence[Paper], progress: Progress) -> str | None:
     """Author-stated strengths and weaknesses of *papers*, where a metric needs them; the writer's identity."""
-    if "gem_s_assw" not in job.settings.scoring.metrics:
+    if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
     name = job.settings.writing.assw
     writer = run.writer_identity(name, "assw", desk(store, job))

@@ -8,7 +8,9 @@ select
     l.difference_low,
     l.difference_high,
     (l.difference_high - l.difference) / t.q90 as se,
-    l.difference_papers as papers
+    l.difference_papers as papers,
+    l.above_chance,
+    l.above_chance_high
 from leaderboard l
 join signatures s using (signature_id)
 join signatures_shown w using (signature_id)

@@ -35,6 +35,9 @@ select
     f.difference + t.q90 * f.se as high,
     f.se,
     l.mean,
+    l.above_chance,
+    l.above_chance_high,
+    l.surely_above_chance,
     l.contamination,
     l.unranked
 from found f

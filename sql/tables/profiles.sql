@@ -18,5 +18,8 @@ create table if not exists profiles (
     usd            double,               -- at the listed prices; null: a price or a count is unknown
     conflict       varchar,              -- of whose family the candidate is, that scores or judges it
     run_id         varchar not null,
+    median_lines   double,               -- of its judgments, a review; of those that have any
+    human_lines    double,               -- the same of the human baseline
+    covered        double,               -- share of the distinct words of a review that its judgments keep, on average
     primary key (signature_id, candidate_id)
 );

@@ -14,5 +14,6 @@ create table if not exists signatures (
     form            varchar not null,
     text_cut        varchar not null,
     ascii_fold      boolean not null,
-    engine_version  varchar not null
+    engine_version  varchar not null,
+    chance          varchar default 'none'  -- how reviews of other papers are chosen, where the metric reads any
 );

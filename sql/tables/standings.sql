@@ -1,5 +1,6 @@
 -- one row per board, signature and ranked candidate: how sure its rank is, as of the last refresh that ended
--- Tests are Student's by paper, all pairs of ranked candidates of the signature, Holm-corrected together.
+-- Tests are Student's: by paper of all pairs of ranked candidates of the signature, and of each of these against
+-- chance. They are Holm-corrected together.
 create table if not exists standings (
     board             varchar not null check (board in ('clean', 'all')),
     signature_id      varchar not null references signatures (signature_id),
@@ -20,6 +21,7 @@ create table if not exists standings (
     tests             integer not null,
     problem           varchar,           -- why there are no tests
     run_id            varchar not null,
+    above_p_holm      double,            -- of what it scores above chance
     primary key (board, signature_id, candidate_id),
     check ((rank_low is null) = (problem is not null))
 );

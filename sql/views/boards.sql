@@ -48,15 +48,28 @@ papers_of as (
     where c.state = 'scored'
     group by all
 ),
+-- what is independent: a paper, or where reviews of other papers are read the papers that exchange theirs
+units as (
+    select signature_id, candidate_id, 1 as papers, total, pairs
+    from papers_of
+    where signature_id in (select signature_id from signatures where chance = 'none')
+    union all
+    select p.signature_id, p.candidate_id, count(*), sum(p.total), sum(p.pairs)
+    from papers_of p
+    left join moved m using (candidate_id, paper_id)
+    where p.signature_id in (select signature_id from signatures where chance <> 'none')
+    group by p.signature_id, p.candidate_id, coalesce(m.swap, p.paper_id)
+),
 clusters as (
     select
-        p.signature_id,
-        p.candidate_id,
-        count(*) as papers,
+        u.signature_id,
+        u.candidate_id,
+        sum(u.papers)::bigint as papers,
+        count(*) as units,
         case when count(*) > 1
-            then sqrt(count(*) / (count(*) - 1) * sum((p.total - p.pairs * m.mean) ** 2)) / sum(p.pairs)
+            then sqrt(count(*) / (count(*) - 1) * sum((u.total - u.pairs * m.mean) ** 2)) / sum(u.pairs)
         end as se
-    from papers_of p
+    from units u
     join means m using (signature_id, candidate_id)
     group by all
 ),
@@ -77,6 +90,7 @@ judged as (
         b.board,
         m.*,
         coalesce(k.papers, 0) as papers,
+        k.units,
         k.se,
         c.kind,
         c.model,
@@ -115,6 +129,17 @@ select
     d.mean + u.q90 * d.se as difference_high,
     student_p(d.mean / nullif(d.se, 0), d.papers - 1) as difference_p,
     d.papers as difference_papers,
+    ch.chance,
+    ch.above as above_chance,
+    ch.above_low as above_chance_low,
+    ch.above_high as above_chance_high,
+    ch.above_p as above_chance_p,
+    st.above_p_holm as above_chance_p_holm,
+    ch.papers as above_chance_papers,
+    -- on a board by the corrected p; of who has no rank and belongs to no family of tests by its own
+    case when ch.above is not null
+        then coalesce(ch.above > 0 and case when j.ranked then st.above_p_holm else ch.above_p end < 0.05, false)
+    end as surely_above_chance,
     j.expected,
     j.planned,
     j.scored,
@@ -165,6 +190,10 @@ select
     pr.unparsable,
     pr.lines,
     pr.strays,
+    pr.median_lines,
+    pr.human_lines,
+    pr.covered,
+    coalesce(pr.median_lines < 0.5 * pr.human_lines, false) as few_lines,
     pr.prompt_tokens,
     pr.reply_tokens,
     pr.usd,
@@ -180,8 +209,9 @@ from judged j
 join signatures s using (signature_id)
 left join validations v using (signature_id)
 left join differences d using (signature_id, candidate_id)
-left join student_t t on t.df = least(j.papers - 1, 1000)
+left join student_t t on t.df = least(j.units - 1, 1000)
 left join student_t u on u.df = least(d.papers - 1, 1000)
+left join chance ch using (signature_id, candidate_id)
 left join standings st using (board, signature_id, candidate_id)
 left join profiles pr using (signature_id, candidate_id)
 left join lengths ln using (signature_id, candidate_id);

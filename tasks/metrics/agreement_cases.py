@@ -16,6 +16,7 @@ from statistics import fmean
 from tasks.judgments import Form
 from tasks.metrics.cases import Entry, Lack, Response, plan
 from tasks.metrics.catalog import Recipe
+from tasks.metrics.chance import Moved, Placed, length, moves
 from tasks.records import NO_REFERENCE, Candidate, Paper, Planned, Score, SynopsisKind
 
 NOT_REFERENCED = "no_reference"
@@ -51,18 +52,40 @@ def candidate_of(review_id: str) -> Candidate:
 
 
 def plan_agreement(
-    items: Iterable[GradedItem], recipe: Recipe, writer: str, form: Form = "as_written", ungraded: bool = False
+    items: Iterable[GradedItem],
+    recipe: Recipe,
+    writer: str,
+    form: Form = "as_written",
+    ungraded: bool = False,
+    moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
     """All ordered pairs of different reviews of an item, item by item; one a review where no reference is needed.
 
-    *ungraded*: reviews without a grade are scored as well. Every review appears: what cannot be scored is excluded
-    with `NOT_REFERENCED` or `NOT_GRADED`, or failed as in `tasks.metrics.cases.plan`.
+    *ungraded*: reviews without a grade are scored as well. Every review appears: what cannot be scored is excluded with
+    `NOT_REFERENCED` or `NOT_GRADED`, or failed as in `tasks.metrics.cases.plan`, which says what *moved* is.
     """
     return [
         planned
         for item in items
         for response in item.responses
-        for planned in _of_review(item, response, recipe, writer, form, ungraded)
+        for planned in _of_review(item, response, recipe, writer, form, ungraded, moved)
+    ]
+
+
+def moved_reviews(items: Iterable[GradedItem], seed: int) -> list[Moved]:
+    """The reviews of *items*, each moved to another item (`tasks.metrics.chance`)."""
+    responses: dict[str, Response] = {}
+    placed = []
+    for item in items:
+        name = item.paper.paper_id
+        for response in item.responses:
+            if words := length(response):
+                responses[response.review_id] = response
+                placed.append(Placed(response.review_id, name, frozenset((name,)), words))
+    at = {one.key: one.item for one in placed}
+    return [
+        Moved(candidate_of(move.key).candidate_id, at[move.key], responses[move.source], move.swap)
+        for move in moves(placed, seed)
     ]
 
 
@@ -86,7 +109,8 @@ def review_scores(
 
 
 def _of_review(
-    item: GradedItem, response: Response, recipe: Recipe, writer: str, form: Form, ungraded: bool
+    item: GradedItem, response: Response, recipe: Recipe, writer: str, form: Form, ungraded: bool,
+    moved: Mapping[tuple[str, str], Response] | None,
 ) -> Sequence[Planned]:
     candidate = candidate_of(response.review_id)
     others = tuple(other for other in item.responses if other.review_id != response.review_id)
@@ -96,7 +120,7 @@ def _of_review(
     if why:
         return [Planned(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why)]
     entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
-    return plan([entry], [candidate], recipe, writer, form)
+    return plan([entry], [candidate], recipe, writer, form, moved=moved)
 
 
 def _mean(

@@ -56,20 +56,32 @@ def plan(
     form: Form = "as_written",
     limit: int | None = None,
     generic: str = controls.GENERIC_JUDGMENTS,
+    moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
     """All pairs of the first *limit* papers, paper by paper; one a response where the metric needs no reference.
 
     *Excluded* pairs are outside the metric by rule and the same for all (no synopsis, a control without an original
     review, a change that cannot be made of the text); *failed* ones lack a text that should be there, and count
-    against the candidate.
+    against the candidate. *moved*: by candidate and paper, its response to another paper, for specific metrics.
     """
     candidates = list(candidates)
     return [
-        _pair(entry, reference, candidate, _response(entries, place, candidate, generic), recipe, writer, form)
+        _pair(entry, reference, candidate, response, elsewhere, recipe, writer, form)
         for place, entry in enumerate(entries[:limit])
         for candidate in candidates
+        for response in (response_of(entries, place, candidate, generic),)
+        for elsewhere in (_elsewhere(entry, candidate, response, moved or {}),)
         for reference in (entry.references if recipe.needs_reference else (UNREFERENCED,))
     ]
+
+
+def _elsewhere(
+    entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
+) -> Response | None:
+    """What *candidate* said of another paper."""
+    if candidate.candidate_id == controls.GENERIC:
+        return response
+    return moved.get((candidate.candidate_id, entry.paper.paper_id))
 
 
 def the_writer(entries: Iterable[Entry], asked: str | None, at_work: str | None = None) -> str:
@@ -95,7 +107,10 @@ def the_writer_of(responses: Iterable[Response], asked: str | None, at_work: str
     return asked or (writers[0] if writers else "none")
 
 
-def _response(entries: Sequence[Entry], place: int, candidate: Candidate, generic: str) -> Response | None:
+def response_of(
+    entries: Sequence[Entry], place: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
+) -> Response | None:
+    """What *candidate* said of the paper at *place*, if anything."""
     if candidate.candidate_id == HUMAN:
         return entries[place].human
     if candidate.candidate_id == controls.OTHER_PAPER:
@@ -110,6 +125,7 @@ def _pair(
     reference: Response,
     candidate: Candidate,
     response: Response | None,
+    elsewhere: Response | None,
     recipe: Recipe,
     writer: str,
     form: Form,
@@ -124,12 +140,17 @@ def _pair(
         return Planned(*ids, "failed", "no_review")
     x = _scored(response, recipe.source, writer, form)
     y = _scored(reference, recipe.source, writer, form) if recipe.needs_reference else ""
-    for text, prefix in ((x, ""), (y, "reference: ")):
+    texts = [(x, ""), (y, "reference: ")]
+    if recipe.formula == "specific":
+        chance = _scored(elsewhere, recipe.source, writer, form) if elsewhere else Lack("no_review")
+        texts.append((chance, "on another paper: "))
+    for text, prefix in texts:
         if isinstance(text, Lack):
-            by_rule = text is x and candidate.kind == "change" and text.reason in UNCHANGEABLE
+            by_rule = text is not y and candidate.kind == "change" and text.reason in UNCHANGEABLE
             state = "waiting" if text.waiting else "excluded" if by_rule else "failed"
             return Planned(*ids, state, prefix + text.reason, detail=text.detail)
-    return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis))
+    moved = texts[2][0] if recipe.formula == "specific" else None
+    return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis, moved))
 
 
 def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:

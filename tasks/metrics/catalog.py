@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tasks.records import Source, SynopsisKind
@@ -15,7 +15,8 @@ Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
 class Recipe:
     """A metric: *source* says which form of the reviews it reads, *formula* how log-probabilities become a score.
 
-    A metric that needs no reference is computed once for each response; the others once for each pair.
+    A metric that needs no reference is computed once for each response; the others once for each pair. The formula
+    ``specific`` compares a response with the candidate's response to another paper.
     """
 
     name: str
@@ -23,14 +24,26 @@ class Recipe:
     source: Source
     synopsis: SynopsisKind = "none"
     asks: Asks = "evaluation_lm"
-    formula: Literal["pmi", "recall", "precision", "f1"] | None = None
+    formula: Literal["pmi", "specific", "recall", "precision", "f1"] | None = None
     needs_reference: bool = True
     unit: str = "nats"
 
 
+SPECIFIC = "_specific"
+"""What the name of a metric ends with that is the excess of another one over chance."""
+
+
+def _with_specific(recipe: Recipe) -> tuple[Recipe, ...]:
+    """*recipe* and its specific form, if it has one."""
+    if recipe.formula != "pmi":
+        return (recipe,)
+    title = f"{recipe.title}, specific"
+    return recipe, replace(recipe, name=recipe.name + SPECIFIC, title=title, formula="specific")
+
+
 METRICS = {
     recipe.name: recipe
-    for recipe in (
+    for given in (
         Recipe("gem", "GEM", "judgments", formula="pmi"),
         Recipe("gem_s_abstract", "GEM-S (abstract)", "judgments", "abstract", formula="pmi"),
         Recipe("gem_s_assw", "GEM-S (ASSW)", "judgments", "assw", formula="pmi"),
@@ -47,6 +60,7 @@ METRICS = {
         Recipe("judgments_length", "Length of judgments", "judgments", asks="nothing", needs_reference=False,
                unit="words"),
     )
+    for recipe in _with_specific(given)
 }
 
 

@@ -1,10 +1,16 @@
 """Metrics that are made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a reply.
 
 GEM and its variants (Xu et al. 2025, §3): log P(y | x, synopsis) − log P(y | absent, synopsis), never divided by the
-length of y. BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), asked with GEM's prompt and no synopsis: recall =
-log P(y | x), precision = log P(x | y), F1 = their mean. Equal predictions are asked once, whichever metrics and
-candidates they belong to: the marginal of GEM does not depend on the candidate, BARTScore-recall is the first term of
-GEM-raw.
+length of y.
+
+The specific form takes the candidate's own review of another paper, x', in the place of "absent":
+log P(y | x, synopsis) − log P(y | x', synopsis), the nats by which a review exceeds what its author says of any paper.
+With an exact LM and no synopsis its mean is I(X; Y) + L(X; Y), mutual and lautum information (Palomar & Verdú 2008).
+That is a divergence of the joint distribution from independence: garbling never raises it, as it never raises GEM.
+
+BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), asked with GEM's prompt and no synopsis: recall = log P(y | x),
+precision = log P(x | y), F1 = their mean. Equal predictions are asked once, whichever metrics and candidates they
+belong to: the marginal of GEM does not depend on the candidate, BARTScore-recall is the first term of GEM-raw.
 """
 
 from __future__ import annotations
@@ -33,11 +39,16 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
     """The predictions that the score of *case* is made of.
 
-    pmi: the conditional and the marginal; recall and precision: one; f1: recall, then precision.
+    pmi: the conditional and the marginal; specific: the conditional, then the same given the review of another paper;
+    recall and precision: one; f1: recall, then precision.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
-    if recipe.formula == "pmi":
+    if recipe.formula in ("pmi", "specific"):
         given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+    if recipe.formula == "specific":
+        elsewhere = _prepared(case.moved or "", case, settings)
+        return Prediction(x, given, y, settings.prompt), Prediction(elsewhere, given, y, settings.prompt)
+    if recipe.formula == "pmi":
         uncut = case.source == "review" and settings.authors_compat
         marginal_y = _folded(case.reference, settings) if uncut else y
         return Prediction(x, given, y, settings.prompt), Prediction(None, given, marginal_y, settings.prompt)
@@ -47,7 +58,7 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
     """The score, from the log-probabilities of its `terms`."""
-    return totals[0] - totals[1] if recipe.formula == "pmi" else sum(totals) / len(totals)
+    return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
@@ -108,6 +119,8 @@ def _empty(recipe: Recipe, parts: Parts) -> str | None:
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
     if not (x or "").strip():
         return "the candidate's text"
+    if recipe.formula == "specific" and not (parts[1][1].x or "").strip():
+        return "the candidate's text on another paper"
     return None if (y or "").strip() else "the reference's text"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tasks.metrics import chance
 from tasks.metrics.catalog import Recipe
 from tasks.metrics.logprobs import RAW_CUT
 from tasks.prompts.library import load
@@ -24,7 +25,6 @@ def signature(
     settings: ScoringSettings,
     writer: str,
     assw_writer: str | None = None,
-    prompt_sha256: str | None = None,
 ) -> Signature:
     """The signature of *recipe*, whose scores *asked* gives: an evaluation LM, an embedder, an examiner, a rule."""
     reads_judgments = recipe.source == "judgments"
@@ -44,6 +44,7 @@ def signature(
         text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
         engine_version=asked.engine_version,
+        chance=chance.rule(settings.chance_seed) if recipe.formula == "specific" else "none",
     )
 
 

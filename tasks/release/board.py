@@ -12,6 +12,7 @@ class Entry:
 
     *rank_low*, *rank_high*: ranks that the tests allow. *tied*: not told apart from the next below.
     *difference*: to the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
+    *above_chance*: to its own reviews of other papers; *above_chance_p* Holm-corrected where *above_chance_p_is_holm*.
     *tokens*: read and written for it. *unparsable*: share of its reviews whose judgments say nothing.
     *at_length*: score at the human mean length; *extrapolated*: it never wrote at it. *parameters* in billions;
     *cutoff*: last day of its training texts; *released*: first day on which anybody could use it.
@@ -31,6 +32,11 @@ class Entry:
     difference_high: float | None = None
     p: float | None = None
     p_is_holm: bool = False
+    above_chance: float | None = None
+    above_chance_high: float | None = None
+    above_chance_p: float | None = None
+    above_chance_p_is_holm: bool = False
+    surely_above_chance: bool | None = None
     scored: int | None = None
     expected: int | None = None
     words: float | None = None

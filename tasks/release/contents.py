@@ -33,12 +33,17 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """A candidate's difference to the human baseline in one edition, under one metric; None: not in it."""
+    """A candidate's difference to the human baseline in one edition, under one metric; None: not in it.
+
+    *above_chance*: its score less that of its own reviews of other papers, with the upper end of the interval.
+    """
 
     edition: str
     difference: float | None = None
     low: float | None = None
     high: float | None = None
+    above_chance: float | None = None
+    above_chance_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

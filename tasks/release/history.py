@@ -80,4 +80,5 @@ def _anchored(database: Path) -> list[Row]:
 def _year(edition: str, row: Row | None) -> Year:
     if row is None:
         return Year(edition)
-    return Year(edition, row["difference"], row["difference_low"], row["difference_high"])
+    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high")
+    return Year(edition, *(row[name] for name in names))

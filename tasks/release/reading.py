@@ -47,7 +47,7 @@ def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: 
         metric=signature["metric"],
         title=found[0]["metric_title"] or signature["metric"],
         unit=found[0]["unit"] or "",
-        entries=tuple(_entry(row, row["candidate"] in tied) for row in found),
+        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in found),
         signature_id=signature["signature_id"],
         validation=found[0]["validation"],
         auc=said,
@@ -57,12 +57,21 @@ def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: 
     )
 
 
-def _entry(row: Mapping[str, Any], tied: bool) -> Entry:
+def _entry(row: Mapping[str, Any], tied: bool, writer: str) -> Entry:
     holm = row.get("difference_p_holm")
     own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
-    later = ("rank_low", "rank_high", "words", "at_length", "extrapolated", "usd", "contamination", "conflict")
+    later = ("rank_low", "rank_high", "words", "at_length", "extrapolated", "usd", "conflict", "above_chance",
+             "above_chance_high", "surely_above_chance")  # fmt: skip
+    above_holm = row.get("above_chance_p_holm")
     states = [f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state]]
     said = [row["unranked"]] if row["unranked"] and row["kind"] != "control" else []
+    if row.get("surely_above_chance") is False:
+        said.append("not above chance")
+    if row.get("few_lines"):
+        said.append(
+            f"few judgments by {writer}: {row['median_lines']:.0f} a review, the human baseline "
+            f"{row['human_lines']:.0f}"
+        )
     said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
     if row.get("extrapolated"):
         said.append(
@@ -73,11 +82,13 @@ def _entry(row: Mapping[str, Any], tied: bool) -> Entry:
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]
     return Entry(
         **{name: row[name] for name in own},
-        **{name: row.get(name) for name in later if name != "contamination"},
+        **{name: row.get(name) for name in later},
         tied=tied,
         contamination=contamination if contamination != "none" else None,
         p=row["difference_p"] if holm is None else holm,
         p_is_holm=holm is not None,
+        above_chance_p=row.get("above_chance_p") if above_holm is None else above_holm,
+        above_chance_p_is_holm=above_holm is not None,
         tokens=sum(tokens) if tokens else None,
         unparsable=row["unparsable"] / row["judged"] if row.get("judged") else None,
         scored=row["scored"],

@@ -32,6 +32,12 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
         "How often a difference to the human baseline as large as this would come from chance alone, paired by "
         "paper; for ranked candidates Holm-corrected for all comparisons of the board, in parentheses (controls) not.",
     ),
+    "above_chance": (
+        "Above chance",
+        "The candidate's score less that of its own reviews of other papers, on the same human reviews. Style is the "
+        "same on both sides, so the difference is owed to what a review says of its paper. Not above chance: the test "
+        "of the difference does not show one at 5%.",
+    ),
     "rank": (
         "Rank",
         "In parentheses the ranks that the tests allow, 95% for all at once. Tied: no test tells it apart from a "
@@ -84,7 +90,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
 """Key to name and explanation."""
 
 PASSAGE = (
-    "score", "interval", "human", "difference", "p", "rank", "at_length", "pairs", "control", "contamination",
-    "conflict", "validation",
+    "score", "interval", "human", "difference", "p", "above_chance", "rank", "at_length", "pairs", "control",
+    "contamination", "conflict", "validation",
 )  # fmt: skip
 """What the passage on how to read the page explains, in this order; the rest is explained beside its column alone."""

@@ -27,7 +27,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Mean difference with its interval, and the two-sided p-value of Student's paired t test."""
+    """Mean difference with its interval, and the two-sided p-value of Student's t test over independent *units*."""
 
     value: float
     low: float
@@ -50,7 +50,16 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
 
     se² = G/(G−1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n²: pairs of one paper may be as dependent as they like.
     """
-    from scipy.special import stdtrit
+    test = clustered_test(values, clusters, level)
+    return Interval(test.value, test.low, test.high, test.units)
+
+
+def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
+    """Student's test that the mean of *values* is zero, with the interval of `clustered_interval`.
+
+    Values that are all zero have p = 1. ValueError: fewer than two clusters.
+    """
+    from scipy.special import stdtr, stdtrit
 
     scores = finite(values, at_least=2)
     groups, size = places(clusters, len(scores))
@@ -58,8 +67,9 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
         raise ValueError("an interval by cluster needs at least two clusters")
     sums = np.bincount(groups, weights=scores - scores.mean(), minlength=size)
     error = math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores)
-    half = float(stdtrit(size - 1, 0.5 + level / 2)) * error
-    return Interval(float(scores.mean()), float(scores.mean() - half), float(scores.mean() + half), size)
+    mean, half = float(scores.mean()), float(stdtrit(size - 1, 0.5 + level / 2)) * error
+    p = 2 * float(stdtr(size - 1, -abs(mean) / error)) if error else float(mean == 0)
+    return PairedTest(mean, mean - half, mean + half, p, size)
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -77,10 +77,19 @@ def pair_tests(
             half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
             p = 2 * float(stdtr(count - 1, -abs(mean) / error)) if error else float(mean == 0)
             found.append((names[i], names[j], mean, mean - half, mean + half, sd, p, count))
-    adjusted = holm([row[6] for row in found])
-    order = np.argsort([row[6] for row in found], kind="stable")
-    counted = {int(place): len(found) - rank for rank, place in enumerate(order)}
-    return [PairTest(*row[:7], adjusted[place], counted[place], row[7]) for place, row in enumerate(found)]
+    return in_one_family([PairTest(*row[:7], row[6], 1, row[7]) for row in found], ())[0]
+
+
+def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
+    """*tests* and the p-values *others* of further tests, after Holm's correction over all of them together."""
+    family = [*(test.p for test in tests), *others]
+    adjusted = holm(family)
+    order = np.argsort(family, kind="stable")
+    counted = {int(place): len(family) - rank for rank, place in enumerate(order)}
+    together = [
+        replace(test, p_holm=adjusted[place], counted=counted[place]) for place, test in enumerate(tests)
+    ]
+    return together, adjusted[len(tests) :]
 
 
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:

@@ -9,7 +9,7 @@ import duckdb
 from tasks.errors import StoreError
 from tasks.settings import checkout
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 EARLIEST_VERSION = 3
 """The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
 STORAGE_VERSION = "v1.4.0"
@@ -44,9 +44,11 @@ TABLES = (
     "standings",
     "profiles",
     "lengths",
+    "moved",
+    "chance",
     "student_t",
 )
-VIEWS = ("student_p", "pairs", "progress", "boards", "leaderboard")
+VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard")
 
 
 @cache

@@ -1,0 +1,8 @@
+-- one row per candidate and paper: its review of another paper, which is scored there by chance
+create table if not exists moved (
+    candidate_id varchar not null,
+    paper_id     varchar not null,
+    review_id    varchar not null,
+    swap         varchar not null,       -- reviews that change places share it: they are one independent unit
+    primary key (candidate_id, paper_id)
+);
