@@ -36,7 +36,7 @@ def known_answers(
     learn: bool = True,
     on_done: OnDone = lambda done, due: None,
 ) -> dict[str, Any]:
-    """All findings as rows: exactness, coverage, ordering, bias. The same numbers whatever the *processes*."""
+    """All findings as rows: exactness, coverage, ordering, chance, bias. The same numbers whatever the *processes*."""
     seeds = range(seed * 1_000_000, seed * 1_000_000 + worlds)
     chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, worlds, CHUNK)]
     due = lessons(seeds.start) if learn else []
@@ -58,6 +58,7 @@ def known_answers(
         "exactness": findings.exactness(trials),
         "coverage": findings.coverage(trials),
         "ordering": findings.ordering(trials),
+        "chance": findings.against_chance(trials),
         "bias": learning_curve(rows),
     }
 

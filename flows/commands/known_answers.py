@@ -16,8 +16,9 @@ from flows.screens.known_answers import TITLES, show
 from tasks.errors import SettingsError
 
 EXIT_CODES = (
-    "Exit codes: 0 every answer is right · 1 one is not (an order or an exact value is wrong, or an interval by paper "
-    "or of paired differences misses its level by more than 2 points) · 2 bad input · 130 stopped by hand."
+    "Exit codes: 0 every answer is right · 1 one is not (an order or an exact value is wrong, an interval by paper or "
+    "of paired differences misses its level by more than 2 points, or the test against chance its by more than 1) · "
+    "2 bad input · 130 stopped by hand."
 )
 FILE, PICTURE = "known-answers.json", "bias.svg"
 
@@ -70,7 +71,9 @@ def known_answers(
 def _is_right(found: dict[str, Any]) -> bool:
     """Whether all that must hold does. The flat interval need not: it takes the pairs of a paper for independent."""
     exact = all(row["holds"] for row in (*found["exactness"], *found["ordering"]))
-    return exact and all(row["interval"] == "flat" or row["verdict"] != "outside" for row in found["coverage"])
+    chance = all(row["verdict"] != "outside" for row in found["chance"])
+    covered = all(row["interval"] == "flat" or row["verdict"] != "outside" for row in found["coverage"])
+    return exact and chance and covered
 
 
 def _write(found: dict[str, Any], out: Path) -> None:

@@ -11,8 +11,8 @@ from rich.cells import cell_len, set_cell_size
 
 from flows.screens import screen
 
-NARROWEST_NAME = 14
-NARROWEST_NOTE = 14
+NARROWEST_NAME = 12
+NARROWEST_NOTE = 16
 WIDEST_NOTE = 44
 GAP = 2
 

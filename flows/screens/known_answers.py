@@ -37,6 +37,12 @@ def show(found: dict[str, Any]) -> None:
         for row in found["ordering"]
     ])  # fmt: skip
     screen.say("ε: largest KL(truth ‖ LM), which the proof of Prop. 3.1 needs; the proposition prints KL(LM ‖ truth)")
+    heads = "metric", "candidate", "mean effect", "called above or below", "expected", "agrees"
+    _table("Chance: how often a candidate is called above or below it at 5%", heads, [
+        (TITLES[row["metric"]], row["candidate"], f"{row['mean_effect']:.3f}",
+         f"{row['rejected']:.1%} ± {row['standard_error']:.1%}", f"{row['expected']:.1%}", row["verdict"])
+        for row in found["chance"]
+    ])  # fmt: skip
     if found["bias"]:
         heads = "metric", "LM", "papers", "worlds", "bias", "from", "to", "marginal error", "conditional error"
         _table("Learnt LMs: expected score − information = marginal error − conditional error", heads, [
@@ -60,7 +66,7 @@ def _share(row: dict[str, Any]) -> str:
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for head in heads:
-        left = head in ("metric", "what", "interval", "LM", "± 2 points")
+        left = head in ("metric", "what", "interval", "LM", "± 2 points", "candidate", "agrees")
         table.add_column(head, justify="left" if left else "right")
     for row in rows:
         table.add_row(*map(screen.escape, row))

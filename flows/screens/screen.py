@@ -107,10 +107,10 @@ def _show_judged(found: Row, edition: str) -> None:
             say(f"{row['candidate_id']}: {found['writer']} finds no judgment in any of {row['reviews']} reviews")
             continue
         beside = "" if human is None or row["candidate_id"] == "human" else f" (human {human:.0f})"
-        kept = "" if row["covered"] is None else f", which keep {row['covered']:.0%} of its words"
+        kept = "" if row["covered"] is None else f"; words kept: {row['covered']:.0%}"
         say(
-            f"{row['candidate_id']}: {row['judged']} of {row['reviews']} reviews judged by {found['writer']}, "
-            f"{row['median_lines']:.0f} judgments a review{beside}{kept}; such as: {row['example']}"
+            f"{row['candidate_id']}: {found['writer']} finds judgments in {row['judged']} of {row['reviews']} reviews; "
+            f"judgments a review: {row['median_lines']:.0f}{beside}{kept}; such as: {row['example']}"
         )
         if human is not None and row["median_lines"] < FEW_LINES * human:
             say(

@@ -6,10 +6,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from tasks.worlds.chance import ALPHA, AgainstChance
 from tasks.worlds.trial import BLUR, LEVEL, Covered, Ordered, Trial
 
 TOLERANCE = 0.02
 """How far coverage may be from nominal."""
+
+LEVEL_TOLERANCE = 0.01
+"""How far the level of a test may be from nominal."""
 
 Row = dict[str, Any]
 
@@ -49,6 +53,31 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
             "metric": metric, "quantity": quantity, "interval": interval, "worlds": len(found), "nominal": LEVEL,
             "covered": share, "standard_error": error, "verdict": verdict,
             "mean_width": math.fsum(one.high - one.low for one in found) / len(found),
+        })  # fmt: skip
+    return rows
+
+
+def against_chance(trials: Iterable[Trial]) -> list[Row]:
+    """By metric and candidate: the share of worlds in which the candidate is called above or below chance at 5%.
+
+    *expected*: 5% of a candidate who knows nothing, else the mean predicted power. *verdict*: as of `coverage`, within
+    a point of the level and two points of the power.
+    """
+    groups: dict[tuple[str, str], list[AgainstChance]] = {}
+    for trial in trials:
+        for one in trial.chance:
+            groups.setdefault((one.metric, one.candidate), []).append(one)
+    rows = []
+    for (metric, candidate), found in groups.items():
+        share = sum(one.p < ALPHA for one in found) / len(found)
+        expected = math.fsum(one.power for one in found) / len(found)
+        error = math.sqrt(expected * (1 - expected) / len(found))
+        away, allowed = abs(share - expected), TOLERANCE if candidate == "knows something" else LEVEL_TOLERANCE
+        verdict = "inside" if away <= allowed else "outside" if away > allowed + 2 * error else "unsure"
+        rows.append({
+            "metric": metric, "candidate": candidate, "worlds": len(found), "rejected": share,
+            "expected": expected, "standard_error": error, "verdict": verdict,
+            "mean_effect": math.fsum(one.effect for one in found) / len(found),
         })  # fmt: skip
     return rows
 

@@ -11,6 +11,7 @@ from tasks.lm.protocol import EvaluationLM
 from tasks.records import Case
 from tasks.stats import clustered_interval, flat_interval, paired_test
 from tasks.worlds.answers import divergence, expected_score
+from tasks.worlds.chance import FEWEST, AgainstChance, try_chance
 from tasks.worlds.known_lm import blind_lm, exact_lm, noisy_lm
 from tasks.worlds.papers import REFERENCES, Papers, all_cases, draw_papers
 from tasks.worlds.world import REVIEWS, Array, conditional_information, draw_world, information
@@ -81,6 +82,7 @@ class Trial:
     errors: dict[str, float]
     covered: tuple[Covered, ...]
     ordered: tuple[Ordered, ...]
+    chance: tuple[AgainstChance, ...] = ()
 
 
 def try_world(seed: int, papers: int, score: ScoreCases) -> Trial:
@@ -93,6 +95,7 @@ def try_world(seed: int, papers: int, score: ScoreCases) -> Trial:
     errors: dict[str, float] = {}
     covered: list[Covered] = []
     ordered: list[Ordered] = []
+    chance: list[AgainstChance] = []
     for metric, with_synopsis in METRICS.items():
         table, known_once = score_table(metric, exact, score), score_table(metric, once, score)
         expected = [expected_score(table, joint) for joint in joints]
@@ -102,6 +105,8 @@ def try_world(seed: int, papers: int, score: ScoreCases) -> Trial:
         errors[metric] = max(abs(expected[0] - truth), abs(expected_score(known_once, joints[1]) - truth_once))
         covered += _around(metric, "information", truth, look_up(table, drawn, 0))
         covered += _around(metric, "information, garbled", truth_once, look_up(known_once, drawn, 1))
+        if papers >= FEWEST:
+            chance += try_chance(world, metric, table, papers, seed)
         difference = (look_up(table, drawn, 1) - look_up(table, drawn, 0)).mean(axis=1)
         test = paired_test(difference.tolist(), LEVEL)
         change = expected[1] - expected[0]
@@ -111,7 +116,8 @@ def try_world(seed: int, papers: int, score: ScoreCases) -> Trial:
             scores, away = score_table(metric, lm, score), divergence(world, lm, with_synopsis)
             found = tuple(expected_score(scores, joint) for joint in joints)
             ordered.append(Ordered(metric, lm.name, found, away.forward, away.printed))
-    return Trial(seed, information(joints[0]), conditional_information(joints[0]), errors, (*covered,), (*ordered,))
+    return Trial(seed, information(joints[0]), conditional_information(joints[0]), errors, (*covered,),
+                 (*ordered,), (*chance,))  # fmt: skip
 
 
 def score_table(metric: str, lm: EvaluationLM, score: ScoreCases) -> Array:

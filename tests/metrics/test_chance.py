@@ -1,0 +1,198 @@
+"""Reviews moved to other papers: who changes places with whom, and what a specific metric makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks import controls
+from tasks.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement
+from tasks.metrics.cases import Entry, Response, plan
+from tasks.metrics.catalog import METRICS, recipe_of
+from tasks.metrics.chance import BLOCK, Placed, moved_responses, moves, rule
+from tasks.metrics.logprobs import LogprobMetric, terms
+from tasks.metrics.signing import signature
+from tasks.records import HUMAN, Candidate, LMIdentity, Paper
+from tasks.settings import METRIC_NAMES, ScoringSettings
+from tests.scripted_lms import OverlapLM
+
+
+def placed(*words: int, item: str = "p{}") -> list[Placed]:
+    names = [item.format(number) for number in range(len(words))]
+    return [Placed(name, name, frozenset((name,)), count) for name, count in zip(names, words, strict=True)]
+
+
+LENGTHS = st.lists(st.integers(1, 500), min_size=2, max_size=60)
+
+
+@given(LENGTHS, st.integers(0, 5))
+def test_each_review_is_used_once_and_never_where_it_stands(words, seed):
+    reviews = placed(*words)
+    found = moves(reviews, seed)
+    assert [move.key for move in found] == [review.key for review in reviews]
+    assert sorted(move.source for move in found) == sorted(review.key for review in reviews)
+    assert all(move.key != move.source for move in found)
+
+
+@given(LENGTHS, st.integers(0, 5))
+def test_two_reviews_change_places_and_three_where_one_is_left_over(words, seed):
+    found = moves(placed(*words), seed)
+    sizes = Counter(Counter(move.swap for move in found).values())
+    odd = len(words) % 2
+    assert (sizes[2], sizes[3]) == (len(words) // 2 - odd, odd) and sizes.total() == len(words) // 2
+    source = {move.key: move for move in found}
+    for move in found:
+        assert source[move.source].swap == move.swap
+
+
+@given(LENGTHS, st.integers(0, 5), st.randoms(use_true_random=False))
+def test_the_moves_depend_on_the_reviews_and_the_seed_and_not_on_their_order(words, seed, random):
+    reviews = placed(*words)
+    mixed = reviews.copy()
+    random.shuffle(mixed)
+    assert {move.key: move for move in moves(mixed, seed)} == {move.key: move for move in moves(reviews, seed)}
+
+
+def test_another_seed_moves_reviews_elsewhere():
+    assert moves(placed(*range(1, 41)), 0) != moves(placed(*range(1, 41)), 1)
+
+
+def test_reviews_change_places_with_reviews_of_like_length():
+    reviews = placed(*range(1, 301))
+    words = {review.key: review.words for review in reviews}
+    assert max(abs(words[move.key] - words[move.source]) for move in moves(reviews, 0)) < 2 * BLOCK
+
+
+def test_a_single_review_has_nowhere_to_go_and_neither_have_reviews_of_one_item():
+    assert moves(placed(5), 0) == []
+    assert moves([Placed(f"r{n}", "p", frozenset(("p",)), 5) for n in range(4)], 0) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), min_size=2, max_size=40), st.integers(0, 3))
+def test_reviews_of_one_item_never_change_places_with_each_other(rows, seed):
+    reviews = [Placed(f"r{n}", f"p{item}", frozenset((f"p{item}",)), words) for n, (item, words) in enumerate(rows)]
+    at = {review.key: review.item for review in reviews}
+    found = moves(reviews, seed)
+    assert all(at[move.key] != at[move.source] for move in found)
+    assert len({move.source for move in found}) == len(found)
+
+
+def entries(count: int) -> list[Entry]:
+    def response(name: str) -> Response:
+        return Response(name, f"text of {name}", {"w": f"The reviewer appreciates the clear {name}."})
+
+    return [
+        Entry(Paper(f"p{n}"), response(f"h{n}"), (response(f"a{n}"), response(f"b{n}")), {"m": response(f"m{n}")})
+        for n in range(count)
+    ]
+
+
+CANDIDATES = (Candidate(HUMAN, "human"), Candidate("m", "model"), *controls.CONTROLS.values())
+
+
+@given(st.integers(2, 30), st.integers(0, 5))
+def test_a_borrowed_review_never_comes_home_by_being_moved(count, seed):
+    """The control other-paper has the human review of another paper: moved, it may not stand on that paper."""
+    given_entries = entries(count)
+    for one in moved_responses(given_entries, CANDIDATES, seed):
+        own = int(one.paper_id[1:])
+        assert one.response.review_id != {HUMAN: f"h{own}", "m": f"m{own}"}.get(one.candidate_id, f"h{own}")
+
+
+def test_every_candidate_but_the_generic_one_has_its_own_reviews_moved():
+    found = moved_responses(entries(6), CANDIDATES, 0)
+    assert Counter(one.candidate_id for one in found) == {HUMAN: 6, "m": 6, controls.OTHER_PAPER: 6}
+    assert {one.response.review_id[0] for one in found if one.candidate_id == "m"} == {"m"}
+
+
+def planned(metric: str, count: int = 6, seed: int = 0):
+    given_entries = entries(count)
+    moved = {(one.candidate_id, one.paper_id): one.response for one in moved_responses(given_entries, CANDIDATES, seed)}
+    return plan(given_entries, CANDIDATES, recipe_of(metric), "w", moved=moved)
+
+
+def test_a_specific_pair_is_the_pair_of_its_metric_with_the_review_of_another_paper_beside():
+    plain, specific = planned("gem"), planned("gem_specific")
+    assert [(pair.paper_id, pair.candidate_id, pair.reference_id) for pair in plain] == [
+        (pair.paper_id, pair.candidate_id, pair.reference_id) for pair in specific
+    ]
+    for one, other in zip(plain, specific, strict=True):
+        assert one.case.moved is None and other.case.moved
+        assert (one.case.candidate, one.case.reference) == (other.case.candidate, other.case.reference)
+        assert (other.case.moved == other.case.candidate) == (other.candidate_id == controls.GENERIC)
+
+
+def test_a_specific_score_is_the_metric_s_own_less_that_of_the_moved_review():
+    lm, settings = OverlapLM(), ScoringSettings()
+    own = LogprobMetric(recipe_of("gem"), lm, settings, "s").score([pair.case for pair in planned("gem")])
+    cases = [pair.case for pair in planned("gem_specific")]
+    found = LogprobMetric(recipe_of("gem_specific"), lm, settings, "s").score(cases)
+    by_chance = LogprobMetric(recipe_of("gem"), lm, settings, "s").score(
+        [type(case)(case.paper_id, case.candidate_id, case.reference_id, "judgments", case.moved, case.reference)
+         for case in cases]
+    )  # fmt: skip
+    for one, other, elsewhere in zip(own, found, by_chance, strict=True):
+        assert other.value == pytest.approx(one.value - elsewhere.value)
+    assert {score.value for score in found if score.candidate_id == controls.GENERIC} == {0.0}
+
+
+def test_the_conditional_on_the_own_review_is_the_one_that_the_metric_asks():
+    (plain, _), (specific, _) = (
+        terms(recipe_of(name), planned(name)[0].case, ScoringSettings()) for name in ("gem", "gem_specific")
+    )
+    assert plain == specific
+
+
+def test_a_pair_without_a_review_of_another_paper_is_failed_with_its_reason():
+    alone = plan(entries(1), CANDIDATES[:2], recipe_of("gem_specific"), "w", moved={})
+    assert {(pair.state, pair.reason) for pair in alone} == {("failed", "on another paper: no_review")}
+
+
+def test_graded_reviews_are_moved_to_other_items():
+    def response(name: str) -> Response:
+        return Response(name, f"text of {name}", {"w": f"The reviewer appreciates the clear {name}."})
+
+    items = [
+        GradedItem(Paper(f"p{n}"), (response(f"p{n}-1"), response(f"p{n}-2")), {f"p{n}-1": 1.0, f"p{n}-2": 2.0})
+        for n in range(5)
+    ]
+    found = moved_reviews(items, 0)
+    assert len(found) == 10 and all(one.response.review_id[:2] != one.paper_id for one in found)
+    moved = {(one.candidate_id, one.paper_id): one.response for one in found}
+    pairs = plan_agreement(items, recipe_of("gem_specific"), "w", moved=moved)
+    assert {pair.state for pair in pairs} == {"due"} and len(pairs) == 10
+    assert candidate_of("p0-1").candidate_id in {pair.candidate_id for pair in pairs}
+
+
+def test_every_gem_has_a_specific_form_and_the_settings_know_the_same_names():
+    specific = {name for name, recipe in METRICS.items() if recipe.formula == "specific"}
+    assert specific == {f"{name}_specific" for name, recipe in METRICS.items() if recipe.formula == "pmi"}
+    assert set(METRIC_NAMES) == set(METRICS)
+
+
+def test_settings_plan_the_specific_form_beside_each_gem_unless_chance_is_off():
+    asked = ScoringSettings(metrics=("gem", "bleu", "gem_specific", "gem_raw"))
+    assert asked.with_chance == ("gem", "bleu", "gem_specific", "gem_raw", "gem_raw_specific")
+    assert ScoringSettings(metrics=("gem", "bleu"), chance=False).with_chance == ("gem", "bleu")
+
+
+def test_the_signature_tells_the_rule_and_the_seed_and_keeps_the_ids_of_other_metrics():
+    lm = LMIdentity("lm", "d", "1")
+    seeds = [
+        signature(recipe_of("gem_specific"), lm, ScoringSettings(chance_seed=seed), "w").signature_id for seed in (0, 1)
+    ]
+    assert seeds[0] != seeds[1]
+    plain = [signature(recipe_of("gem"), lm, ScoringSettings(chance_seed=seed), "w") for seed in (0, 1)]
+    assert plain[0].signature_id == plain[1].signature_id and plain[0].chance == "none"
+    assert signature(recipe_of("gem_specific"), lm, ScoringSettings(), "w").chance == rule(0) == "moved-1, seed 0"
+
+
+def test_neighbours_in_length_are_not_always_partners():
+    """Partners are drawn: else two papers whose reviews happen to be alike in length would always be set against
+    each other, whatever the seed."""
+    found = {seed: {frozenset((move.key, move.source)) for move in moves(placed(*range(1, 17)), seed)} for seed in range(9)}
+    assert all(one != other for one, other in pairwise(found.values()))
