@@ -1,11 +1,14 @@
 """The store of one edition: with `tasks.release` the only user of DuckDB, and of ``sql/``.
 
 An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only while that is held),
-``read.duckdb`` (a copy that readers open, put in place whole), ``status.json``.
+``read.duckdb`` (a copy that readers open, put in place whole), ``read.sha256`` (its digest), ``status.json``.
 What the store holds is the checkpoint: a run asks it what is missing and goes on from there.
 
 edition   the store: made, migrated, written, read, copied for readers
 database  its DuckDB file: connections, transactions, what its faults mean
+read_copy the copy for readers: put in place with its digest, believed only with it
+asking    a user's own query, asked in a process of its own
+sandbox   that process
 schema    tables, views and the version that they are of
 binding   records to DuckDB in bulk, rows back
 lock      who writes

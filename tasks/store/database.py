@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,14 +144,3 @@ def of_statement(error: duckdb.Error) -> bool:
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
     # What DuckDB finds damaged within a file comes as its plainest error.
     return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)
-
-
-def interruptible(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.DuckDBPyConnection:
-    """``connection.execute(text)`` in a thread of its own: in the main one DuckDB does not always look for signals."""
-    with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(connection.execute, text)
-        try:
-            return asked.result()
-        except BaseException:
-            connection.interrupt()
-            raise
