@@ -22,7 +22,7 @@ from tasks.store.asking import ask
 from tasks.store.binding import Row, as_arrow, columns, fetch
 from tasks.store.database import Database
 from tasks.store.files import putting
-from tasks.store.read_copy import ReadCopy
+from tasks.store.read_copy import CopyForReaders
 from tasks.store.schema import statement
 
 
@@ -47,7 +47,7 @@ class Store:
         self.read_file = self.folder / "read.duckdb"
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
-        self.copy = ReadCopy(key, self.read_file)
+        self.copy = CopyForReaders(key, self.read_file)
         self._database = Database(key, self.file, self.read_file)
         self._copied_at = self._copy_s = 0.0
 
@@ -107,7 +107,7 @@ class Store:
         beside = self.folder / ".migrated.duckdb"
         for file in (beside, self.folder / ".migrated.duckdb.wal"):
             file.unlink(missing_ok=True)
-        self._copy(beside)
+        self.copy_store(beside)
         with self._database.transaction_of(beside) as run:
             schema.migrate(run, version)
         self._database.checkpoint(beside)
@@ -206,13 +206,13 @@ class Store:
             return
         beside = self.folder / f".read.{os.getpid()}.duckdb"
         with putting(self.key, self.read_file, beside):
-            self._copy(beside)
+            self.copy_store(beside)
             self.copy.put(beside)
         self._copied_at = time.monotonic()
         self._copy_s = self._copied_at - began
 
-    def _copy(self, beside: Path) -> None:
-        """The store's file, with all that was committed to it, copied to *beside*."""
+    def copy_store(self, beside: Path) -> None:
+        """The store's file, with all that was committed to it, copied to *beside*; for who holds the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 

@@ -32,7 +32,7 @@ _CLONE = 0x40049409
 Stamp = tuple[int, int, int, int, int]
 
 
-class ReadCopy:
+class CopyForReaders:
     """The copy *file* of edition *key*."""
 
     def __init__(self, key: str, file: Path):
