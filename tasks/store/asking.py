@@ -16,6 +16,7 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from decimal import Decimal
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 from uuid import UUID
 
@@ -48,6 +49,10 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
 
     `SettingsError`: what is wrong with the statement, or the bound that it met. `StoreError`: the copy is damaged.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SettingsError(f"edition {key}: the query is not Unicode; write it in UTF-8") from None
     asked = {
         "text": text, "file": str(copy), "folder": str(copy.parent), "seconds": bounds.seconds,
         "memory": int(bounds.memory * MB), "spill": int(bounds.spill * MB), "result": int(bounds.result * MB),
@@ -140,6 +145,8 @@ def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: Quer
 
 def _told(bound: str, bounds: QuerySettings) -> str:
     """One line for a bound that was met, with what to do."""
+    if bound == "room":
+        return f"no room in {gettempdir()} for what the query keeps aside; make room, or name another place by TMPDIR"
     most = getattr(bounds, bound)
     met, less = {
         "seconds": (f"took more than {most:g} s", "ask for less"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import errno
 import json
 import os
 import re
@@ -24,8 +25,9 @@ from typing import Any
 import duckdb
 
 ROWS = 256
-OVERHEAD = 3 * 2**30
-"""Bytes of addresses that Python, libraries and threads take beside the memory of a query: little of it is used."""
+SLACK = 2**28
+"""Bytes that a bound of the system leaves above that of DuckDB, which counts less and tells more."""
+NO_QUERY = "a statement of {} is no query; ask with select, from, with, describe, show or explain"
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
@@ -39,6 +41,11 @@ MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgrou
 """Where DuckDB looks for how many processors and how much memory there are; without the first it crashes."""
 
 
+SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
+         "spill": ("max_temp_directory_size", os.strerror(errno.EFBIG))}  # fmt: skip
+"""By what in an error of DuckDB a bound is known that was met."""
+
+
 class Refused(Exception):
     """A statement that is not asked; the message says why."""
 
@@ -47,28 +54,31 @@ def main() -> None:
     """Answers the request on standard input."""
     asked = json.loads(sys.stdin.readline())
     signal.alarm(int(asked["seconds"]) + 5)
-    limit(asked)
     confine(asked["folder"])
     threading.Thread(target=_end_with_the_asker, args=[asked["folder"]], daemon=True).start()
     try:
         connection = opened(asked)
     except duckdb.Error as error:
         return say(damaged=_line(error))
+    limit(asked)
     try:
         answer(connection, asked["text"], asked["result"])
     except Refused as refusal:
         say(refused=str(refusal))
-    except (duckdb.OutOfMemoryException, MemoryError) as error:
-        say(bound="spill" if "max_temp_directory_size" in str(error) else "memory")
-    except (duckdb.Error, RuntimeError, ValueError, OverflowError, RecursionError) as error:
-        say(refused=_line(error))
+    except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
+        met = [bound for bound, signs in SIGNS.items() if any(sign in str(error) for sign in signs)]
+        if not met and isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+            met = ["memory"]
+        say(bound=met[0]) if met else say(refused=_line(error))
 
 
 def limit(asked: dict[str, Any]) -> None:
     """Bounds that the system keeps, whatever DuckDB does."""
-    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: asked["spill"]}
+    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: asked["spill"] + SLACK}
     if sys.platform == "linux":
-        bounds[resource.RLIMIT_AS] = asked["memory"] + OVERHEAD
+        with open("/proc/self/statm") as statm:
+            taken = int(statm.read().split()[0]) * resource.getpagesize()
+        bounds[resource.RLIMIT_AS] = taken + asked["memory"] + SLACK
     for what, most in bounds.items():
         resource.setrlimit(what, (most, most))
 
@@ -120,16 +130,19 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.St
     if len(found) != 1:
         raise Refused(f"{len(found)} statements; ask one query at a time" if found else "there is no query; ask one")
     (statement,) = found
-    if statement.type == duckdb.StatementType.EXPLAIN:
+    try:
+        kind = statement.type
+    except ValueError:
+        raise Refused(NO_QUERY.format("this kind")) from None
+    if kind == duckdb.StatementType.EXPLAIN:
         # What is explained may be run too: it must be a query by itself.
         the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query))
-    elif statement.type == duckdb.StatementType.MULTI:
+    elif kind == duckdb.StatementType.MULTI:
         # A pivot whose columns are not named is several statements to the parser, and so is a COPY of one.
         if not re.match(r"(?i)[\s(]*(pivot|from|select)\b", statement.query):
             raise Refused("this pivot is not a query; begin with pivot, from or select")
-    elif statement.type != duckdb.StatementType.SELECT:
-        name = statement.type.name.lower().replace("_", " ")
-        raise Refused(f"a statement of kind {name} is no query; ask with select, from, with, describe, show or explain")
+    elif kind != duckdb.StatementType.SELECT:
+        raise Refused(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
     return statement
 
 
@@ -172,7 +185,10 @@ def say(**what: Any) -> int:
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split("LINE 1:")[0].split()) or type(error).__name__
+    """What DuckDB says is wrong, without where it stands and without settings that nobody can change here."""
+    if "read-only mode" in str(error):
+        return "a query changes nothing, not even within a with"
+    return " ".join(re.split('LINE 1:| Use "SET', str(error))[0].split()) or type(error).__name__
 
 
 def _end_with_the_asker(folder: str) -> None:
