@@ -32,7 +32,7 @@ PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
 }  # fmt: skip
-"""Types whose values are JSON as they are."""
+"""Types whose values, and lists of them, are JSON as they are."""
 RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
 """Numbers of Linux: the calls of landlock, which needs no rights and holds for root too, and what it is told."""
 READING, READ_FILE = 0b1101, 0b100
@@ -151,7 +151,7 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> None:
     found = connection.execute(the_statement(connection, text))
     columns = found.description or []
     said = say(names=[str(column[0]) for column in columns])
-    coded = [place for place, column in enumerate(columns) if str(column[1]) not in PLAIN]
+    coded = [place for place, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
     while rows := found.fetchmany(ROWS):
         if coded:
             rows = [[coded_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
