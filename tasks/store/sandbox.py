@@ -139,8 +139,8 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.St
         the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query))
     elif kind == duckdb.StatementType.MULTI:
         # A pivot whose columns are not named is several statements to the parser, and so is a COPY of one.
-        if not re.match(r"(?i)[\s(]*(pivot|from|select)\b", statement.query):
-            raise Refused("this pivot is not a query; begin with pivot, from or select")
+        if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
+            raise Refused("a pivot can be asked by itself or within select, from or with; name its columns by in (...)")
     elif kind != duckdb.StatementType.SELECT:
         raise Refused(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
     return statement

@@ -56,6 +56,8 @@ def ask(state):
         "pivot candidates on kind using count(*)",
         "pivot candidates on kind in ('human') using count(*)",
         "from (pivot candidates on kind)",
+        "with x as (pivot candidates on kind) select * from x",
+        "describe (pivot candidates on kind)",
         "unpivot (select 1 as a, 2 as b) on a, b",
         "explain from leaderboard",
         "explain analyze select 1",
@@ -183,6 +185,41 @@ def test_the_process_is_shut_out_of_files_and_network_by_the_system_too(tmp_path
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["file"]
     assert (tmp_path / "other" / "file").read_text() == "kept"
+
+
+UNCHECKED = """
+import sys, json
+sys.path.insert(0, sys.argv[1])
+import duckdb, sandbox
+asked = {"folder": sys.argv[2], "file": sys.argv[2] + "/read.duckdb", "spill": 10**8, "memory": 10**9, "threads": 2}
+if sys.argv[4] == "confined":
+    sandbox.confine(asked["folder"])
+run = sandbox.opened(asked)
+for file in ("read.duckdb", "read.duckdb.wal", "new.csv"):
+    try:
+        run.execute(f"copy (select 1) to '{sys.argv[3]}/{file}' (format csv, use_tmp_file false)")
+        print("written", file)
+    except duckdb.Error:
+        pass
+for text in ("set enable_external_access = true", "set lock_configuration = false", f"attach '{sys.argv[3]}/x.duckdb'",
+             f"export database '{sys.argv[3]}'", "install httpfs", "load httpfs", "update scores set value = 0"):
+    try:
+        run.execute(text)
+        print("done", text)
+    except duckdb.Error:
+        pass
+"""
+
+
+@pytest.mark.parametrize("confined", ["confined", "without landlock"])
+def test_a_statement_that_slipped_through_would_reach_the_private_folder_alone(state, tmp_path, confined):
+    store = Store(state, EDITION)
+    before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    store.copy.copy_to(tmp_path / "read.duckdb")
+    arguments = (Path(sandbox.__file__).parent, tmp_path, store.folder, confined)
+    done = subprocess.run([sys.executable, "-c", UNCHECKED, *map(str, arguments)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert {path.name: path.read_bytes() for path in store.folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])
