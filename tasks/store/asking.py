@@ -29,7 +29,7 @@ THREADS = 4
 MB = 1_000_000
 TOLD = 400
 """Characters of DuckDB's own words in a line."""
-LEFT = ("LD_LIBRARY_PATH", "SYSTEMROOT")
+LEFT = ("LD_LIBRARY_PATH",)
 """What Python itself may need of the environment; the rest may hold secrets and stays here."""
 CODES: dict[str, Callable[[Any], Any]] = {
     "dict": lambda pairs: {_hashable(decoded(key)): decoded(value) for key, value in pairs},

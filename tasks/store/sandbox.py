@@ -39,8 +39,6 @@ READING, READ_FILE = 0b1101, 0b100
 """Rights to run and read files and to list folders; to read one."""
 MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")
 """Where DuckDB looks for how many processors and how much memory there are; without the first it crashes."""
-
-
 SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
          "spill": ("max_temp_directory_size", os.strerror(errno.EFBIG))}  # fmt: skip
 """By what in an error of DuckDB a bound is known that was met."""
