@@ -30,6 +30,7 @@ from flows.commands import (
     pdfs,
     releases,
     snapshots,
+    sql,
     tune,
     validation,
     why,
@@ -74,6 +75,7 @@ app.add_typer(bench.app, name="bench")
 app.add_typer(guidelines.app, name="guidelines")
 app.add_typer(examiners.app, name="examiners")
 board.register(app)
+sql.register(app)
 why.register(app)
 hygiene.register(app)
 history.register(app)

@@ -225,6 +225,15 @@ class RunSettings(_Group):
     ray_address: str | None = Field(None, description="ray: the cluster's address; one is started here if not given")
 
 
+class QuerySettings(_Group):
+    """How much one query of ``gre-bench sql`` may take; none of it changes a score. MB are of 1,000,000 bytes."""
+
+    seconds: float = Field(60.0, gt=0, le=86_400, description="seconds until a query is ended")
+    memory: int = Field(2_000, ge=100, description="MB of memory of a query")
+    spill: int = Field(4_000, ge=0, description="MB on disk of what does not fit in memory; 0: none")
+    result: int = Field(100, ge=1, description="MB of a query's result, as text")
+
+
 class Bounds(_Group):
     """How much may be spent; what is not given is not bounded."""
 
@@ -253,6 +262,7 @@ class Settings(_Group):
     scoring: ScoringSettings = ScoringSettings()
     validation: ValidationSettings = ValidationSettings()
     run: RunSettings = RunSettings()
+    query: QuerySettings = QuerySettings()
     budget: BudgetSettings = BudgetSettings()
 
     @field_validator("scoring")
@@ -289,11 +299,12 @@ def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
     """*given* with ``budget.key=value`` *overrides*, for work that has no settings of a run."""
     tree = {"budget": given.model_dump(exclude_unset=True)}
-    for override in overrides:
-        if not override.startswith("budget."):
-            raise SettingsError(f"--set {override}: only bounds can be set here, such as budget.usd=5")
-        _override(tree, override)
-    return parse(tree).budget
+    return parse(_bounded(tree, overrides, "budget.", "budget.usd=5")).budget
+
+
+def query_of(overrides: tuple[str, ...]) -> QuerySettings:
+    """The bounds of a query, with ``query.key=value`` *overrides*."""
+    return parse(_bounded({}, overrides, "query.", "query.seconds=600")).query
 
 
 def edition_parts(key: str) -> dict[str, str]:
@@ -330,6 +341,15 @@ def _read(path: Path) -> dict[str, Any]:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):
             tree[group][key] = str((path.resolve().parent / value).resolve())
+    return tree
+
+
+def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str) -> dict[str, Any]:
+    """*tree* with *overrides* of one *group* of bounds, where no other can be set."""
+    for override in overrides:
+        if not override.startswith(group):
+            raise SettingsError(f"--set {override}: only bounds can be set here, such as {example}")
+        _override(tree, override)
     return tree
 
 

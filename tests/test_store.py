@@ -165,10 +165,9 @@ def test_a_reader_sees_the_copy_and_not_what_came_after(store):
 def test_readers_read_while_the_copy_is_replaced_again_and_again(store):
     store.copy_for_readers()
     for _ in range(20):
-        reader = store._reader()
-        store.copy_for_readers()
-        assert reader.execute(statement("queries", "papers")).fetchall() == []
-        reader.close()
+        with store.reading() as reader:
+            store.copy_for_readers()
+            assert reader.execute(statement("queries", "papers")).fetchall() == []
 
 
 def test_an_unknown_edition_is_named_with_the_known_ones(store, tmp_path):

@@ -67,8 +67,9 @@ def _of_edition(store: Store) -> tuple[Board, ...]:
     if not signatures:
         raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     with TemporaryDirectory(prefix="gre-bench-") as folder:
-        database = Path(folder) / DATABASE
-        write_database(store.read_file, database, additions(store, Settings(), signatures), may_publish)
+        copy, database = Path(folder) / store.read_file.name, Path(folder) / DATABASE
+        store.copy.copy_to(copy)
+        write_database(copy, database, additions(store, Settings(), signatures), may_publish)
         with opened(database) as connection:
             return boards(connection)
 

@@ -1,9 +1,9 @@
-"""What a release of an edition is made of: its readable copy, what explains it, and all that its numbers rest on."""
+"""What a release of an edition is made of: its store, what explains it, and all that its numbers rest on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,34 @@ from tasks.metrics.catalog import METRICS, recipe_of
 from tasks.records import LMIdentity
 from tasks.release.database import Additions
 from tasks.release.manifest import packages, public_settings
-from tasks.release.publishing import Publication, Published, publish, stamp
+from tasks.release.publishing import Publication, Published, publish
 from tasks.release.shelf import Shelf
 from tasks.settings import Settings, parse
-from tasks.store import Row, Store
+from tasks.store import Frozen, Row, Store, frozen
 
 
-def publish_edition(store: Store, shelf: Shelf, everything: bool = False, again: bool = False) -> Published:
-    """Makes a release of the edition in *store* on *shelf*; `SettingsError` if it has no board yet."""
-    return publish(shelf, publication_of(store, everything, again))
+def publish_edition(
+    store: Store,
+    shelf: Shelf,
+    everything: bool = False,
+    again: bool = False,
+    wait_s: float = 0.0,
+    look: Callable[[Frozen], None] | None = None,
+) -> Published:
+    """Makes a release of the edition in *store* on *shelf*, of what is committed when no run is writing.
+
+    *look* may refuse what is about to be published. `SettingsError` if there is no board yet, `LockedError` if a
+    run is still writing after *wait_s*: half of what it is at would not be a board, and a release is for good.
+    """
+    with frozen(store, "publish", wait_s) as edition:
+        publication = publication_of(edition, everything, again)
+        if look:
+            look(edition)
+        return publish(shelf, publication)
 
 
-def publication_of(store: Store, everything: bool = False, again: bool = False) -> Publication:
-    """What a release of the edition in *store* is made of now; `UnfinishedError` while pairs are missing."""
-    read_from = stamp(store.read_file) if store.read_file.is_file() else None
+def publication_of(store: Frozen, everything: bool = False, again: bool = False) -> Publication:
+    """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
     signatures = store.read("current_signatures")
     if not signatures:
         raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -39,10 +53,9 @@ def publication_of(store: Store, everything: bool = False, again: bool = False) 
     planned_with = store.read("board_settings")
     settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
     return Publication(
-        source=store.read_file,
+        source=store.file,
         additions=additions(store, settings, signatures),
         is_free=may_publish,
-        stamp=read_from,
         provenance=provenance(store, settings, signatures),
         pieces_of=pieces_of(settings.evaluation_lm),
         everything=everything,

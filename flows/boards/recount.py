@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from flows.stages.domains import in_domain
@@ -20,6 +22,9 @@ from tasks.metrics.catalog import recipe_of
 from tasks.metrics.scoring import MetricWork, Scored
 from tasks.records import Candidate, Case
 from tasks.store import Row, Store
+
+TOLERANCE = 1e-6
+"""Relative, between a number and the same number made anew."""
 
 
 class ReadCopy(Store):
@@ -42,7 +47,7 @@ class Origin:
         return self.job.settings
 
 
-def origin(store: ReadCopy, signature: Row, candidate_id: str, state: Path) -> Origin:
+def origin(store: Store, signature: Row, candidate_id: str, state: Path) -> Origin:
     """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
     runs = store.rows("why_run", signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
@@ -51,7 +56,7 @@ def origin(store: ReadCopy, signature: Row, candidate_id: str, state: Path) -> O
     return Origin(in_domain(Job(settings, state)), runs[0])
 
 
-def cases(store: ReadCopy, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
+def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
     """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -92,7 +97,58 @@ def scored_anew(run: Any, store: Store, signature: Row, source: Origin, due: Seq
     return run.score_papers("why", instruments(store, source.job), source.settings.scoring, [work], {})
 
 
-def candidate_of(store: ReadCopy, candidate_id: str) -> Candidate:
+def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
+    """Notes in *pairs* what the recount says; of those scored both times how far apart the two are, relative."""
+    by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
+    found = []
+    for row in pairs:
+        score = by_place.get((row["paper_id"], row["reference_id"]))
+        row["recount"] = score.value if score else None
+        if row["state"] != "scored" or score is None:
+            continue
+        # A score of log-probabilities is a small difference of large sums: it is these that must agree.
+        scale = sum(abs(scored.spans[place].total) for place in score.predictions if place in scored.spans)
+        off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
+        found.append((row, off))
+    return found
+
+
+def recount_some(store: Store, run: Any, count: int, seed: int, state: Path) -> int:
+    """Scores *count* pairs of the board once more, drawn by *seed*; how many there were.
+
+    `StoreError` names the first that comes out otherwise, or whose texts are gone.
+    """
+    drawn: dict[tuple[str, str], list[Row]] = {}
+    signatures = {row["signature_id"]: row for row in store.rows("current_signatures")}
+    known = [(key, row) for key in signatures for row in store.rows("finished_pairs", signature_id=key)
+             if row["value"] is not None]  # fmt: skip
+    chosen = Random(seed).sample(known, min(count, len(known)))
+    for key, row in chosen:
+        drawn.setdefault((key, row["candidate_id"]), []).append(row | {"state": "scored"})
+    for (key, candidate_id), pairs in drawn.items():
+        signature = signatures[key]
+        source = origin(store, signature, candidate_id, state)
+        wanted = {(row["paper_id"], row["reference_id"]) for row in pairs}
+        due = cases(store, signature, candidate_of(store, candidate_id), source)
+        scored = scored_anew(run, store, signature, source, [
+            case for case in due if (case.paper_id, case.reference_id) in wanted
+        ])  # fmt: skip
+        agreed = [row for row, off in compared(pairs, scored) if off <= TOLERANCE]
+        if unlike := [row for row in pairs if row not in agreed]:
+            raise StoreError(_unlike(store.key, signature["metric"], unlike[0]))
+    return len(chosen)
+
+
+def _unlike(key: str, metric: str, row: Row) -> str:
+    anew = "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
+    return (
+        f"edition {key}: {metric} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']} "
+        f"{anew}, and {row['value']:+.6f} in the store; nothing was published; "
+        f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows what it rests on"
+    )
+
+
+def candidate_of(store: Store, candidate_id: str) -> Candidate:
     """The candidate as it was planned."""
     rows = store.rows("planned_candidate", candidate_id=candidate_id)
     return Candidate(**rows[0])

@@ -11,8 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.boards.recount import Origin, ReadCopy, candidate_of, cases, origin, scored_anew, signed_anew
-from flows.boards.why_detail import TOLERANCE, Why, detail, same, trace
+from flows.boards.recount import (
+    TOLERANCE,
+    Origin,
+    ReadCopy,
+    candidate_of,
+    cases,
+    compared,
+    origin,
+    scored_anew,
+    signed_anew,
+)
+from flows.boards.why_detail import Why, detail, same, trace
 from tasks.errors import SettingsError
 from tasks.metrics.catalog import recipe_of
 from tasks.metrics.logprobs import terms
@@ -86,19 +96,8 @@ def _recount(found: Why, store: ReadCopy, source: Origin, run: Any, kept: Mappin
     detail = "; ".join(f"{name}: {found.signature[name]} then, {anew[name]} now" for name in different)
     found.check("what scores today is what scored then", not different, detail)
     scored = scored_anew(run, store, found.signature, source, list(kept.values()))
-    by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
-    worst, unlike = 0.0, []
-    for row in found.pairs:
-        score = by_place.get((row["paper_id"], row["reference_id"]))
-        row["recount"] = score.value if score else None
-        if row["state"] != "scored" or score is None:
-            continue
-        # A score of log-probabilities is a small difference of large sums: it is these that must agree.
-        scale = sum(abs(scored.spans[place].total) for place in score.predictions if place in scored.spans)
-        off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
-        worst = max(worst, off)
-        if off > TOLERANCE:
-            unlike.append(row)
+    off = compared(found.pairs, scored)
+    worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     told = f"largest relative difference {worst:.1e}, of the log-probabilities where it is made of these"
     if unlike:
         first = unlike[0]
@@ -106,4 +105,4 @@ def _recount(found: Why, store: ReadCopy, source: Origin, run: Any, kept: Mappin
             f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
             f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
         )
-    found.check(f"a recount of {len(by_place)} pairs agrees within {TOLERANCE:.0e}", not unlike, told)
+    found.check(f"a recount of {len(scored.scores)} pairs agrees within {TOLERANCE:.0e}", not unlike, told)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from flows.boards.recount import Origin, ReadCopy
+from flows.boards.recount import TOLERANCE, Origin, ReadCopy
 from tasks.errors import SettingsError
 from tasks.lm.pieces import pieces_of
 from tasks.metrics.catalog import recipe_of
@@ -17,8 +17,6 @@ from tasks.prompts.library import render
 from tasks.records import HUMAN, Case
 from tasks.store import Row
 
-TOLERANCE = 1e-6
-"""Relative, between a number and the same number made anew."""
 TERMS = {
     "pmi": ("given the first review", "without it"),
     "specific": ("given the first review", "given the candidate's review of another paper"),

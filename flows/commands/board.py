@@ -1,14 +1,13 @@
-"""``gre-bench leaderboard`` and ``gre-bench sql``: reading an edition's board. Neither ever waits for a run."""
+"""``gre-bench leaderboard``: reading an edition's board. It never waits for a run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from flows.boards.signatures import shown_signatures, the_edition
 from flows.commands import options
@@ -18,8 +17,6 @@ from flows.screens.board_details import show_examples, show_outcomes
 from flows.screens.board_formats import Format, write
 from tasks.errors import SettingsError
 from tasks.store import Row, Store
-
-SHOWN_ROWS = 200
 
 
 class Board(StrEnum):
@@ -46,14 +43,11 @@ Which = Annotated[
 Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts and contamination.")]
 Form = Annotated[Format, typer.Option("--format", "-f", help="For other programs; columns as in the view leaderboard.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write instead of standard output.")]
-Query = Annotated[str, typer.Argument(help='One query, such as "from leaderboard"; nothing can be changed.')]
-Edition = Annotated[str, typer.Argument(help="Edition, such as ICLR-2025.")]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands to *app*."""
+    """Adds the command to *app*."""
     app.command(epilog=options.EXIT_CODES)(leaderboard)
-    app.command("sql", epilog=options.EXIT_CODES)(query)
 
 
 def leaderboard(
@@ -89,32 +83,6 @@ def leaderboard(
         show_outcomes(store.read("outcomes"))
 
 
-def query(
-    edition: Edition,
-    text: Query,
-    form: Form = Format.table,
-    out: Out = None,
-    state: options.State = Path("state"),
-) -> None:
-    """Ask an edition's database anything, in SQL. Nothing can be changed, and no other file is reached.
-
-    Views: leaderboard, boards, pairs, progress. `gre-bench sql EDITION "show tables"` names all, `"describe pairs"` the
-    columns of one; sql/views and sql/tables say in their first line what a row is.
-    """
-    names, rows = Store(state, edition).query(text)
-    if form is not Format.table:
-        return write(rows, names, form, out)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in names:
-        numeric = any(isinstance(row[name], int | float) for row in rows[:SHOWN_ROWS])
-        table.add_column(screen.escape(name), justify="right" if numeric else "left")
-    for row in rows[:SHOWN_ROWS]:
-        table.add_row(*(screen.escape(_cell(row[name])) for name in names))
-    screen.out.print(table)
-    if len(rows) > SHOWN_ROWS:
-        screen.say(f"and {len(rows) - SHOWN_ROWS} rows more; --format csv gives them all")
-
-
 def _kept(rows: list[Row], kinds: Sequence[str] | None, candidates: Sequence[str] | None, key: str) -> list[Row]:
     there = sorted({row["candidate"] for row in rows})
     if unknown := [name for name in candidates or () if name not in there]:
@@ -139,7 +107,3 @@ def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
     there = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=way != "up")
     ordered = [*there, *(row for row in rows if row[column] is None)]
     return sorted(ordered, key=lambda row: row["metric"])
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

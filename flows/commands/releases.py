@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from random import randrange
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +12,7 @@ import typer
 from flows.commands import options
 from flows.screens import screen
 from tasks.errors import SettingsError, SourceError
-from tasks.store import Store, find_editions
+from tasks.store import Frozen, Store, find_editions
 
 app = typer.Typer()
 
@@ -22,6 +24,10 @@ Private = Annotated[
     typer.Option("--all-texts", help="Put in texts of any licence: for a release that you do not pass on."),
 ]
 Again = Annotated[bool, typer.Option("--again", help="Make a new release even if no table has changed.")]
+Recount = Annotated[
+    int, typer.Option("--recount", min=0, help="Score so many pairs again first; publish nothing if one differs.")
+]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Of the pairs to recount; told if not given.")]
 Release = Annotated[str, typer.Argument(help="Release, such as ICLR-2025-r1, or its folder.")]
 Text = Annotated[str, typer.Argument(help="What is to be said of it, one line.")]
 Retire = Annotated[bool, typer.Option("--retire", help="The release is no longer the latest; it stays where it is.")]
@@ -42,19 +48,25 @@ def publish(
     out: Out = None,
     all_texts: Private = False,
     again: Again = False,
+    recount: Recount = 0,
+    seed: Seed = None,
+    wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
     """Publish an edition as an immutable numbered release: database, Parquet, manifest, page; the latest points to it.
 
-    Texts go in only where their licence lets anyone pass them on; else their SHA-256. Never waits for a run.
+    Texts go in only where their licence lets anyone pass them on; else their SHA-256. What is published comes from the
+    store itself: while a run is writing it, nothing is (exit code 3).
     """
     from flows.boards.publishing import publish_edition
     from tasks.release.pictures import lacking
     from tasks.release.shelf import Shelf
 
     store = Store(state, _edition(edition, state))
-    made = publish_edition(store, Shelf(out or state / "releases", store.key), all_texts, again)
+    shelf = Shelf(out or state / "releases", store.key)
+    look = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
+    made = publish_edition(store, shelf, all_texts, again, wait, look)
     found = {"release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
     if as_json:
         return screen.print_json(found | {"tables": dict(made.tables)})
@@ -66,6 +78,23 @@ def publish(
         screen.say(f"without figures: {problem}; then publish it --again")
     if not all_texts:
         screen.say("texts: where their licence allows it; --all-texts makes a release that is not to be passed on")
+
+
+def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
+    """What scores *count* pairs once more before they are published."""
+    from flows.stages.engine import settle
+
+    settle(state)
+
+    def look(edition: Frozen) -> None:
+        from flows.boards.recount import recount_some
+        from tasks import steps
+
+        screen.say(f"scoring {count} pairs once more, drawn by --seed {seed}", screen.err)
+        found = recount_some(edition, steps.undecorated(), count, seed, state.resolve())
+        screen.say(f"{found} pairs came out as they are in the store", screen.err)
+
+    return look
 
 
 def errata(
@@ -105,8 +134,12 @@ def plot(
         screen.say(f"{what}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
 
 
-def verify(folder: Path) -> dict[str, Any]:
-    """What ``gre-bench verify`` finds of a release: its manifest, once every byte is as it was written."""
+def verify(folder: Path, state: Path | None = None) -> dict[str, Any]:
+    """What ``gre-bench verify`` finds of a release: its manifest, once every byte is as it was written.
+
+    With *state*, its tables are compared with the edition's store there too.
+    """
+    from flows.boards.agreeing import agree
     from flows.boards.publishing import shelf_of
     from tasks.release import manifest
 
@@ -117,14 +150,19 @@ def verify(folder: Path) -> dict[str, Any]:
     stated = [entry["digest"] for entry in entries if entry["what"] == "published"]
     if stated and digest not in stated:
         raise SourceError(f"{folder}: not the release that was published under this name; see {shelf.ledger}")
+    if state:
+        agree(folder, found, state)
     said = [entry for entry in entries if entry["what"] != "published"]
     return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
-            "created_at": found["created_at"], "texts": found["texts"]}  # fmt: skip
+            "agrees_with_store": True if state else None, "created_at": found["created_at"],
+            "texts": found["texts"]}  # fmt: skip
 
 
 def show_verified(folder: Path, found: dict[str, Any]) -> None:
     """The same in lines to read."""
     screen.say(f"{folder}: {found['files']} files are as they were written; digest {found['digest']}")
+    if found["agrees_with_store"]:
+        screen.say(f"its tables are those of the store of {found['release'].rpartition('-')[0]}")
     screen.say(f"{found['release']}, made {found['created_at']}; texts: {found['texts']}")
     for entry in found["errata"]:
         screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")

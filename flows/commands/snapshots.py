@@ -16,6 +16,7 @@ import typer
 from flows.commands import options, releases
 from flows.screens import screen
 from tasks import settings as configuration
+from tasks.errors import SettingsError
 
 DONE, INCOMPLETE = 0, 3
 SHOWN = 20
@@ -35,6 +36,9 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a snapshot, or of a rele
 Against = Annotated[Path | None, typer.Option("--against", help="An earlier snapshot: say what changed since.")]
 Public = Annotated[
     Path | None, typer.Option("--public", help="Write what may be published of it to this file (.jsonl).")
+]
+InStore = Annotated[
+    bool, typer.Option("--store", help="Of a release: compare its tables with those of the edition's store.")
 ]
 Rates = Annotated[
     Path | None, typer.Option("--rates", help="Output of bench scoring --json on the machine that will score.")
@@ -109,15 +113,25 @@ def fetch(
 
 
 @app.command("verify", epilog=options.EXIT_CODES)
-def verify(snapshot: Folder, against: Against = None, public: Public = None, as_json: options.Json = False) -> None:
+def verify(
+    snapshot: Folder,
+    against: Against = None,
+    public: Public = None,
+    in_store: InStore = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
     """Read every file of a snapshot or release again and say whether each is as it was written.
 
-    Of a snapshot also what changed since another, and what of it may be published.
+    Of a snapshot also what changed since another, and what of it may be published. Of a release also whether its tables
+    are those of the edition's store (--store).
     """
     from tasks.release.manifest import is_release
 
     if is_release(snapshot) and not (against or public):
-        return _verify_release(snapshot, as_json)
+        return _verify_release(snapshot, state if in_store else None, as_json)
+    if in_store:
+        raise SettingsError(f"{snapshot} is no release, and --store compares a release with its edition's store")
     from tasks.corpus.publication import write_public
     from tasks.corpus.snapshot import Snapshot
     from tasks.corpus.snapshot_diff import changes
@@ -144,8 +158,8 @@ def verify(snapshot: Folder, against: Against = None, public: Public = None, as_
         screen.say(f"{public}: {found['public']['texts']} texts, {found['public']['withheld']} withheld by licence")
 
 
-def _verify_release(folder: Path, as_json: bool) -> None:
-    found = releases.verify(folder)
+def _verify_release(folder: Path, state: Path | None, as_json: bool) -> None:
+    found = releases.verify(folder, state)
     return screen.print_json(found) if as_json else releases.show_verified(folder, found)
 
 

@@ -5,7 +5,6 @@ Nothing is bought: texts that an LM would write and grades that it would give ar
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,7 +39,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
     if original.read_file.is_file():
         copy.folder.mkdir(parents=True)
-        shutil.copyfile(original.read_file, copy.file)
+        original.copy.copy_to(copy.file)
     judge = job.settings.writing.judgments
     run, bill = steps.undecorated(), Bill(None if judge is None or by_rule(judge) else judge)
     for task in ("write_reviews", "write_judgments", "write_assw"):

@@ -47,7 +47,7 @@ class Additions:
 def write_database(
     source: Path, target: Path, additions: Additions, is_free: Callable[[str | None], bool], everything: bool = False
 ) -> dict[str, int]:
-    """Writes the public tables of the edition's readable copy *source* to the new file *target*; rows by table.
+    """Writes the public tables of *source*, a copy of the edition, to the new file *target*; rows by table.
 
     *is_free* says whether texts under a licence may be passed on. *everything* puts all texts in: for a release that
     stays with whoever may read them. `StoreError` if *source* cannot be read.
@@ -82,7 +82,7 @@ def write_database(
             raise
         raise StoreError(
             f"{target.name} cannot be made of {source}: {str(error).splitlines()[0]}; make room if the disk is full, "
-            "else run gre-bench refresh, which makes the file anew that is read"
+            "else the store is damaged, and gre-bench refresh says what to do"
         ) from None
     finally:
         connection.close()

@@ -11,7 +11,7 @@ import duckdb
 
 from tasks.errors import SourceError
 from tasks.release.database import opened, quoted, rows
-from tasks.store import Row
+from tasks.store import TABLES, Row
 
 _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signatures", "validations"}
 """What two releases always differ in, and what is compared by itself."""
@@ -33,6 +33,27 @@ def changed_pairs(one: Path, other: Path) -> dict[tuple[str, str], Row]:
     with _beside(one, other) as connection:
         found = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in found}
+
+
+def unlike_tables(one: Path, other: Path) -> list[Row]:
+    """Tables of an edition whose rows differ in the databases *one* and *other*: how many rows each has alone.
+
+    Every command adds a row to ``runs``: there only rows count that *one* has alone.
+    """
+    with _beside(one, other) as connection:
+        try:
+            found = [{"table": name, "first": _alone(connection, name, f"other.{name}"),
+                      "second": 0 if name == "runs" else _alone(connection, f"other.{name}", name)}
+                     for name in TABLES]  # fmt: skip
+        except (duckdb.CatalogException, duckdb.BinderException) as error:
+            reason = str(error).splitlines()[0]
+            raise SourceError(f"{one} was made by another version of this program ({reason}); publish anew") from None
+    return [row for row in found if row["first"] or row["second"]]
+
+
+def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int:
+    """How many rows *table* has that *other* has not, or has fewer times."""
+    return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
 
 
 def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Row]:

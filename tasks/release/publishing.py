@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import LockedError
 from tasks.release.contents import Contents
 from tasks.release.credits import citation, downloads, rights
 from tasks.release.database import Additions, opened, write_database, write_parquet
@@ -33,16 +32,15 @@ DATABASE, TABLES, FIGURES, PAGE, PAPERS = "release.duckdb", "tables", "figures",
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is published: the readable copy of an edition, what explains it, and what it rests on.
+    """What is published: a copy of an edition that does not change meanwhile, what explains it, and what it rests on.
 
     *everything*: all texts, whatever their licence, for a release that is not passed on. *again*: even if no table
-    has changed since the latest release. *stamp*: of the copy that *provenance* was read from.
+    has changed since the latest release.
     """
 
     source: Path
     additions: Additions
     is_free: Callable[[str | None], bool]
-    stamp: tuple[int, int] | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     pieces_of: Pieces | None = None
     everything: bool = False
@@ -70,8 +68,6 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         counts = write_database(
             publication.source, room / DATABASE, publication.additions, publication.is_free, publication.everything
         )
-        if publication.stamp not in (None, stamp(publication.source)):
-            raise LockedError(f"{shelf.edition} was being refreshed while it was read; publish it again")
         at("pieces")
         counts["pieces"] = add_pieces(room / DATABASE, publication.pieces_of)
         at("parquet")
@@ -100,12 +96,6 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         shelf.point()
         at("done")
         return Published(name, folder, digest, True, counts)
-
-
-def stamp(copy: Path) -> tuple[int, int]:
-    """What tells a readable copy from the next one that is put in its place."""
-    found = copy.stat()
-    return found.st_ino, found.st_mtime_ns
 
 
 def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], at: Callable[[str], None]) -> None:

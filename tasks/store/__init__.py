@@ -1,11 +1,15 @@
 """The store of one edition: with `tasks.release` the only user of DuckDB, and of ``sql/``.
 
 An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only while that is held),
-``read.duckdb`` (a copy that readers open, put in place whole), ``status.json``.
+``read.duckdb`` (a copy that readers open, put in place whole), ``read.sha256`` (its digest), ``status.json``.
 What the store holds is the checkpoint: a run asks it what is missing and goes on from there.
 
 edition   the store: made, migrated, written, read, copied for readers
 database  its DuckDB file: connections, transactions, what its faults mean
+read_copy the copy for readers: put in place with its digest, believed only with it
+frozen    a private copy of the store itself, for a release
+asking    a user's own query, asked in a process of its own
+sandbox   that process
 schema    tables, views and the version that they are of
 binding   records to DuckDB in bulk, rows back
 lock      who writes
@@ -16,6 +20,7 @@ files     files put in place whole, or not at all
 from tasks.store.binding import Row
 from tasks.store.database import interrupted, of_statement
 from tasks.store.edition import Store, find_editions, now
+from tasks.store.frozen import Frozen, frozen
 from tasks.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, statement
 
 __all__ = [
@@ -24,9 +29,11 @@ __all__ = [
     "STORAGE_VERSION",
     "TABLES",
     "VIEWS",
+    "Frozen",
     "Row",
     "Store",
     "find_editions",
+    "frozen",
     "interrupted",
     "now",
     "of_statement",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -74,7 +73,7 @@ class Database:
                 raise Clash(f"edition {self.key}: {str(error).splitlines()[0]}") from error
             if of_statement(error):
                 raise
-            raise self._fault(file, error) from None
+            raise self.fault(file, error) from None
         finally:
             connection.close()
 
@@ -89,7 +88,7 @@ class Database:
             connection.execute("checkpoint")
         except duckdb.Error as error:
             self._let_go()
-            raise self._fault(file, error) from None
+            raise self.fault(file, error) from None
         except RuntimeError as error:
             if not interrupted(error):
                 raise
@@ -114,12 +113,12 @@ class Database:
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
                 if "could not set lock" not in reason.lower():
-                    raise self._fault(file, error) from None
+                    raise self.fault(file, error) from None
                 if time.monotonic() >= deadline:
                     raise StoreError(f"edition {self.key}: {file} is held open by another program: {reason}") from None
                 time.sleep(0.1)
 
-    def _fault(self, file: Path, error: duckdb.Error) -> StoreError:
+    def fault(self, file: Path, error: duckdb.Error) -> StoreError:
         """One line for what *error* says of the disk or of *file*, with what to do."""
         reason = str(error).splitlines()[0]
         if any(os.strerror(number) in reason for number in FULL):
@@ -145,14 +144,3 @@ def of_statement(error: duckdb.Error) -> bool:
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
     # What DuckDB finds damaged within a file comes as its plainest error.
     return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)
-
-
-def interruptible(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.DuckDBPyConnection:
-    """``connection.execute(text)`` in a thread of its own: in the main one DuckDB does not always look for signals."""
-    with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(connection.execute, text)
-        try:
-            return asked.result()
-        except BaseException:
-            connection.interrupt()
-            raise

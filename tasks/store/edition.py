@@ -9,17 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 
 from tasks.errors import SettingsError, StoreError
 from tasks.records import Edition
-from tasks.settings import edition_of
+from tasks.settings import QuerySettings, edition_of
 from tasks.store import lock, schema, status
-from tasks.store.binding import Row, as_arrow, columns, distinct, fetch
-from tasks.store.database import Database, interruptible, of_statement
+from tasks.store.asking import ask
+from tasks.store.binding import Row, as_arrow, columns, fetch
+from tasks.store.database import Database
 from tasks.store.files import putting
+from tasks.store.read_copy import CopyForReaders
 from tasks.store.schema import statement
 
 
@@ -44,6 +47,7 @@ class Store:
         self.read_file = self.folder / "read.duckdb"
         self.status_file = self.folder / "status.json"
         self.lock_file = self.folder / "edition.lock"
+        self.copy = CopyForReaders(key, self.read_file)
         self._database = Database(key, self.file, self.read_file)
         self._copied_at = self._copy_s = 0.0
 
@@ -71,7 +75,7 @@ class Store:
 
     def _sweep(self) -> None:
         """Takes away what killed writers left beside: nobody else writes here now."""
-        for left in (*self.folder.glob(".read.*.duckdb"), *self.folder.glob(".status.*.json")):
+        for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
             left.unlink(missing_ok=True)
 
     def _make(self) -> None:
@@ -103,7 +107,7 @@ class Store:
         beside = self.folder / ".migrated.duckdb"
         for file in (beside, self.folder / ".migrated.duckdb.wal"):
             file.unlink(missing_ok=True)
-        self._copy(beside)
+        self.copy_store(beside)
         with self._database.transaction_of(beside) as run:
             schema.migrate(run, version)
         self._database.checkpoint(beside)
@@ -148,13 +152,11 @@ class Store:
 
     def read(self, query: str, **parameters: Any) -> list[Row]:
         """Rows of a query from the read copy: whole, and never waiting for the writer."""
-        connection = self._reader()
-        try:
-            return fetch(connection, statement("queries", query), parameters)
-        except duckdb.Error as error:
-            raise self._unread(error) from None
-        finally:
-            connection.close()
+        with self.reading() as connection:
+            try:
+                return fetch(connection, statement("queries", query), parameters)
+            except duckdb.Error as error:
+                raise self.copy.unread(str(error).splitlines()[0]) from None
 
     def read_mended(self, query: str, **parameters: Any) -> list[Row]:
         """`read`, of a copy made anew if the one that is there is damaged; for a run, which is to write anyway."""
@@ -167,45 +169,32 @@ class Store:
                 self.copy_for_readers()
             return self.read(query, **parameters)
 
-    def query(self, text: str) -> tuple[list[str], list[Row]]:
-        """Columns and rows of a statement of a user's own on the read copy: nothing else is written or reached.
+    def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
+        """Columns and rows of a statement of a user's own, asked of a private copy that is thrown away.
 
-        `SettingsError` with the first line of what DuckDB says is wrong with it.
+        `SettingsError` with the first line of what is wrong with it, or with the one of *bounds* that it met.
         """
-        connection = self._reader()
-        try:
-            for setting in ("enable_external_access = false", "timezone = 'UTC'", "enable_progress_bar = false",
-                            "lock_configuration = true"):  # fmt: skip
-                connection.execute(f"set {setting}")
-            found = interruptible(connection, text)
-            if found.description is None:
-                return [], []
-            names = distinct([column[0] for column in found.description])
-            return names, [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        except duckdb.Error as error:
-            line = " ".join(str(error).split("LINE 1:")[0].split())
-            if not of_statement(error):
-                raise self._unread(error) from None
-            raise SettingsError(f"edition {self.key}: {line}") from None
-        finally:
-            connection.close()
+        self._check_there()
+        with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
+            private = Path(folder) / self.read_file.name
+            self.copy.copy_to(private)
+            return ask(self.key, private, text, bounds or QuerySettings())
 
-    def _reader(self) -> duckdb.DuckDBPyConnection:
-        if not self.read_file.is_file():
-            if not self.folder.is_dir():
-                known = ", ".join(find_editions(self.folder.parent.parent)) or "none yet"
-                raise SettingsError(f"no edition {self.key} in {self.folder.parent}; known: {known}")
-            raise StoreError(f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}")
-        try:
-            return duckdb.connect(str(self.read_file), read_only=True)
-        except duckdb.Error as error:
-            raise self._unread(error) from None
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A reading connection to the read copy, for as long as several queries need the same one."""
+        self._check_there()
+        with self.copy.opened() as connection:
+            yield connection
 
-    def _unread(self, error: duckdb.Error) -> StoreError:
-        return StoreError(
-            f"edition {self.key}: {self.read_file} cannot be read ({str(error).splitlines()[0]}); "
-            f"gre-bench refresh --edition {self.key} makes it anew"
-        )
+    def _check_there(self) -> None:
+        """Raises what to do where there is no read copy."""
+        if self.read_file.is_file():
+            return
+        if not self.folder.is_dir():
+            known = ", ".join(find_editions(self.folder.parent.parent)) or "none yet"
+            raise SettingsError(f"no edition {self.key} in {self.folder.parent}; known: {known}")
+        raise StoreError(f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}")
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
         """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object.
@@ -217,13 +206,13 @@ class Store:
             return
         beside = self.folder / f".read.{os.getpid()}.duckdb"
         with putting(self.key, self.read_file, beside):
-            self._copy(beside)
-            os.replace(beside, self.read_file)
+            self.copy_store(beside)
+            self.copy.put(beside)
         self._copied_at = time.monotonic()
         self._copy_s = self._copied_at - began
 
-    def _copy(self, beside: Path) -> None:
-        """The store's file, with all that was committed to it, copied to *beside*."""
+    def copy_store(self, beside: Path) -> None:
+        """The store's file, with all that was committed to it, copied to *beside*; for who holds the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from flows.boards.publishing import publication_of
 from tasks.release.publishing import publish
 from tasks.release.shelf import Shelf
-from tasks.store import Store
+from tasks.store import Store, frozen
 
 
 def publish_until(state: str, edition: str, fatal: str | None, held: str | None = None) -> None:
@@ -26,4 +26,5 @@ def publish_until(state: str, edition: str, fatal: str | None, held: str | None 
                 time.sleep(0.01)
 
     store = Store(Path(state), edition)
-    publish(Shelf(Path(state) / "releases", edition), publication_of(store, again=True), at)
+    with frozen(store, "publish") as copy:
+        publish(Shelf(Path(state) / "releases", edition), publication_of(copy, again=True), at)

@@ -12,6 +12,7 @@ from flows.boards.publishing import publication_of, publish_edition
 from tasks.errors import LockedError
 from tasks.release import manifest
 from tasks.release.publishing import publish
+from tasks.store import frozen
 from tests.release.made_up import EDITION, FREE, METRICS, make, shelf_of, store_of
 from tests.release.publishing import publish_until
 
@@ -63,8 +64,8 @@ def test_of_two_publishers_one_wins_and_the_other_says_so(own, context, call):
     while not (own / "hold").exists():
         assert process.is_alive() and time.monotonic() < deadline
         time.sleep(0.01)
-    with pytest.raises(LockedError):
-        publish(shelf_of(own), publication_of(store_of(own)))
+    with pytest.raises(LockedError), frozen(store_of(own), "publish") as copy:
+        publish(shelf_of(own), publication_of(copy))
     code, out, err = call("publish", EDITION, "--state", own)
     assert (code, out, err.count("\n")) == (3, "", 1) and "are being written by another process" in err
     assert manifest.verify(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r1"

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 
 import duckdb
 import pytest
 from scipy.stats import ttest_ind
 
 from flows.boards.publishing import publication_of, publish_edition
-from tasks.errors import LockedError, SettingsError, SourceError, StoreError
+from tasks.errors import SettingsError, SourceError, StoreError
 from tasks.release import manifest
-from tasks.release.database import REDACTED, WHOLE
+from tasks.release.database import REDACTED, WHOLE, Additions, write_database
 from tasks.release.history import histories
 from tasks.release.manifest import public_settings
 from tasks.release.publishing import publish
 from tasks.release.shelf import Shelf
 from tasks.stats.effects import holm
-from tasks.store import STORAGE_VERSION, TABLES
+from tasks.store import STORAGE_VERSION, TABLES, frozen
 from tests.release.made_up import EDITION, FREE, make, shelf_of, store_of
 
 
@@ -132,14 +133,18 @@ def test_releases_stand_where_they_are_asked_to(own, tmp_path, call):
 def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
     code, _, err = call("publish", "ICLR-2024", "--state", own)
     assert code == 2 and err.count("\n") == 1 and f"known: {EDITION}" in err
-    source = store_of(own).read_file
-    with duckdb.connect(str(source)) as run:
+    older = tmp_path / "older.duckdb"
+    shutil.copyfile(store_of(own).read_file, older)
+    with duckdb.connect(str(older)) as run:
         run.sql("drop view leaderboard; drop view boards; drop table profiles")
     with pytest.raises(StoreError, match="has no table profiles; run gre-bench refresh"):
-        publish_edition(store_of(own), shelf_of(own))
-    source.write_bytes(b"no database")
-    with pytest.raises(StoreError):
-        publish_edition(store_of(own), shelf_of(own))
+        write_database(older, tmp_path / "made.duckdb", Additions(), lambda licence: False)
+    source = store_of(own).file
+    whole = source.read_bytes()
+    for damaged in (b"no database", whole[: len(whole) // 2]):
+        source.write_bytes(damaged)
+        with pytest.raises(StoreError, match="edition.duckdb is damaged or no DuckDB file.*copy read.duckdb over it"):
+            publish_edition(store_of(own), shelf_of(own))
     assert manifest.verify(shelf_of(own).latest)["release"] == f"{EDITION}-r1"
     with pytest.raises(SourceError):
         manifest.verify(tmp_path)
@@ -200,10 +205,17 @@ def test_editions_of_two_signatures_are_no_history(own):
     assert histories(shelf_of(own), shelf_of(own).latest / "release.duckdb") == ()
 
 
-def test_an_edition_that_is_refreshed_while_it_is_read_is_not_published_half_old_and_half_new(own, tmp_path):
-    publication = publication_of(store_of(own))
-    store_of(own).copy_for_readers()
-    with pytest.raises(LockedError, match="was being refreshed while it was read; publish it again"):
-        publish(shelf_of(own), publication)
+def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writes_it(own, call):
+    store = store_of(own)
+    with store.lock("refresh"):
+        code, out, err = call("publish", EDITION, "--again", "--state", own)
+    assert (code, out, err.count("\n")) == (3, "", 1) and "is being written by process" in err
     assert shelf_of(own).names() == [f"{EDITION}-r1"]
-    assert publish_edition(store_of(own), shelf_of(own), again=True).name == f"{EDITION}-r2"
+    with frozen(store, "publish") as copy:
+        with store.lock("refresh"), store.transaction() as run:
+            run.execute("delete from scores")
+        publication = publication_of(copy, again=True)
+        made = publish(shelf_of(own), publication)
+    assert made.tables["scores"] == sum(row["scored"] for row in store.read(
+        "progress", signature_ids=[row["signature_id"] for row in store.read("current_signatures")]
+    ))  # fmt: skip

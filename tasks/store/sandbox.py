@@ -1,0 +1,200 @@
+"""The process that answers one statement of a user's own. It is run as a program and imports nothing of this house.
+
+It is given one line of JSON: the text, a private copy of the store, bounds. It writes one line of JSON for the names of
+the columns, one for some rows each, and one for how it ended. It shuts itself out of all files but its folder and out
+of the network, opens the copy, takes the copy's name away, and only then reads the statement.
+
+A cell that JSON has no form for is ``{type: text}``; so no cell of plain JSON is an object.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import errno
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import sys
+import threading
+from typing import Any
+
+import duckdb
+
+ROWS = 256
+SLACK = 2**28
+"""Bytes that a bound of the system leaves above that of DuckDB, which counts less and tells more."""
+NO_QUERY = "a statement of {} is no query; ask with select, from, with, describe, show or explain"
+PLAIN = {
+    "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
+    "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
+}  # fmt: skip
+"""Types whose values, and lists of them, are JSON as they are."""
+RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
+"""Numbers of Linux: the calls of landlock, which needs no rights and holds for root too, and what it is told."""
+READING, READ_FILE = 0b1101, 0b100
+"""Rights to run and read files and to list folders; to read one."""
+MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")
+"""Where DuckDB looks for how many processors and how much memory there are; without the first it crashes."""
+SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
+         "spill": ("max_temp_directory_size", os.strerror(errno.EFBIG))}  # fmt: skip
+"""By what in an error of DuckDB a bound is known that was met."""
+
+
+class Refused(Exception):
+    """A statement that is not asked; the message says why."""
+
+
+def main() -> None:
+    """Answers the request on standard input."""
+    asked = json.loads(sys.stdin.readline())
+    signal.alarm(int(asked["seconds"]) + 5)
+    confine(asked["folder"])
+    threading.Thread(target=_end_with_the_asker, args=[asked["folder"]], daemon=True).start()
+    try:
+        connection = opened(asked)
+    except duckdb.Error as error:
+        return say(damaged=_line(error))
+    limit(asked)
+    try:
+        answer(connection, asked["text"], asked["result"])
+    except Refused as refusal:
+        say(refused=str(refusal))
+    except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
+        met = [bound for bound, signs in SIGNS.items() if any(sign in str(error) for sign in signs)]
+        if not met and isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+            met = ["memory"]
+        say(bound=met[0]) if met else say(refused=_line(error))
+
+
+def limit(asked: dict[str, Any]) -> None:
+    """Bounds that the system keeps, whatever DuckDB does."""
+    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: asked["spill"] + SLACK}
+    if sys.platform == "linux":
+        with open("/proc/self/statm") as statm:
+            taken = int(statm.read().split()[0]) * resource.getpagesize()
+        bounds[resource.RLIMIT_AS] = taken + asked["memory"] + SLACK
+    for what, most in bounds.items():
+        resource.setrlimit(what, (most, most))
+
+
+def confine(folder: str) -> None:
+    """Shuts the process out of all files but those in *folder* and Python's own, and out of TCP, where Linux can."""
+    system = ctypes.CDLL(None)
+    call = system.syscall
+    version = call(RULESET, None, 0, 1) if sys.platform == "linux" else 0
+    if version < 1:
+        return
+    files = (1 << (13 + min(version - 1, 2))) - 1
+    handled = (ctypes.c_uint64 * 2)(files, TCP)
+    rules = call(RULESET, handled, 16 if version > 3 else 8, 0)
+    for place in filter(os.path.exists, (folder, sys.prefix, sys.base_prefix, *MACHINE)):
+        rights = files if place == folder else READING if os.path.isdir(place) else READ_FILE
+        handle = os.open(place, os.O_PATH)
+        beneath = rights.to_bytes(8, sys.byteorder) + handle.to_bytes(4, sys.byteorder)
+        call(RULE, rules, 1, beneath, 0)
+        os.close(handle)
+    system.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    call(RESTRICT, rules, 0)
+    os.close(rules)
+
+
+def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    """The private copy, which then has no name; DuckDB opens nothing else, and no setting can be changed."""
+    folder = asked["folder"]
+    config = {
+        "autoload_known_extensions": "false", "autoinstall_known_extensions": "false",
+        "allow_community_extensions": "false", "allow_persistent_secrets": "false",
+        "python_enable_replacements": "false", "home_directory": folder, "extension_directory": folder,
+        "secret_directory": folder,
+        "temp_directory": os.path.join(folder, "spill") if asked["spill"] else "",
+        "max_temp_directory_size": f"{asked['spill']}B", "memory_limit": f"{asked['memory']}B",
+        "threads": str(asked["threads"]),
+    }  # fmt: skip
+    connection = duckdb.connect(asked["file"], read_only=True, config=config)
+    for setting in ("timezone = 'UTC'", "enable_progress_bar = false", "enable_external_access = false",
+                    "lock_configuration = true"):  # fmt: skip
+        connection.execute(f"set {setting}")
+    os.unlink(asked["file"])
+    return connection
+
+
+def the_statement(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
+    """The one statement of *text*, as DuckDB's own parser finds it; `Refused` if it is none that only reads."""
+    found = connection.extract_statements(text)
+    if len(found) != 1:
+        raise Refused(f"{len(found)} statements; ask one query at a time" if found else "there is no query; ask one")
+    (statement,) = found
+    try:
+        kind = statement.type
+    except ValueError:
+        raise Refused(NO_QUERY.format("this kind")) from None
+    if kind == duckdb.StatementType.EXPLAIN:
+        # What is explained may be run too: it must be a query by itself.
+        the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query))
+    elif kind == duckdb.StatementType.MULTI:
+        # A pivot whose columns are not named is several statements to the parser, and so is a COPY of one.
+        if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
+            raise Refused("a pivot can be asked by itself or within select, from or with; name its columns by in (...)")
+    elif kind != duckdb.StatementType.SELECT:
+        raise Refused(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
+    return statement
+
+
+def answer(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> None:
+    """Says names, rows and how many there are; not more than *most* bytes."""
+    found = connection.execute(the_statement(connection, text))
+    columns = found.description or []
+    said = say(names=[str(column[0]) for column in columns])
+    coded = [place for place, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
+    while rows := found.fetchmany(ROWS):
+        if coded:
+            rows = [[coded_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
+        said += say(rows=rows)
+        if said > most:
+            return say(bound="result")
+    say(coded=coded)
+
+
+def coded_cell(cell: Any) -> Any:
+    """*cell* in plain JSON, with the name of its type where JSON has none."""
+    if cell is None or isinstance(cell, bool | int | float | str):
+        return cell
+    if isinstance(cell, list | tuple):
+        return [coded_cell(one) for one in cell]
+    if isinstance(cell, dict):
+        return {"dict": [[coded_cell(one) for one in pair] for pair in cell.items()]}
+    if isinstance(cell, bytes | bytearray | memoryview):
+        return {"bytes": base64.b64encode(cell).decode()}
+    if type(cell).__name__ == "timedelta":
+        return {"timedelta": [cell.days, cell.seconds, cell.microseconds]}
+    return {type(cell).__name__: str(cell)}
+
+
+def say(**what: Any) -> int:
+    """One line to who asked; its length."""
+    line = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    return len(line)
+
+
+def _line(error: BaseException) -> str:
+    """What DuckDB says is wrong, without where it stands and without settings that nobody can change here."""
+    if "read-only mode" in str(error):
+        return "a query changes nothing, not even within a with"
+    return " ".join(re.split('LINE 1:| Use "SET', str(error))[0].split()) or type(error).__name__
+
+
+def _end_with_the_asker(folder: str) -> None:
+    """Who asked may be killed: then nobody reads the answer, and nobody clears up."""
+    os.read(sys.stdin.fileno(), 1)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
