@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ from tasks.metrics.agreement import agreements
 from tasks.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
 from tasks.metrics.cases import Response, the_writer_of
 from tasks.metrics.catalog import recipe_of
-from tasks.records import HUMAN, Problem, Score
+from tasks.metrics.chance import Moved
+from tasks.records import HUMAN, Problem, Score, Source
 from tasks.settings import Settings
 from tasks.store import Row, Store
 
@@ -89,15 +91,21 @@ def plan_graded(
     scoring = job.settings.scoring
     writer = the_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
     identity, signatures = run.sign_metrics(instruments(store, job), scoring, writer)
-    moved = moved_reviews(items, scoring.chance_seed)
-    elsewhere = {(one.candidate_id, one.paper_id): one.response for one in moved}
+    moved: dict[Source, list[Moved]] = {}
+    for recipe in map(recipe_of, scoring.metrics):
+        if recipe.formula == "specific":
+            moved[recipe.source] = moved_reviews(items, recipe, writer, scoring.chance_seed)
+    elsewhere = {
+        source: {(one.candidate_id, one.paper_id): one.response for one in found} for source, found in moved.items()
+    }
     planned = [
-        (signatures[metric].signature_id, pair)
-        for metric in scoring.metrics
-        for pair in plan_agreement(items, recipe_of(metric), writer, scoring.form, ungraded, elsewhere)
+        (signatures[recipe.name].signature_id, pair)
+        for recipe in map(recipe_of, scoring.metrics)
+        for pair in plan_agreement(items, recipe, writer, scoring.form, ungraded, elsewhere.get(recipe.source))
     ]
     candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
-    add_plan(store, job, progress.status["run_id"], planned, signatures, candidates, moved)
+    every = list(chain.from_iterable(moved.values()))
+    add_plan(store, job, progress.status["run_id"], planned, signatures, candidates, every)
     return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items))
 
 

@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "tasks.metrics": FIRST | {"tasks.lm", "tasks.examiners"},
     "tasks.release": FIRST | {"tasks.store"},
     "tasks.tuning": FIRST | {"tasks.lm"},
-    "tasks.worlds": FIRST | {"tasks.lm"},
+    "tasks.worlds": FIRST | {"tasks.lm", "tasks.metrics"},
     "tasks.writing": FIRST,
     "tasks.replies": GROUND | {"tasks.judgments"},
     "tasks.models": GROUND | {"tasks.settings", "tasks.endpoints"},

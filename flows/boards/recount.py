@@ -63,16 +63,18 @@ def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) ->
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
     generic = domain_of(source.settings.edition.domain).generic
     recipe = recipe_of(signature["metric"])
-    moved = _moved(store, entries, candidate) if recipe.formula == "specific" else {}
+    moved = _moved(store, signature["writer"], entries, candidate) if recipe.formula == "specific" else {}
     planned = plan(entries, [candidate], recipe, signature["writer"], signature["form"], None, generic, moved)
     return [pair.case for pair in planned if pair.case]
 
 
-def _moved(store: ReadCopy, entries: Sequence[Entry], candidate: Candidate) -> dict[tuple[str, str], Response]:
+def _moved(
+    store: ReadCopy, writer: str, entries: Sequence[Entry], candidate: Candidate
+) -> dict[tuple[str, str], Response]:
     """What *candidate* said of other papers, by the paper that it is scored on by chance."""
     found = (response_of(entries, place, candidate) for place in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
-    rows = store.rows("moved", candidate_id=candidate.candidate_id)
+    rows = store.rows("moved", writer=writer, candidate_id=candidate.candidate_id)
     return {
         (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]]
         for row in rows

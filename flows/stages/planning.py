@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from flows.stages.changes import changed, changed_judgments
@@ -167,16 +168,24 @@ def plan_pairs(
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
-    by_chance = any(recipe.formula == "specific" for recipe in recipes.values())
-    moved = moved_responses(entries, candidates, scoring.chance_seed) if by_chance else []
-    elsewhere = {(one.candidate_id, one.paper_id): one.response for one in moved}
+    # By what the metrics read: judgments, or original reviews.
+    moved = {
+        recipe.source: moved_responses(entries, candidates, recipe, writer, scoring.chance_seed)
+        for recipe in recipes.values()
+        if recipe.formula == "specific"
+    }
+    elsewhere = {
+        source: {(one.candidate_id, one.paper_id): one.response for one in found} for source, found in moved.items()
+    }
     planned = [
         (signatures[metric].signature_id, pair)
         for metric, recipe in recipes.items()
-        for pair in plan(entries, candidates, recipe, writer, scoring.form, job.limit, generic, elsewhere)
+        for pair in plan(
+            entries, candidates, recipe, writer, scoring.form, job.limit, generic, elsewhere.get(recipe.source)
+        )
     ]
-    _scorable(store.key, planned, signatures)
-    add_plan(store, job, run_id, planned, signatures, candidates, moved)
+    _scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
+    add_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
     return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
 
 
@@ -221,8 +230,8 @@ def add_plan(
     ]
     places = ("signature_id", "paper_id", "candidate_id", "reference_id")
     sources = [
-        {"candidate_id": one.candidate_id, "paper_id": one.paper_id, "review_id": one.response.review_id,
-         "swap": one.swap}
+        {"writer": one.writer, "candidate_id": one.candidate_id, "paper_id": one.paper_id,
+         "review_id": one.response.review_id, "swap": one.swap}
         for one in moved
     ]  # fmt: skip
     store.write(

@@ -56,8 +56,8 @@ units as (
     union all
     select p.signature_id, p.candidate_id, count(*), sum(p.total), sum(p.pairs)
     from papers_of p
-    left join moved m using (candidate_id, paper_id)
-    where p.signature_id in (select signature_id from signatures where chance <> 'none')
+    join signatures s on s.signature_id = p.signature_id and s.chance <> 'none'
+    left join moved m on m.writer = s.writer and m.candidate_id = p.candidate_id and m.paper_id = p.paper_id
     group by p.signature_id, p.candidate_id, coalesce(m.swap, p.paper_id)
 ),
 clusters as (

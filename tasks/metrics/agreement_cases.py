@@ -17,6 +17,7 @@ from tasks.judgments import Form
 from tasks.metrics.cases import Entry, Lack, Response, plan
 from tasks.metrics.catalog import Recipe
 from tasks.metrics.chance import Moved, Placed, length, moves
+from tasks.metrics.signing import signed_writer
 from tasks.records import NO_REFERENCE, Candidate, Paper, Planned, Score, SynopsisKind
 
 NOT_REFERENCED = "no_reference"
@@ -72,19 +73,22 @@ def plan_agreement(
     ]
 
 
-def moved_reviews(items: Iterable[GradedItem], seed: int) -> list[Moved]:
-    """The reviews of *items*, each moved to another item (`tasks.metrics.chance`)."""
+def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
+    """The reviews of *items* that *recipe* can read, each moved to another item (`tasks.metrics.chance`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
         name = item.paper.paper_id
         for response in item.responses:
-            if words := length(response):
+            if words := length(response, recipe, writer):
                 responses[response.review_id] = response
                 placed.append(Placed(response.review_id, name, frozenset((name,)), words))
     at = {one.key: one.item for one in placed}
     return [
-        Moved(candidate_of(move.key).candidate_id, at[move.key], responses[move.source], move.swap)
+        Moved(
+            signed_writer(recipe, writer), candidate_of(move.key).candidate_id, at[move.key], responses[move.source],
+            move.swap,
+        )
         for move in moves(placed, seed)
     ]
 

@@ -61,8 +61,9 @@ def plan(
     """All pairs of the first *limit* papers, paper by paper; one a response where the metric needs no reference.
 
     *Excluded* pairs are outside the metric by rule and the same for all (no synopsis, a control without an original
-    review, a change that cannot be made of the text); *failed* ones lack a text that should be there, and count
-    against the candidate. *moved*: by candidate and paper, its response to another paper, for specific metrics.
+    review, a change that cannot be made of the text, a response without another to compare it with); *failed* ones lack
+    a text that should be there, and count against the candidate. *moved*: by candidate and paper, its response to
+    another paper, for specific metrics.
     """
     candidates = list(candidates)
     return [
@@ -142,11 +143,13 @@ def _pair(
     y = _scored(reference, recipe.source, writer, form) if recipe.needs_reference else ""
     texts = [(x, ""), (y, "reference: ")]
     if recipe.formula == "specific":
-        chance = _scored(elsewhere, recipe.source, writer, form) if elsewhere else Lack("no_review")
-        texts.append((chance, "on another paper: "))
+        chance = _scored(elsewhere, recipe.source, writer, form) if elsewhere else Lack("no_other_paper")
+        texts.append((chance, "on another paper: " if elsewhere else ""))
     for text, prefix in texts:
         if isinstance(text, Lack):
-            by_rule = text is not y and candidate.kind == "change" and text.reason in UNCHANGEABLE
+            by_rule = text.reason == "no_other_paper" or (
+                text is not y and candidate.kind == "change" and text.reason in UNCHANGEABLE
+            )
             state = "waiting" if text.waiting else "excluded" if by_rule else "failed"
             return Planned(*ids, state, prefix + text.reason, detail=text.detail)
     moved = texts[2][0] if recipe.formula == "specific" else None

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from tasks import controls
 from tasks.metrics.cases import Entry, Response, response_of
+from tasks.metrics.catalog import Recipe
+from tasks.metrics.signing import signed_writer
 from tasks.records import Candidate
 
-RULE = "moved-1"
 BLOCK = 8
 """Partners are drawn among this many reviews of neighbouring length."""
 
@@ -44,17 +45,16 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What *candidate_id* said of another paper and is scored on *paper_id* by chance, in the exchange *swap*."""
+    """What *candidate_id* said of another paper and is scored on *paper_id* by chance, in the exchange *swap*.
 
+    *writer*: as in a signature, whose judgments are read.
+    """
+
+    writer: str
     candidate_id: str
     paper_id: str
     response: Response
     swap: str
-
-
-def rule(seed: int) -> str:
-    """How the moves are chosen, for a signature."""
-    return f"{RULE}, seed {seed}"
 
 
 def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
@@ -72,11 +72,12 @@ def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
     return [Move(review.key, *source[review.key]) for review in reviews if review.key in source]
 
 
-def moved_responses(entries: Sequence[Entry], candidates: Iterable[Candidate], seed: int) -> list[Moved]:
-    """The responses of *candidates* to *entries*, each moved to another paper.
+def moved_responses(
+    entries: Sequence[Entry], candidates: Iterable[Candidate], recipe: Recipe, writer: str, seed: int
+) -> list[Moved]:
+    """The responses of *candidates* to *entries* that *recipe* can read, each moved to another paper.
 
-    The generic control says the same of every paper and has no other response. Whether a response has judgments does
-    not matter here: the exchanges do not depend on who writes these.
+    The generic control says the same of every paper and has no other response.
     """
     found = []
     for candidate in candidates:
@@ -86,20 +87,22 @@ def moved_responses(entries: Sequence[Entry], candidates: Iterable[Candidate], s
         placed = []
         for place, entry in enumerate(entries):
             response, name = response_of(entries, place, candidate), entry.paper.paper_id
-            if response is not None and (words := length(response)):
+            if response is not None and (words := length(response, recipe, writer)):
                 borrowed = candidate.candidate_id == controls.OTHER_PAPER
                 source = controls.other(entries, place).paper.paper_id if borrowed else name
                 there[name] = response
                 placed.append(Placed(name, name, frozenset((name, source)), words))
         found += [
-            Moved(candidate.candidate_id, move.key, there[move.source], move.swap) for move in moves(placed, seed)
+            Moved(signed_writer(recipe, writer), candidate.candidate_id, move.key, there[move.source], move.swap)
+            for move in moves(placed, seed)
         ]
     return found
 
 
-def length(response: Response) -> int:
-    """Words of a review, or of its judgments where it has no text of its own."""
-    return len((response.text or next(iter(response.judgments.values()), "")).split())
+def length(response: Response, recipe: Recipe, writer: str) -> int:
+    """Words of the text that *recipe* reads of *response*; 0 where there is none."""
+    text = response.text if recipe.source == "review" else response.judgments.get(writer)
+    return len((text or "").split())
 
 
 def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:

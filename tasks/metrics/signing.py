@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tasks.metrics import chance
 from tasks.metrics.catalog import Recipe
 from tasks.metrics.logprobs import RAW_CUT
 from tasks.prompts.library import load
@@ -11,6 +10,9 @@ from tasks.settings import ScoringSettings
 
 NOTHING = LMIdentity("none", "none", "none", dtype="none")
 """What a metric asks that asks nothing."""
+
+MOVES = "moved-1"
+"""The rule by which `tasks.metrics.chance` moves reviews to other papers."""
 
 _SYNOPSIS_WRITERS = {
     "none": "none",
@@ -38,14 +40,19 @@ def signature(
         quantisation=asked.quantisation,
         attention=asked.attention,
         template_digest=asked.template_digest,
-        writer=writer if reads_judgments else "none (original reviews)",
+        writer=signed_writer(recipe, writer),
         synopsis_writer=_synopsis(recipe, settings, assw_writer),
         form=settings.form if reads_judgments else "original",
         text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
         engine_version=asked.engine_version,
-        chance=chance.rule(settings.chance_seed) if recipe.formula == "specific" else "none",
+        chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
     )
+
+
+def signed_writer(recipe: Recipe, writer: str) -> str:
+    """Whose judgments *recipe* reads, as a signature says it."""
+    return writer if recipe.source == "judgments" else "none (original reviews)"
 
 
 def _synopsis(recipe: Recipe, settings: ScoringSettings, assw_writer: str | None) -> str:

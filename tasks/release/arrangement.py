@@ -23,7 +23,8 @@ def passage(boards: Sequence[Board]) -> list[str]:
     some = present([entry for board in boards for entry in board.entries])
     met = {entry.kind for board in boards for entry in board.entries}
     there = {
-        "interval": some["low"], "human": "human" in met, "difference": some["difference"], "p": some["p"], "above_chance": some["above_chance"],
+        "interval": some["low"], "human": "human" in met, "difference": some["difference"], "p": some["p"],
+        "above_chance": some["above_chance"],
         "rank": some["rank_low"], "at_length": some["at_length"], "pairs": some["expected"],
         "control": "control" in met, "contamination": some["contamination"], "conflict": some["conflict"],
         "validation": any(board.validation for board in boards),

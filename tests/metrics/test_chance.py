@@ -13,7 +13,7 @@ from tasks import controls
 from tasks.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement
 from tasks.metrics.cases import Entry, Response, plan
 from tasks.metrics.catalog import METRICS, recipe_of
-from tasks.metrics.chance import BLOCK, Placed, moved_responses, moves, rule
+from tasks.metrics.chance import BLOCK, Placed, moved_responses, moves
 from tasks.metrics.logprobs import LogprobMetric, terms
 from tasks.metrics.signing import signature
 from tasks.records import HUMAN, Candidate, LMIdentity, Paper
@@ -98,20 +98,20 @@ CANDIDATES = (Candidate(HUMAN, "human"), Candidate("m", "model"), *controls.CONT
 def test_a_borrowed_review_never_comes_home_by_being_moved(count, seed):
     """The control other-paper has the human review of another paper: moved, it may not stand on that paper."""
     given_entries = entries(count)
-    for one in moved_responses(given_entries, CANDIDATES, seed):
+    for one in moved_responses(given_entries, CANDIDATES, recipe_of("gem_specific"), "w", seed):
         own = int(one.paper_id[1:])
         assert one.response.review_id != {HUMAN: f"h{own}", "m": f"m{own}"}.get(one.candidate_id, f"h{own}")
 
 
 def test_every_candidate_but_the_generic_one_has_its_own_reviews_moved():
-    found = moved_responses(entries(6), CANDIDATES, 0)
+    found = moved_responses(entries(6), CANDIDATES, recipe_of("gem_specific"), "w", 0)
     assert Counter(one.candidate_id for one in found) == {HUMAN: 6, "m": 6, controls.OTHER_PAPER: 6}
     assert {one.response.review_id[0] for one in found if one.candidate_id == "m"} == {"m"}
 
 
 def planned(metric: str, count: int = 6, seed: int = 0):
     given_entries = entries(count)
-    moved = {(one.candidate_id, one.paper_id): one.response for one in moved_responses(given_entries, CANDIDATES, seed)}
+    moved = {(one.candidate_id, one.paper_id): one.response for one in moved_responses(given_entries, CANDIDATES, recipe_of("gem_specific"), "w", seed)}
     return plan(given_entries, CANDIDATES, recipe_of(metric), "w", moved=moved)
 
 
@@ -147,9 +147,21 @@ def test_the_conditional_on_the_own_review_is_the_one_that_the_metric_asks():
     assert plain == specific
 
 
-def test_a_pair_without_a_review_of_another_paper_is_failed_with_its_reason():
+def test_a_pair_without_a_review_of_another_paper_is_excluded_with_its_reason():
     alone = plan(entries(1), CANDIDATES[:2], recipe_of("gem_specific"), "w", moved={})
-    assert {(pair.state, pair.reason) for pair in alone} == {("failed", "on another paper: no_review")}
+    assert {(pair.state, pair.reason) for pair in alone} == {("excluded", "no_other_paper")}
+
+
+def test_a_review_that_the_writer_has_not_judged_is_not_moved():
+    """A pilot has judgments of its first papers alone: these change places among themselves."""
+    given_entries = entries(6)
+    for entry in given_entries[3:]:
+        entry.human.judgments.clear()
+    found = moved_responses(given_entries, CANDIDATES[:1], recipe_of("gem_specific"), "w", 0)
+    assert {one.paper_id for one in found} == {"p0", "p1", "p2"}
+    assert {one.response.review_id for one in found} == {"h0", "h1", "h2"}
+    raw = moved_responses(given_entries, CANDIDATES[:1], recipe_of("gem_raw_specific"), "w", 0)
+    assert len(raw) == 6 and {one.writer for one in raw} == {"none (original reviews)"}
 
 
 def test_graded_reviews_are_moved_to_other_items():
@@ -160,7 +172,7 @@ def test_graded_reviews_are_moved_to_other_items():
         GradedItem(Paper(f"p{n}"), (response(f"p{n}-1"), response(f"p{n}-2")), {f"p{n}-1": 1.0, f"p{n}-2": 2.0})
         for n in range(5)
     ]
-    found = moved_reviews(items, 0)
+    found = moved_reviews(items, recipe_of("gem_specific"), "w", 0)
     assert len(found) == 10 and all(one.response.review_id[:2] != one.paper_id for one in found)
     moved = {(one.candidate_id, one.paper_id): one.response for one in found}
     pairs = plan_agreement(items, recipe_of("gem_specific"), "w", moved=moved)
@@ -188,7 +200,7 @@ def test_the_signature_tells_the_rule_and_the_seed_and_keeps_the_ids_of_other_me
     assert seeds[0] != seeds[1]
     plain = [signature(recipe_of("gem"), lm, ScoringSettings(chance_seed=seed), "w") for seed in (0, 1)]
     assert plain[0].signature_id == plain[1].signature_id and plain[0].chance == "none"
-    assert signature(recipe_of("gem_specific"), lm, ScoringSettings(), "w").chance == rule(0) == "moved-1, seed 0"
+    assert signature(recipe_of("gem_specific"), lm, ScoringSettings(), "w").chance == "moved-1, seed 0"
 
 
 def test_neighbours_in_length_are_not_always_partners():
