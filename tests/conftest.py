@@ -8,6 +8,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# What is not shown on a terminal is as wide as this says, and who runs the tests may have set it.
+os.environ.pop("COLUMNS", None)
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 os.environ.setdefault("DO_NOT_TRACK", "1")

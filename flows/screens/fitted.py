@@ -45,7 +45,7 @@ class Column:
 
 def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> None:
     """Prints the rows of *columns* under *title*, one style a row, in *width* (by default the screen's)."""
-    room = width or screen.out.width
+    room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
     chosen = _chosen(columns, room)
     if _width([column.least for column in chosen]) > room:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from rich.cells import cell_len
 
-from flows.screens.screen import PIPED_WIDTH, out, plain, say
+from flows.screens.screen import plain, say, width
 from tasks.store import Row
 
 SHOWN_ROWS = 200
@@ -30,12 +29,6 @@ def show(names: Sequence[str], rows: Sequence[Row]) -> None:
         say("no rows")
     if len(rows) > SHOWN_ROWS:
         say(f"and {len(rows) - SHOWN_ROWS} rows more; --format csv gives them all")
-
-
-def width() -> int:
-    """Columns of the terminal; where there is none those that ``COLUMNS`` tells."""
-    told = os.environ.get("COLUMNS", "")
-    return out.width if out.is_terminal else int(told) if told.isdecimal() and int(told) else PIPED_WIDTH
 
 
 def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:

@@ -21,8 +21,21 @@ SHOWN_COLUMNS = 12
 FEW_LINES = 0.5
 """A candidate with fewer judgments a review than this share of the humans' is flagged, here as on the board."""
 
-out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH)
+
+
+def _piped() -> int:
+    """Columns of what is no terminal: those that ``COLUMNS`` tells, else `PIPED_WIDTH`."""
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isdecimal() and int(told) else PIPED_WIDTH
+
+
+out = Console(width=None if sys.stdout.isatty() else _piped())
 err = Console(stderr=True)
+
+
+def width() -> int:
+    """Columns that there are."""
+    return out.width if out.is_terminal else _piped()
 
 
 def plain(text: object) -> str:

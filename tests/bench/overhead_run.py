@@ -58,7 +58,7 @@ def _job(asked: dict[str, Any], folder: Path) -> Any:
     settings = parse({
         "edition": {"venue": "BENCH", "year": 2026, "papers": asked["papers"]},
         "sources": {"papers": asked["papers_file"], "reviews": asked["reviews_file"]},
-        "scoring": {"metrics": ["gem", "gem_s_abstract", "gem_s_assw"]},
+        "scoring": {"metrics": ["gem", "gem_s_abstract", "gem_s_assw"], "chance": False},  # the pairs of the paper
         "run": run | {"chunk_papers": asked["chunk_papers"]},
     })  # fmt: skip
     return Job(settings.model_copy(update={"evaluation_lm": NullSettings()}), folder)

@@ -97,7 +97,8 @@ def test_no_text_is_a_formula_a_column_or_markup_to_who_reads_it(capsys):
     assert r"a\|b" in shown and r"\<script>" in shown
 
 
-def test_ties_are_shown_with_the_papers_that_would_end_them_and_details_beneath(call):
+def test_ties_are_shown_with_the_papers_that_would_end_them_and_details_beneath(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     shown = call("leaderboard", "-m", "gem", "--details")[1]
     board = {row["candidate"]: row for row in rows(call, "-m", "gem")}
     tied = [row for row in board.values() if row["tied"]]

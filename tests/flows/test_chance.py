@@ -9,7 +9,6 @@ import pytest
 
 from flows.annual_refresh import refresh
 from flows.operations.dry_run import estimate
-from flows.screens import screen
 from flows.stages.runs import Job
 from flows.validate_metrics import validate
 from tasks import steps
@@ -189,7 +188,7 @@ def test_a_run_that_is_stopped_half_way_ends_with_the_tables_of_an_undisturbed_o
 
 
 def test_a_board_shows_its_metric_alone_and_the_specific_one_when_asked(state, monkeypatch):
-    monkeypatch.setattr(screen.out, "width", 80, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
     code, told = shown("leaderboard", EDITION, "--state", state)
     assert code == 0 and "above chance" in told and f"{EDITION} · gem_specific" not in told
     assert "not above chance" in " ".join(told.split())

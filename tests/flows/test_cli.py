@@ -53,7 +53,7 @@ def test_a_refresh_prints_the_board_and_where_the_results_are(call):
     assert code == DONE
     for part in (
         f"{EDITION} · gem",
-        "human (baseline)",
+        "baseline",
         "other-paper",
         "AUC, human against other-paper",
         "signature",

@@ -342,7 +342,7 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
     (rated,) = outcomes_of(study)
     assert (rated.planned, rated.scored, rated.reasons) == (16, 3, {"no_text": 13})
     assert summary["outcome"] == "done"
-    board = query(tmp_path, "select candidate, scored from leaderboard where candidate like 'scripted%' order by candidate")
+    board = query(tmp_path, "select candidate, scored from leaderboard where metric = 'gem' and candidate like 'scripted%' order by candidate")
     assert board == [(name, 6) for name in ("scripted", "scripted@good+rubric", "scripted@iclr", "scripted@none")]
     known = query(tmp_path, "select candidate_id, model, guideline from candidates where model = 'scripted' order by all")
     assert known == [("scripted", "scripted", None), ("scripted@good+rubric", "scripted", "good+rubric"),

@@ -65,7 +65,7 @@ def test_an_lm_that_cannot_be_taught_is_a_row_with_its_reason():
 
 
 def test_a_wrong_answer_is_exit_code_1():
-    good = {"exactness": [{"holds": True}], "ordering": [{"holds": True}], "coverage": []}
+    good = {"exactness": [{"holds": True}], "ordering": [{"holds": True}], "coverage": [], "chance": []}
     assert _is_right(good | {"coverage": [{"interval": "flat", "verdict": "outside"}]})
     assert not _is_right(good | {"coverage": [{"interval": "by paper", "verdict": "outside"}]})
     assert not _is_right(good | {"ordering": [{"holds": False}]})

@@ -203,7 +203,7 @@ def test_gpu_hours_come_from_a_pace_that_was_measured(tmp_path):
     rates.write_text(json.dumps({"methods": {"trie": {"pairs_per_s": 2.0}}}))
     chosen = settings(None, "scoring.metrics=['gem', 'gem_raw']", papers=300, edition="ICLR 2020")
     found = plan_ahead(chosen, tmp_path, rates)["scoring"]
-    assert (found["pairs"], found["gpu_hours"]) == (300 * 3 * 2 * 2, pytest.approx(0.5))
+    assert (found["pairs"], found["gpu_hours"]) == (300 * 3 * 2 * 4, pytest.approx(1.0))
     assert plan_ahead(chosen, tmp_path)["scoring"]["gpu_hours"] is None
     for text in ("{}", "no json"):
         rates.write_text(text)
