@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from flows.boards.signatures import with_specific
 from flows.stages.runs import code_version
-from flows.stages.standings import specific_of
 from tasks import models
 from tasks.changes.catalog import CHANGES
 from tasks.corpus.publication import may_publish
@@ -64,9 +64,7 @@ def publication_of(store: Frozen, everything: bool = False, again: bool = False)
 
 
 def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
-    planned = store.read("planned_signatures")
-    specific = (specific_of(row, planned) for row in signatures)
-    ids = [row["signature_id"] for row in signatures] + [name for name in specific if name]
+    ids = [row["signature_id"] for row in with_specific(store, signatures)]
     counts = store.read("progress", signature_ids=ids)
     if missing := sum(row["missing"] for row in counts):
         raise UnfinishedError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from flows.boards.signatures import with_specific
 from flows.stages.domains import in_domain
 from flows.stages.instruments import instruments
 from flows.stages.planning import sample
@@ -121,7 +122,7 @@ def recount_some(store: Store, run: Any, count: int, seed: int, state: Path) -> 
     `StoreError` names the first that comes out otherwise, or whose texts are gone.
     """
     drawn: dict[tuple[str, str], list[Row]] = {}
-    signatures = {row["signature_id"]: row for row in store.rows("current_signatures")}
+    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows("current_signatures"))}
     known = [(key, row) for key in signatures for row in store.rows("finished_pairs", signature_id=key)
              if row["value"] is not None]  # fmt: skip
     chosen = Random(seed).sample(known, min(count, len(known)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from flows.stages.standings import specific_of
 from tasks.errors import SettingsError
-from tasks.store import Store, find_editions
+from tasks.store import Row, Store, find_editions
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
@@ -23,6 +25,14 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, 
     if not found:
         raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
     return found
+
+
+def with_specific(store: Store, signatures: Sequence[Row]) -> list[Row]:
+    """*signatures* and the specific forms of their metrics, from which what stands above chance comes."""
+    planned = store.read("planned_signatures")
+    by_id = {row["signature_id"]: row for row in planned}
+    specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
+    return [*signatures, *(row for row in specific if row not in signatures)]
 
 
 def the_edition(edition: str | None, state: Path) -> str:
