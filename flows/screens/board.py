@@ -163,10 +163,13 @@ def _note(row: Row, writer: str) -> str:
     """Why a candidate has no rank, what of its pairs has no score, and what else a reader should know first."""
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
     chance = "not above chance" if row["surely_above_chance"] is False else None
-    lines = f"{row['median_lines']:.0f}, human {row['human_lines']:.0f}" if row["few_lines"] else ""
-    few = f"few judgments by {writer}: {lines}" if lines else None
+    few = f"few judgments by {writer} ({_lines(row)})" if row["few_lines"] else None
     baseline = "baseline" if row["kind"] == "human" else None
     return ", ".join(filter(None, [baseline, row["unranked"], *states, chance, few]))
+
+
+def _lines(row: Row) -> str:
+    return f"{row['median_lines']:.0f}, human {row['human_lines']:.0f}"
 
 
 def number(value: float | None) -> str:

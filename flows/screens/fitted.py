@@ -13,7 +13,7 @@ from flows.screens import screen
 
 NARROWEST_NAME = 12
 NARROWEST_NOTE = 16
-WIDEST_NOTE = 44
+WIDEST_NAME, WIDEST_NOTE = 40, 44
 GAP = 2
 
 
@@ -40,7 +40,7 @@ class Column:
 
     @property
     def wanted(self) -> int:
-        return min(self.natural, WIDEST_NOTE) if self.kind == "note" else self.natural
+        return min(self.natural, {"name": WIDEST_NAME, "note": WIDEST_NOTE}.get(self.kind, self.natural))
 
 
 def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> None:
@@ -89,7 +89,8 @@ def shortened(name: str, width: int) -> str:
     if cell_len(name) <= width:
         return name
     end = (width - 1) // 2
-    return f"{name[: width - 1 - end]}…{name[len(name) - end :]}"
+    first = set_cell_size(name, width - 1 - end).rstrip()
+    return f"{first}…{set_cell_size(name[::-1], end).rstrip()[::-1]}"
 
 
 def _chosen(columns: Sequence[Column], room: int) -> list[Column]:

@@ -68,7 +68,7 @@ def _entry(row: Mapping[str, Any], tied: bool, writer: str) -> Entry:
     if row.get("surely_above_chance") is False:
         said.append("not above chance")
     if row.get("few_lines"):
-        said.append(f"few judgments by {writer}: {row['median_lines']:.0f}, human {row['human_lines']:.0f}")
+        said.append(f"few judgments by {writer} ({row['median_lines']:.0f}, human {row['human_lines']:.0f})")
     said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
     if row.get("extrapolated"):
         said.append(
