@@ -33,7 +33,7 @@ BENCH = Edition("BENCH", 2026)
 SIGNED = {
     "prompt_sha256": "p", "evaluation_lm": "made-up", "lm_digest": "d", "dtype": "float32", "quantisation": "none",
     "attention": "none", "template_digest": "none", "writer": "w", "synopsis_writer": "none", "form": "as_written",
-    "text_cut": "none", "ascii_fold": False, "engine_version": "1",
+    "text_cut": "none", "ascii_fold": False, "engine_version": "1", "chance": "none",
 }  # fmt: skip
 
 
