@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tasks.writing.rule_judgments import judgments_of
-from tasks.writing.stance_lexicon import FUNCTION
+from tasks.writing.review_lexicon import FUNCTION
 
 WRITER = "rule-elongation-1"
 

@@ -1,0 +1,214 @@
+"""Small English: forms of verbs, where a clause's verb stands, and questions in the order of statements.
+
+Lists and endings only; what they cannot tell is left, and the callers write nothing rather than a broken sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+VERBS = frozenset(
+    "follow provide see understand make show use improve propose learn help find compare consider address reproduce "
+    "perform read achieve explain give seem evaluate generate solve add demonstrate train claim discuss include "
+    "clarify support reduce get present suggest say obtain lead mention benefit implement justify know recommend "
+    "introduce verify identify prove estimate increase compute predict require avoid take validate argue conduct "
+    "analyze analyse measure try produce change refer explore check handle define describe generalize comment accept "
+    "judge tell construct capture release expect run outperform combine hold tackle select extend allow look "
+    "determine encourage motivate ensure highlight go interpret choose report affect appear want represent assess "
+    "incorporate develop investigate optimize strengthen contain leverage derive minimize elaborate build keep raise "
+    "enable draw match answer detect reflect create assume deal converge approximate reject mitigate establish exist "
+    "come start guarantee become alleviate reach depend quantify write cause put fix offer map indicate prevent "
+    "enhance resolve remove extract specify illustrate meet distinguish cite parse fail imagine overcome emphasize "
+    "tune preserve utilize replace convince adapt contribute recover serve maintain happen yield accelerate cover "
+    "involve share boost hurt guide calculate account satisfy suffer maximize integrate fit connect augment confirm "
+    "reconstruct adjust expand replicate move treat simulate vary enforce employ compress ask exhibit inspire "
+    "decrease formulate promise facilitate bridge showcase encode infer reconsider examine wish exploit assign call "
+    "observe conclude initialize align denote modify aggregate summarize decide impose relate unify discover push "
+    "convey fine-tune play revise differentiate aid warrant publish save store prefer adopt drive occur induce "
+    "acknowledge matter realize visualize hinder translate lie characterize grasp express synthesize ignore carry "
+    "fall pay convert inject gather stabilize pick notice refine rephrase classify collect suffice recognize defend "
+    "decompose continue operate reveal let overfit beat confuse decouple memorize break stop spend divide lose spot "
+    "trust retrain lack need rely work focus study test experiment investigate ablate apply isolate halve limit scale "
+    "behave arise originate think believe feel doubt wonder worry hope like appreciate enjoy agree disagree miss omit "
+    "overlook neglect differ resemble correspond correlate interact sample transfer update select sort free bound "
+    "undermine weaken overstate overclaim exaggerate hide "
+    "complement rewrite reorganize polish proofread correct restructure shorten state list plot adapt vote support "
+    "open close bring leave remain receive deserve exceed surpass impact complicate "
+    "have do be".split()
+)
+"""Base forms of the verbs that reviews use most."""
+
+_IRREGULAR = {
+    "be": "was", "have": "had", "do": "did", "choose": "chose", "make": "made", "get": "got", "take": "took",
+    "find": "found", "give": "gave", "see": "saw", "know": "knew", "come": "came", "put": "put", "go": "went",
+    "hold": "held", "draw": "drew", "write": "wrote", "run": "ran", "keep": "kept", "build": "built",
+    "lead": "led", "leave": "left", "read": "read", "think": "thought", "feel": "felt", "say": "said",
+    "become": "became", "show": "showed", "understand": "understood", "get": "got", "begin": "began", "lose": "lost",
+}  # fmt: skip
+_IRREGULAR.pop("be")
+_PAST = frozenset(_IRREGULAR.values()) - {"put", "read"}
+_PARTICIPLES = frozenset(
+    "been done shown seen given made found taken chosen known held drawn written run kept built led left read said "
+    "become set understood lost gotten got drawn driven hidden split".split()
+)
+BE = frozenset(["is", "are", "was", "were"])
+MODALS = frozenset("can could should would may might will must cannot".split())
+_HAVE, _DO = frozenset(["has", "have", "had"]), frozenset(["do", "does", "did"])
+AUXILIARIES = BE | MODALS | _HAVE | _DO
+PREPOSITIONS = frozenset(
+    "of in for on with to from by at as into between over under about via through without within against across "
+    "than during after before among per like beyond regarding towards toward using".split()
+)
+DETERMINERS = frozenset(
+    "the a an this that these those its their his her our your my some any all both each many several most more no "
+    "every such another other few fewer less only one two three four five".split()
+)
+PRONOUNS = frozenset("it they this that these those there he she we you i authors everything nothing one".split())
+_AMBIGUOUS = frozenset(
+    "results claims uses studies designs tests measures limits changes estimates guarantees matches aids points means "
+    "works needs benefits supports samples plots runs builds lists states reports comments shares models experiments "
+    "bounds updates scales answers questions holds puts calls plays moves focus study test experiment work need use "
+    "limit scale sample update bound share change measure report comment result claim estimate benefit support "
+    "guarantee match aid plot run list state answer impact impacts account causes cause highlights highlight".split()
+)
+"""Forms of verbs that are as often nouns."""
+
+_ADJECTIVE = re.compile(r"\w+(?:al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ical)$")
+WORD = re.compile(r"[^\s,;:()\"]+|[,;:]")
+
+
+def third(verb: str) -> str:
+    """``compares`` for ``compare``."""
+    if verb in ("have", "be", "do", "go"):
+        return {"have": "has", "be": "is", "do": "does", "go": "goes"}[verb]
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return verb[:-1] + "ies"
+    return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh")) else "s")
+
+
+def gerund(verb: str) -> str:
+    """``comparing`` for ``compare``."""
+    if verb in ("run", "put", "plot", "get", "cut", "let", "stop", "overfit", "fit", "spot", "map", "split", "omit", "set"):
+        return verb + verb[-1] + "ing"
+    if verb in ("lie", "tie"):
+        return verb[:-2] + "ying"
+    return (verb[:-1] if verb.endswith("e") and not verb.endswith(("ee", "be")) else verb) + "ing"
+
+
+def past(verb: str) -> str:
+    """``compared`` for ``compare``."""
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return verb[:-1] + "ied"
+    if verb in ("plot", "stop", "fit", "map", "omit", "spot"):
+        return verb + verb[-1] + "ed"
+    return verb + ("d" if verb.endswith("e") else "ed")
+
+
+THIRD = {third(verb): verb for verb in VERBS if verb not in ("be", "have", "do")}
+PAST = {past(verb): verb for verb in VERBS if verb not in ("be", "have", "do", "put", "read")}
+
+
+def finite(text: str) -> int:
+    """The place of the first word of *text* that is the verb of a clause with a subject before it; -1 if none is.
+
+    A verb within "that", "which" and the like does not count, for it makes no sentence of what stands before.
+    """
+    words = WORD.findall(text)
+    low = [word.lower().replace("’", "'") for word in words]
+    within = False
+    for place, word in enumerate(low):
+        if word in _RELATIVES and place and low[place - 1] not in (",", ":"):
+            within = True
+        if _is_verb(low, place):
+            if not within:
+                return place
+            within = False
+    return -1
+
+
+_RELATIVES = frozenset("that which who whom whose where whether how why what when if because since".split())
+
+
+def _is_verb(low: Sequence[str], place: int) -> bool:
+    """Whether the word at *place* is likely a finite verb after its subject."""
+    word, before = low[place], low[place - 1] if place else ""
+    after = low[place + 1] if place + 1 < len(low) else ""
+    if not before or before in ("to", ",", ";"):
+        return (before in (",", ";") and place > 1 and word in AUXILIARIES) or False
+    if word in AUXILIARIES or word.endswith("n't"):
+        return True
+    if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS):
+        return False
+    opens = after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it") or after in PREPOSITIONS
+    if word in THIRD:
+        return not (after == "of" or (word in _AMBIGUOUS and (not opens or _ADJECTIVE.match(before)))) and not (
+            _ADJECTIVE.match(before) and not opens
+        )
+    if word in PAST or word in _PAST:
+        return after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it")
+    if word in VERBS:
+        plural = before in ("they", "we", "i", "you", "authors", "which") or (
+            before.endswith("s") and not before.endswith(("ss", "us", "is", "'s", "ous"))
+        )
+        adverb = before.endswith("ly") and place > 1 and low[place - 2].endswith("s")
+        return (plural or adverb) and before not in THIRD.keys() - _AMBIGUOUS and (word not in _AMBIGUOUS or opens)
+    return False
+
+
+def stated(auxiliary: str, rest: str) -> str:
+    """"the bound is tight" for "is" and "the bound tight": a question's words in the order of a statement; or ""."""
+    words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
+    auxiliary = auxiliary.lower()
+    place = _predicate(auxiliary, low)
+    if not place:
+        return ""
+    subject, predicate = " ".join(words[:place]), words[place:]
+    if auxiliary not in _DO:
+        return " ".join([subject, auxiliary, *predicate])
+    verb = low[place]
+    if verb == "not":
+        return " ".join([subject, auxiliary, *predicate])
+    formed = {"do": verb, "does": third(verb), "did": past(verb) if verb != "be" else "was"}[auxiliary]
+    return " ".join([subject, formed, *predicate[1:]])
+
+
+def _predicate(auxiliary: str, low: Sequence[str]) -> int:
+    """Where what is said of the subject starts in the words *low* after an *auxiliary*; 0 if that is not to be told."""
+    for place in range(1, min(len(low), 16)):
+        word, before = low[place], low[place - 1]
+        if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS) or before in ("and", "or"):
+            continue
+        if word == "not" or (auxiliary in BE and word in ("a", "an", "the") and before not in PREPOSITIONS):
+            return place
+        alone = place == 1 and before in PRONOUNS
+        if alone and before in ("this", "that", "these", "those"):
+            alone = word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
+        if alone:
+            return place
+        if place == 1 and before in DETERMINERS:
+            continue
+        if auxiliary in MODALS | _DO:
+            if word in VERBS and not (word in _AMBIGUOUS and place + 1 < len(low) and low[place + 1] in VERBS):
+                return place
+        elif auxiliary in _HAVE:
+            if word in _PARTICIPLES or word.endswith("ed"):
+                return place
+        elif _SAID.match(word) or word in _PARTICIPLES:
+            following = low[place + 1] if place + 1 < len(low) else ""
+            if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):
+                return place
+            if word in _ADVERBS or word.endswith("ly"):
+                return place
+    return 0
+
+
+_ADVERBS = frozenset("still also only always so too very really even not just due because better worse".split())
+_AFTER = frozenset("if when because and or but while since compared that enough here there".split())
+_SAID = re.compile(
+    r"(?:\w+(?:ed|ing|al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ly|er)|still|also|only|always|so|too|very|even|due|"
+    r"because|new|same|fair|true|good|bad|high|low|large|small|hard|tight|robust|wrong|correct|in|on|out|similar|"
+    r"enough|clear|necessary|important|possible|available|more|less|sure|fast|slow|close|equal|specific)$"
+)

@@ -1,0 +1,99 @@
+"""The words by which a review's clauses are cut and cleaned, for judgments by rule.
+
+Patterns only; `review_clauses` and `judgment_claims` say what is done with them.
+"""
+
+from __future__ import annotations
+
+import re
+
+ANY_CASE = re.IGNORECASE
+
+REFERENCE = re.compile(r"^\s*(?:[-*] )?\[[\w+]{1,12}\][: ]")
+LEAD = re.compile(
+    r"^(?:(?:however|moreover|furthermore|besides|additionally|also|and|but|yet|so|thus|hence|therefore|overall|in "
+    r"general|generally(?: speaking)?|\w+ly|first|second|third|last|next|"
+    r"then|in addition|in particular|for example|for instance|e\.g\.?|i\.e\.?|nevertheless|nonetheless|(?:having |"
+    r"that being |that )said|on the (?:other|one) hand|"
+    r"in (?:summary|conclusion|short|sum)|to (?:sum up|summarize|me|conclude|be honest|be fair)|as a result|indeed|"
+    r"further|still|again|otherwise|(?:in|from) my (?:\w+ )?(?:opinion|view|"
+    r"understanding|perspective)|(?:to|from) (?:the best of )?my (?:knowledge|understanding)|as far as i \w+|for me|"
+    r"imo|imho|meanwhile|at the same time|in fact|of course|(?:apart|other|aside) "
+    r"(?:from|than) that|(?:most|more) (?:importantly|specifically)|major|minor|nit(?:pick)?|typo|(?:question|q|"
+    r"weakness|w|s|strength|comment|c|point|concern|con|pro)s? ?#?\d*)\s*[\],:]\s*"
+    r"|(?:however|moreover|furthermore|additionally|and|but|so|thus|hence|therefore|overall|also|besides) (?=(?:i|"
+    r"the|it|there|this|some|we|in|authors?|its|their)\b)"
+    r"|(?:i|we)(?:['’](?:m|d|ve))?(?: (?:\w+ly|am|was|have|had|do|would|can|could|will|also|still|just|a bit))* "
+    r"(?:(?:think|believe|feel|guess|suspect|say|argue|assume|note|noticed?|wish|hope)(?: that)?,? "
+    r"(?!(?:of|about|to|like|in|for|on)\b)"
+    r"|(?:find|found|agree|consider|convinced|aware|afraid|happy|glad|point out|worried|concerned|want to (?:point out|"
+    r"note|mention)) that |(?:worried|concerned) about )"
+    r"|it (?:also )?(?:seems?|appears?|looks?)(?: to me)? (?:like |that |as if |as though )|it (?:should|must) be "
+    r"noted that |note that |one (?:can|may|could) (?:argue|say) that "
+    r"|(?:my|the|a|one|another|an|some)(?: \w+){0,3} (?:concern|weakness|issue|problem|drawback|limitation|strength|"
+    r"question|worry|complaint|criticism|impression|understanding|opinion|comment|"
+    r"downside|suggestion|shortcoming)(?:s|es)?(?: (?:here|i have|(?:of|with|in|for|about) (?:this|the) (?:paper|"
+    r"work|method|approach|submission)))* (?:is|are|was|would be)"
+    r"(?: that| about| with| on| regarding)?:?,? )",
+    ANY_CASE,
+)
+CITATION = re.compile(
+    r"\s*\[[\d, –-]{1,30}\]|\s*\((?:e\.g\.,?|see|cf\.?|i\.e\.,?)[^()]{0,300}\)|\s*\([^()]{0,200}\b(?:19|"
+    r"20)\d\d[^()]{0,100}\)|\s*\[[^\[\]]{0,80}\b(?:19|20)\d\d\w?\]"
+    r"|(?:,? see:?)?\s*https?://[^\s)]*[^\s).,;]|\s*\([^()]{0,20}(?:fig|tab|sec|eq|page|line|appendix|section|table|"
+    r"see)\b[^()]{0,40}\)",
+    ANY_CASE,
+)
+MATH = re.compile(r"\$\$?[^$\n]{0,400}\$\$?")
+DRESS = re.compile(
+    r"\*\*|__|`+|</?\w{1,20}/?>|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|^#+\s*|~~|&\w{2,6};|\\(?:cite|ref|"
+    r"url)\w?\{[^}]{0,80}\}"
+)
+LABEL = re.compile(r"^([A-Z][\w/&' -]{0,40}|\d{1,2}(?:\.\d)*)\s*[:.)]\s+(?=[A-Z\"'])")
+FILLER = re.compile(
+    r"\b(?:very|quite|really|basically|actually|simply|just|definitely|certainly|obviously|probably|perhaps|"
+    r"maybe|i (?:think|believe|feel|guess)(?: that)?|(?:at least )?(?:to|for) me|a (?:little )?bit|somewhat|"
+    r"(?:kind|sort) of|in general|of course|as well(?! as)|etc\.?|also|please|kindly|so far|"
+    r"respectively|(?:in|from) my (?:\w+ )?(?:opinion|view)|to (?:the best of )?my (?:knowledge|understanding)|"
+    r"(?:in|of) (?:this|the) (?:paper|work|manuscript|submission)|as far as i \w+)\b(?!['’-]),?\s?",
+    ANY_CASE,
+)
+CONTRAST = re.compile(
+    r"\s*;\s+|,?\s+(?:but|however|yet|although|though|whereas|while)(?: also)?,?\s+(?=(?:the|it|this|there|i|its|"
+    r"their|some|they|these|not|lacks?|is|are|authors?|a|an|no|more|in|my|we|"
+    r"only|seems?|has|have|does|many|what|how|could|needs?)\b)|,\s+(?:and|so)\s+(?=(?:the|it|this|there|i|its|some|"
+    r"they|these|authors?)\s+[\w-]+)",
+    ANY_CASE,
+)
+CONCESSION = re.compile(
+    r"^(?:although|while|though|even though|whereas)\s+([^,]{12,200}),\s+(.{10,})$", ANY_CASE | re.S
+)
+WORD = re.compile(r"[A-Za-z][\w'’-]*")
+FUNCTION = frozenset(
+    "the a an of to in for and or is are be that this it with as on by from at its their not which than into if when "
+    "while but i.e e.g such more between whether how what paper authors".split()
+)
+"""Words that say little of what is judged."""
+ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
+FIRST_PERSON = re.compile(r"\bI((?: (?!am\b|do\b|have\b)\w+ly| also| still| just| even)*)\s?('m|'ve|'d|am|have|don't|do|[a-z]+)\b".replace("((?:", "((?:"))
+PERSONS = tuple(
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"\b[Yy]ours?\b", "the authors'"),
+        (r"\b[Yy]ou(?:'re| are)\b", "the authors are"),
+        (r"\b[Yy]ou(?:'ve)\b", "the authors have"),
+        (r"\b[Yy]ou\b", "the authors"),
+        (r"\bI\b(?![.)])", "the reviewer"),
+        (r"\b[Mm]y\b", "the reviewer's"),
+        (r"\bme\b", "the reviewer"),
+        (r"\bmyself\b", "the reviewer"),
+    )
+)
+SOFT = re.compile(
+    r",? (?:which|because|since|so that|where|whereas|while|although|and (?:the|it|this|there|they|is|are|does|do)\b|but|so)(?= )|;|:|, (?=\w+ing\b|e\.g|i\.e|such as|especially|and|or|as|if|when|for|in|with)|\s[-–—]+\s"
+)
+PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
+BROKEN = re.compile(
+    r"->|=>|[=|{}<>~^\\]|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:which|that|who|because|and|or|but|[,.:])\b|\b(\w+) \1\b(?<!that that)(?<!had had)|"
+    r"\b(?:arxiv|et al|proceedings|https?)\b|[.?!] [A-Z]",
+)
