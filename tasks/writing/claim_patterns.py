@@ -30,7 +30,7 @@ def _forms(*rows: tuple[str, str, Part]) -> tuple[Form, ...]:
 _I = r"(?:the reviewer|we)"
 _ADVERB = r"(?:\w+ly |also |still |even )?"
 _PAPER = r"(?:the |this )?(?:paper|work|authors?|manuscript|submission|article|it|they)"
-_NO = r"(?:do(?:es)?|did|ha(?:s|ve)|could|can)(?:n['’]?t| ?not) " + _ADVERB
+_NO = r"(?:do(?:es)?|did|ha(?:s|ve)|could|can) ?not " + _ADVERB
 _GOOD = (
     r"(?:better|good|great|nice|helpful|useful|interesting|beneficial|valuable|ideal|best|desirable|recommended|"
     r"encouraged|suggested|informative|important|worthwhile|necessary)"
@@ -39,32 +39,49 @@ _ASKED = r"(?:wonder(?:s|ing|ed)?|curious|(?:not |un)?sure|certain|unclear|clear
 _WOULD = r"(?:would|might|could|will|may|can|is|['’]d)"
 _ADJECTIVE = r"(?P<A>(?:too |not |so )?[\w-]+)"
 
+_CONCERN: tuple[str, str, Part] = (
+    rf"{_I} (?:has|have|had) (?:\w+ ){{0,2}}(?:concerns?|doubts?|reservations?|issues?|problems?|questions?) (?:about|on|regarding|with|for) <X>",
+    "{X}",
+    "noun",
+)
+
 FORMS: dict[Stance, tuple[Form, ...]] = {
     "appreciates": _forms(
+        (rf"{_PAPER} (?:\w+ly |also )?(?:proposes?d?|presents?|presented|provides?d?|introduces?d?|offers?|gives?|contains?|includes?|conducts?|"
+         r"conducted|performs?|performed|develops?|developed|ha(?:s|ve)) (?P<X>.+)", "{X}", "noun"),
         (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) (?:that|how) <X>", "that {X}", "clause"),
         (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) <X>", "{X}", "noun"),
         (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) <X>", "that {X}", "clause"),
         (rf"{_PAPER} is (?:overall |generally |mostly )?(?P<X>well[- ]\w+|clear|novel|interesting|clearly written|easy to \w+)", "the {X} paper", "any"),
     ),
     "criticizes": _forms(
+        (r"(?:it is |it was |is )?(?:hard|difficult|challenging)(?: for \w+(?: \w+)?)? to <X>", "the difficulty of {X}", "verb"),
+        (r"(?:it|this|that) makes it (?:hard|difficult|challenging)(?: for \w+(?: \w+)?)? to <X>", "the difficulty of {X}", "verb"),
         (r"there (?:is|are|exists?|seems to be) (?:an? |some )?(?:\w+ )?(?:lacks?|absence) of <X>", "the lack of {X}", "noun"),
         (r"there (?:is|are) (?:no|not (?:any|enough|much|sufficient)|little|insufficient) <X>", "the lack of {X}", "noun"),
         (rf"{_PAPER} (?:lacks?|misses|is missing|are missing|is lacking|lacked)(?: of| in)? <X>", "the lack of {X}", "noun"),
-        (r"(?:the )?(?:lacks?|lacking|absence|missing|no)(?: of)? <X>", "the lack of {X}", "noun"),
+        (r"(?:the )?(?:lacks?|lacking|absence|missing|no|not (?:much|many|enough|any|sufficient))(?: of)? <X>", "the lack of {X}", "noun"),
         (rf"(?:{_PAPER}|{_I}) {_NO}(?:provide[d]?|include[d]?|give[n]?|find|see|offer|contain|present|have|report|show) (?:any |enough |sufficient )?<X>", "the lack of {X}", "noun"),
         (rf"(?:{_PAPER}) {_NO}compared? (?P<X>(?:with|to|against) .+)", "the lack of comparison {X}", "noun"),
         (rf"(?:{_PAPER}) {_NO}(?:discuss(?:ed)?|mention(?:ed)?) <X>", "the lack of discussion of {X}", "noun"),
         (rf"(?:{_PAPER}) {_NO}(?:explain(?:ed)?|clarify) <X>", "the lack of explanation of {X}", "noun"),
         (r"(?P<X>.{3,80}) (?:is|are) (?:missing|absent|lacking)", "the lack of {X}", "noun"),
+        (r"there (?:is|are|exists?) <X>", "{X}", "noun"),
         (rf"{_I} (?:miss|missed|misses) <X>", "the lack of {X}", "noun"),
-        (rf"{_I} (?:has|have|had) (?:\w+ )?(?:concerns?|doubts?|reservations?|issues?|problems?) (?:about|on|regarding|with) <X>", "{X}", "noun"),
+        _CONCERN,
         (r"(?:the )?(?P<X>\w+(?: \w+)?) (?:is|are) (?P<A>limited|incremental|weak|unclear|poor|insufficient)", "the {A} {X}", "any"),
     ),
     "questions": _forms(
         (rf"(?:{_I} )?(?:\w+ly )?doubts? (?:that |if |whether )?<X>", "whether {X}", "clause"),
         (rf"(?:.{{0,60}}\b)?(?:{_ASKED}|understand|see|get|know|interested in|tell|follow|grasp|learn|hear)(?: to (?:the reviewer|see|know))?"
-         r"(?:,? (?:about|of|on))?,? (?P<X>(?:whether|if|how|why|what|which|where|when|who|to what extent)\b.+)", "{X}", "wh"),
+         r"(?:,? (?:about|of|on))?,? (?P<X>(?:whether|if|how|why|(?:in |under |to |for |by )?(?:what|which)|where|when|who)\b.+)", "{X}", "wh"),
         (rf"(?:.{{0,30}}\b)(?:curious|wonder(?:s|ing)?|interested|confused|puzzled|unclear|(?:not |un)sure|questions?) (?:about|on|by|in|regarding|of) <X>", "{X}", "noun"),
+        (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced)(?: that)? <X>", "whether {X}", "clause"),
+        (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced) (?:about|of|on|by|with) <X>", "{X}", "noun"),
+        (rf"{_I} (?:cannot|can not|could not) (?:\w+ly )?(?:judge|check|verify|evaluate|assess|tell) (?P<X>(?:whether|if|how|why|what|which) .+)", "{X}", "wh"),
+        (rf"{_I} (?:cannot|can not|could not) (?:\w+ly )?(?:judge|check|verify|evaluate|assess|tell) <X>", "{X}", "noun"),
+        (r"<X> (?:is|are|seems?|remains?) (?:\w+ )?(?:questionable|debatable|unclear(?: to the reviewer)?|not (?:\w+ )?clear(?: to the reviewer)?)", "{X}", "noun"),
+        _CONCERN,
         (rf"{_I} {_NO}(?:\w+ly )?(?:understand|see|get|follow|grasp) <X>", "{X}", "noun"),
         (r"(?:(?:could|can|would|will) (?:the )?authors? )?(?:\w+ly )?(?:clarify|explain|comment on|elaborate on|elaborate|justify|"
          r"discuss|describe|specify|provide|give|say|tell)(?: (?:more|a bit more|further))?(?: (?:on|about))?,? "

@@ -1,7 +1,7 @@
 """What a reviewer does in a clause, by a log-linear model of its words: weights learned once, the same answer every time.
 
-The features are words, their first letters, pairs of neighbours, the length, "?", contrast, and the kind of section:
-one feature of many, so that a clause is judged nearly alike wherever it stands.
+The features are words, their first letters, pairs of neighbours, the length, "?", contrast, how much the review says,
+and the kind of section: one feature of many, so that a clause is judged nearly alike wherever it stands.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ SCALE = 100
 _WORD = re.compile(r"[a-z0-9]+(?:[-'’][a-z0-9]+)*|\?")
 _WORDS_READ = 60
 _STEM = 5
+_LENGTHS = (8, 16, 24, 32, 40, 48, 56)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +42,22 @@ class StanceModel:
     weights: np.ndarray
 
     def probabilities(self, clauses: Sequence[Clause]) -> np.ndarray:
-        """Of shape (clauses, 5), each row summing to one."""
+        """Of shape (clauses, 5), each row summing to one; *clauses* are all of a review, for a long one is condensed."""
         scores = np.zeros((len(clauses), NONE + 1))
         for row, clause in enumerate(clauses):
-            known = [self.places[name] for name in features(clause) if name in self.places]
+            known = [self.places[name] for name in features(clause, len(clauses)) if name in self.places]
             scores[row] = self.weights[known].sum(axis=0)
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
 
-def features(clause: Clause) -> set[str]:
-    """The names of what *clause* has."""
+def features(clause: Clause, among: int) -> set[str]:
+    """The names of what *clause* has, one of *among* clauses of a review."""
     words = [re.sub(r"\d+", "0", word).replace("’", "'") for word in _WORD.findall(clause.text.lower())[:_WORDS_READ]]
     found = {"(any)", f"(section {clause.kind})", f"(length {min(len(words) // 4, 7)})", *words}
     found |= {f"{word[:_STEM]}*" for word in words if len(word) > _STEM + 1}
     found |= {f"{one} {two}" for one, two in pairwise(["^", *words, "$"])}
+    found |= {f"(of more than {number})" for number in _LENGTHS if among > number}
     return found | {name for name, has in (("(asks)", clause.asks), ("(contrast)", clause.contrast)) if has}
 
 

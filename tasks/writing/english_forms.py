@@ -34,7 +34,7 @@ VERBS = frozenset(
     "overlook neglect differ resemble correspond correlate interact sample transfer update select sort free bound "
     "undermine weaken overstate overclaim exaggerate hide "
     "complement rewrite reorganize polish proofread correct restructure shorten state list plot adapt vote support "
-    "open close bring leave remain receive deserve exceed surpass impact complicate "
+    "open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize regularize influence  leave remain receive deserve exceed surpass impact complicate "
     "have do be".split()
 )
 """Base forms of the verbs that reviews use most."""
@@ -107,6 +107,17 @@ def past(verb: str) -> str:
     return verb + ("d" if verb.endswith("e") else "ed")
 
 
+_BASES = {past(verb): verb for verb in VERBS if verb not in ("be", "have", "do")} | {
+    "written": "write", "shown": "show", "given": "give", "made": "make", "taken": "take", "run": "run", "done": "do",
+    "rewritten": "rewrite", "put": "put", "drawn": "draw",
+}  # fmt: skip
+
+
+def participle_of(word: str) -> str:
+    """The verb whose past participle *word* is, or empty."""
+    return _BASES.get(word, "")
+
+
 THIRD = {third(verb): verb for verb in VERBS if verb not in ("be", "have", "do")}
 PAST = {past(verb): verb for verb in VERBS if verb not in ("be", "have", "do", "put", "read")}
 
@@ -138,7 +149,7 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
     after = low[place + 1] if place + 1 < len(low) else ""
     if not before or before in ("to", ",", ";"):
         return (before in (",", ";") and place > 1 and word in AUXILIARIES) or False
-    if word in AUXILIARIES or word.endswith("n't"):
+    if word in AUXILIARIES:
         return True
     if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS):
         return False
@@ -148,6 +159,8 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
             _ADJECTIVE.match(before) and not opens
         )
     if word in PAST or word in _PAST:
+        if before in ("author", "authors", "paper", "work", "they", "it", "we", "reviewer", "article", "he") or before.endswith("ly"):
+            return True
         return after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it")
     if word in VERBS:
         plural = before in ("they", "we", "i", "you", "authors", "which") or (
@@ -158,7 +171,7 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
     return False
 
 
-def stated(auxiliary: str, rest: str) -> str:
+def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
     """"the bound is tight" for "is" and "the bound tight": a question's words in the order of a statement; or ""."""
     words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
     auxiliary = auxiliary.lower()
@@ -166,6 +179,8 @@ def stated(auxiliary: str, rest: str) -> str:
     if not place:
         return ""
     subject, predicate = " ".join(words[:place]), words[place:]
+    if negated and low[place] != "not":
+        predicate, low = ["not", *predicate], [*low[:place], "not", *low[place:]]
     if auxiliary not in _DO:
         return " ".join([subject, auxiliary, *predicate])
     verb = low[place]

@@ -24,6 +24,7 @@ from tasks.writing.english_forms import (
     stated,
     third,
 )
+from tasks.writing.noun_claims import noun_of, request_of
 from tasks.writing.review_clauses import Clause
 
 LONGEST_LINE = 25
@@ -32,19 +33,22 @@ LONGEST_LINE = 25
 _LATE = 9
 """Words that stay when a claim is cut, at least."""
 
-_WH = re.compile(r"(?:how(?: many| much| \w+ly)?|why|what|which|where|when|who|whether|if|to what extent)\b", re.I)
+_VERB = r"(?:is|are|was|were|can|could|would|will|should|has|have|do|does|did|might|may)"
+_WHICH = r"(?:(?:in|to|under|for|by|with|at|on|from|of|through) )?(?:what|which)"
+_WH = re.compile(rf"(?:how(?: many| much| \w+ly)?|why|{_WHICH}|where|when|who|whether|if|to what extent)\b", re.I)
 _ASKING = re.compile(
-    r"(?P<W>how (?:many|much) [\w-]+|(?:what|which) (?!(?:is|are|was|were|can|could|do|does|did|would|will|has|have)\b)[\w-]+(?: [\w-]+)?|"
-    r"how(?: \w+ly)?|why|what|where|when|who|to what extent) (?P<V>is|are|was|were|can|could|would|will|should|has|"
-    r"have|do|does|did)(?:n['’]t)? (?P<R>.+)",
+    rf"(?P<W>how (?:many|much) [\w-]+(?: [\w-]+)?|how (?:large|small|big|well|good|often|long|far|fast|important|sensitive|robust|"
+    rf"expensive|likely|different|close)|{_WHICH} (?!{_VERB}\b)[\w-]+(?: (?!{_VERB}\b)[\w-]+){{0,2}}|how(?: \w+ly)?|why|what|where|when|who) "
+    rf"(?P<V>{_VERB})(?P<N> not)? (?P<R>.+)",
     re.I,
 )
-_YES = re.compile(r"(?P<V>is|are|was|were|can|could|would|will|should|has|have|do|does|did)(?P<N>n['’]t)? (?P<R>.+)", re.I)
+_YES = re.compile(rf"(?P<V>{_VERB})(?: not)? (?P<R>.+)", re.I)
+_WHY = re.compile(r"why (?P<N>not )?(?:to )?(?P<V>\w+) (?P<R>.+)", re.I)
 _BEFORE = re.compile(
-    r"(?P<L>(?:in|for|on|at|from|if|when|with|regarding|about|given|since|as|under|during|after|because) [^,?]{3,90}), "
-    r"(?P<Q>(?:how|why|what|where|when|which|is|are|was|were|can|could|would|will|do|does|did|has|have)\b.+)",
-    re.I,
+    rf"(?P<L>[^?]{{3,200}}?), (?:and |so |but |then |if so, )?(?P<Q>(?:how|why|{_WHICH}|where|when|{_VERB})\b.+)", re.I
 )
+_LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]{3,60}$", re.I)
+_TAG = re.compile(r"[, ]+(?:right|correct|no|or not|why|am I right)$", re.I)
 _PREDICATE = re.compile(
     r"(?:(?:well|clearly|nicely|badly|poorly|easily)[- ]\w+|(?:easy|hard|difficult|straightforward) to|not (?:\w+ )?"
     r"(?:clear|sure|convincing|novel|well|easy|convinced|surprising)|(?:un)?clear(?:ly written| and| how| why| what| whether| if| that)\b|"
@@ -58,31 +62,33 @@ def claim_of(clause: Clause, stance: Stance) -> str:
     text = _bare(clause.text)
     if len(text) < 3:
         return ""
-    return _checked(_shortened(_asked(text, stance) if clause.asks else _said(text, stance)))
+    return _shortened(_asked(text, stance) if clause.asks else _said(text, stance))
 
 
 def _bare(text: str) -> str:
     """*text* without what leads to it, labels, fillers and asides, the reviewer in the third person."""
-    text = lexicon.ASIDE.sub("", text.replace("’", "'")).strip(" \t-–—:;,*.?!\"'()[]<>•")
+    text = lexicon.ASIDE.sub("", text).strip(" \t-–—:;,*.?!\"'()[]<>•")
     for _ in range(3):
         text = lexicon.LEAD.sub("", text).strip(" ,:;")
         if label := lexicon.LABEL.match(text):
             text = text[label.end() :]
     text = " ".join(lexicon.FILLER.sub("", text).split())
-    text = lexicon.FIRST_PERSON.sub(lambda found: _third_person(found[1] or "", found[2]), text)
+    text = lexicon.FIRST_PERSON.sub(lambda found: _third_person(found[1], found[2]), text)
     for pattern, word in lexicon.PERSONS:
         text = pattern.sub(word, text)
     return text.strip(" ,:;-")
 
 
 def _third_person(adverb: str, verb: str) -> str:
-    formed = {"am": "is", "'m": "is", "have": "has", "'ve": "has", "do": "does", "don't": "doesn't", "'d": "would"}
-    said = formed.get(verb.lower()) or (third(verb) if verb in VERBS else verb)
+    said = "is" if verb == "am" else third(verb) if verb in VERBS and verb not in ("put", "read") else verb
     return f"the reviewer {adverb}{said}"
 
 
 def _said(text: str, stance: Stance) -> str:
     """The claim of a statement."""
+    noun = request_of(text) if stance == "suggests" else noun_of(text, stance)
+    if noun:
+        return noun
     for pattern, made, part in FORMS[stance]:
         if (found := pattern.match(text)) and (part_text := _part(found["X"], part)):
             others = {name: group for name, group in found.groupdict().items() if name != "X" and group}
@@ -112,34 +118,52 @@ def _asked(text: str, stance: Stance) -> str:
         for pattern, made, part in FORMS[stance]:
             if (found := pattern.match(text)) and (part_text := _part(found["X"], part)):
                 return made.format(X=part_text)
-    return _wh(text) if stance == "questions" else ""
+    if stance != "questions":
+        return ""
+    if asked := _wh(text):
+        return asked
+    said = _TAG.sub("", text)
+    return f"whether {_lowered(said)}" if finite(said) > 0 and not _WH.match(said) and not _YES.match(said) else ""
 
 
 def _wh(text: str) -> str:
     """*text* as an indirect question; empty if it asks nothing."""
-    if before := _BEFORE.match(text):
-        inner = _wh(before["Q"])
-        return f"{inner} {_lowered(before['L'])}" if inner else ""
-    if found := _ASKING.match(text):
-        word, verb, rest = found["W"].lower(), found["V"].lower(), found["R"]
-        negated = " not" if "n't" in text[: found.start("R")] else ""
-        if said := stated(verb, rest):
-            if negated:
-                said = re.sub(rf"\b{verb}\b", f"{verb} not", said, count=1) if f" {verb} " in said else ""
-            return said and f"{word} {said}"
-        if verb in BE and word in ("what", "how", "why", "where", "who") and finite(f"it {rest}") < 0:
-            return f"{word} {_lowered(rest)} {verb}" if len(rest.split()) <= 6 else ""
-        if word in ("what", "which", "who") or " " in word:
-            return f"{word} {verb} {rest}" if verb not in ("do", "does", "did") and rest.split()[0].lower() not in DETERMINERS else ""
-        return ""
-    if found := _YES.match(text):
+    if before := _BEFORE.fullmatch(text):
+        if (inner := _wh(before["Q"])) and not _WH.match(text):
+            return f"{inner} {_lowered(before['L'])}" if _LEADS.fullmatch(before["L"]) else inner
+    if found := _ASKING.fullmatch(text):
+        return _inverted(found["W"].lower(), found["V"].lower(), found["R"], bool(found["N"]))
+    if found := _YES.fullmatch(text):
         rest = found["R"]
         if rest.lower().startswith("there "):
             return f"whether there {found['V'].lower()} {rest[6:]}"
         said = stated(found["V"], rest)
         return said and f"whether {said}"
+    if (found := _WHY.fullmatch(text)) and (found["V"].lower() in VERBS or found["V"].endswith("ing")):
+        if found["V"].endswith("ing"):
+            return f"the reason for {found['N'] or ''}{found['V'].lower()} {found['R']}"
+        return f"why the authors {'do not ' if found['N'] else ''}{found['V'].lower()} {found['R']}"
+    if text.lower().startswith(("how to ", "what to ", "whether to ", "where to ", "when to ")):
+        return _lowered(text)
+    if text.lower().startswith("what if "):
+        return f"what happens if {text[8:]}"
     if _WH.match(text):
         return _lowered(text) if finite(f"it {text.split(' ', 1)[-1]}") > 0 else ""
+    return ""
+
+
+def _inverted(word: str, verb: str, rest: str, negated: bool) -> str:
+    """The indirect question of *word* ("how"), *verb* ("does") and *rest* ("it scale"); empty if it cannot be told."""
+    if said := stated(verb, rest, negated):
+        return f"{word} {said}"
+    first = rest.split()[0].lower()
+    if verb in BE and finite(f"it {rest}") < 0 and first in DETERMINERS and not negated:
+        if len(rest.split()) <= 8:
+            return f"{word} {_lowered(rest)} {verb}"
+        return _lowered(rest) if word == "what" else ""
+    subject = word.startswith(("what", "which", "who")) or " what " in word or " which " in word or word.startswith(("how many", "how much"))
+    if subject and verb not in ("do", "does", "did") and first not in DETERMINERS and not negated:
+        return f"{word} {verb} {rest}"
     return ""
 
 
@@ -189,24 +213,24 @@ def _lowered(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The first words of *text*, cut where a clause ends if there is such a place late enough."""
+    """*text*, or as much of it as makes a sentence where it is too long or broken; empty if nothing does."""
     words = text.split()
-    if len(words) > LONGEST_LINE:
-        text = " ".join(words[: LONGEST_LINE + 1])
-        cuts = [cut.start() for cut in lexicon.SOFT.finditer(text) if text.count(" ", 0, cut.start()) >= _LATE]
-        if not cuts:
-            cuts = [cut.start() for cut in lexicon.PHRASE.finditer(text) if text.count(" ", 0, cut.start()) >= _LATE]
-        text = text[: cuts[-1]] if cuts else ""
-    words = text.split()
-    while words and words[-1].lower().strip(",") in lexicon.FUNCTION | MODALS:
-        words.pop()
-    return " ".join(words).rstrip(" ,;:.-([?!\"'")
+    if len(words) <= LONGEST_LINE and (whole := _checked(text)):
+        return whole
+    text = " ".join(words[: LONGEST_LINE + 1])
+    for places in (lexicon.SOFT, lexicon.PHRASE):
+        for cut in reversed(list(places.finditer(text))):
+            if text.count(" ", 0, cut.start()) >= _LATE and (part := _checked(text[: cut.start()])):
+                return part
+    return ""
 
 
 def _checked(text: str) -> str:
-    """*text* unless something in it shows that it is no sentence."""
+    """*text* without what cannot end it; empty if something in it shows that it is no sentence."""
+    words = text.split()
+    while words and words[-1].lower().strip(",") in lexicon.UNFINISHED | MODALS:
+        words.pop()
+    text = " ".join(words[:LONGEST_LINE]).rstrip(" ,;:.-([?!\"'")
     if not text or lexicon.BROKEN.search(text) or text.count('"') % 2 or text.count("(") != text.count(")"):
         return ""
-    if text.startswith("that ") and finite(text[5:]) < 0:
-        return ""
-    return text
+    return "" if text.startswith("that ") and finite(text[5:]) < 0 else text

@@ -54,9 +54,12 @@ def _clauses(section: Section) -> Iterator[Clause]:
 
 
 def _cleaned(text: str) -> str:
-    """*text* in one line, without citations, formulas and markup."""
+    """*text* in one line, without citations, formulas, markup and contractions."""
     text = lexicon.DRESS.sub("", lexicon.CITATION.sub("", text[:_LONGEST_SENTENCE]))
-    return " ".join(lexicon.MATH.sub(lambda math: _symbol(math[0]), text).split())
+    text = lexicon.LATEX.sub("", lexicon.MATH.sub(lambda math: _symbol(math[0]), text)).replace("’", "'")
+    for pattern, spelled in lexicon.CONTRACTIONS:
+        text = pattern.sub(spelled, text)
+    return " ".join(text.split())
 
 
 def _symbol(math: str) -> str:
@@ -72,7 +75,9 @@ def _parts(text: str) -> list[tuple[str, bool]]:
         return [(found[1], False), (found[2], True)]
     pieces, start = [], 0
     for cut in lexicon.CONTRAST.finditer(text):
-        if len(text[start : cut.start()].split()) >= 4 and len(text[cut.end() :].split()) >= 3:
+        before, after = text[start : cut.start()], text[cut.end() :]
+        long = len(before.split()) >= 4 and len(after.split()) >= 3
+        if long and (cut["sets"] or finite(before) > 0 and finite(after) > 0):
             pieces.append((text[start : cut.start()], start > 0))
             start = cut.end()
     return [*pieces, (text[start:], start > 0)]

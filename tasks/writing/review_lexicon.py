@@ -49,20 +49,37 @@ DRESS = re.compile(
     r"\*\*|__|`+|</?\w{1,20}/?>|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)|^#+\s*|~~|&\w{2,6};|\\(?:cite|ref|"
     r"url)\w?\{[^}]{0,80}\}"
 )
-LABEL = re.compile(r"^([A-Z][\w/&' -]{0,40}|\d{1,2}(?:\.\d)*)\s*[:.)]\s+(?=[A-Z\"'])")
+CONTRACTIONS = tuple(
+    (re.compile(pattern, ANY_CASE), spelled)
+    for pattern, spelled in (
+        (r"\bcan(?:'t|t| not)\b", "cannot"),
+        (r"\bwon't\b", "will not"),
+        (r"\b(do|does|did|is|are|was|were|has|have|had|could|should|would)n'?t\b", r"\1 not"),
+        (r"\b(it|there|that|what|here|how)'s\b", r"\1 is"),
+        (r"\b(they|you|we)'re\b", r"\1 are"),
+        (r"\b(i|they|you|we)'ve\b", r"\1 have"),
+        (r"\b(i|they|you|we|it)'d\b", r"\1 would"),
+        (r"\b(i|they|you|we|it)'ll\b", r"\1 will"),
+        (r"\bi'm\b", "I am"),
+    )
+)
+LABEL = re.compile(
+    r"^(?:[A-Z][\w/&'., -]{0,40}|\d{1,2}(?:\.\d)*)\s*[:)]\s+(?=[A-Z\"']|(?:what|how|why|is|are|can|could|do|does|the|there)\b)"
+    r"|^\d{1,2}(?:\.\d)*\.\s+(?=[A-Z\"'])"
+)
+LATEX = re.compile(r"\\(?:math\w+|text\w*|left|right|rm|bf|mathbf)\b|[{}\\$]|\^(?=\{)|_(?=\{)")
 FILLER = re.compile(
     r"\b(?:very|quite|really|basically|actually|simply|just|definitely|certainly|obviously|probably|perhaps|"
-    r"maybe|i (?:think|believe|feel|guess)(?: that)?|(?:at least )?(?:to|for) me|a (?:little )?bit|somewhat|"
+    r"maybe|i (?:think|believe|feel|guess)(?: that)?|(?:at least )?(?:to|for) me|a (?:little )?bit|somewhat|some(?= (?!of|other|are|is|cases|extent|sense)\w)|"
     r"(?:kind|sort) of|in general|of course|as well(?! as)|etc\.?|also|please|kindly|so far|"
     r"respectively|(?:in|from) my (?:\w+ )?(?:opinion|view)|to (?:the best of )?my (?:knowledge|understanding)|"
     r"(?:in|of) (?:this|the) (?:paper|work|manuscript|submission)|as far as i \w+)\b(?!['’-]),?\s?",
     ANY_CASE,
 )
 CONTRAST = re.compile(
-    r"\s*;\s+|,?\s+(?:but|however|yet|although|though|whereas|while)(?: also)?,?\s+(?=(?:the|it|this|there|i|its|"
-    r"their|some|they|these|not|lacks?|is|are|authors?|a|an|no|more|in|my|we|"
-    r"only|seems?|has|have|does|many|what|how|could|needs?)\b)|,\s+(?:and|so)\s+(?=(?:the|it|this|there|i|its|some|"
-    r"they|these|authors?)\s+[\w-]+)",
+    r"(?P<sets>\s*;\s+|,?\s+(?:but|however|yet|although|though|whereas|while)(?: also)?,?\s+(?=(?:the|it|this|there|i|its|"
+    r"their|some|they|these|not|lacks?|is|are|authors?|a|an|no|more|in|my|we|only|seems?|has|have|does|many|what|how|"
+    r"could|needs?)\b))|,?\s+(?:and|so)\s+(?=(?:the|it|this|there|i|its|some|their|they|these|authors?)\s+[\w-]+)",
     ANY_CASE,
 )
 CONCESSION = re.compile(
@@ -74,17 +91,20 @@ FUNCTION = frozenset(
     "while but i.e e.g such more between whether how what paper authors".split()
 )
 """Words that say little of what is judged."""
+UNFINISHED = (FUNCTION - {"paper", "authors", "not", "it", "this", "more"}) | frozenset(
+    "over under about without against based has have had because since where who also very so both either such using "
+    "including compared due i.e e.g if was were been being can only".split()
+)
+"""Words that no claim ends with."""
 ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
-FIRST_PERSON = re.compile(r"\bI((?: (?!am\b|do\b|have\b)\w+ly| also| still| just| even)*)\s?('m|'ve|'d|am|have|don't|do|[a-z]+)\b".replace("((?:", "((?:"))
+FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)([a-z]+)\b")
 PERSONS = tuple(
     (re.compile(pattern), word)
     for pattern, word in (
-        (r"\b[Yy]ours?\b", "the authors'"),
-        (r"\b[Yy]ou(?:'re| are)\b", "the authors are"),
-        (r"\b[Yy]ou(?:'ve)\b", "the authors have"),
+        (r"\b[Yy]ours?\b", "the"),
         (r"\b[Yy]ou\b", "the authors"),
         (r"\bI\b(?![.)])", "the reviewer"),
-        (r"\b[Mm]y\b", "the reviewer's"),
+        (r"\b[Mm]y\b", "the"),
         (r"\bme\b", "the reviewer"),
         (r"\bmyself\b", "the reviewer"),
     )
@@ -94,6 +114,6 @@ SOFT = re.compile(
 )
 PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
 BROKEN = re.compile(
-    r"->|=>|[=|{}<>~^\\]|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:which|that|who|because|and|or|but|[,.:])\b|\b(\w+) \1\b(?<!that that)(?<!had had)|"
-    r"\b(?:arxiv|et al|proceedings|https?)\b|[.?!] [A-Z]",
+    r"->|=>|[|<>~]|==|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:which|that|who|because|and|or|but|[,.:])\b|"
+    r"\b(?!that|had)(\w+) \1\b|\b(?:arxiv|proceedings|https?)\b|[.?!] [A-Z]|[.?!]['\"]? (?=[a-z]+ )(?<!al. )(?<!eq. )",
 )
