@@ -34,7 +34,7 @@ VERBS = frozenset(
     "overlook neglect differ resemble correspond correlate interact sample transfer update select sort free bound "
     "undermine weaken overstate overclaim exaggerate hide "
     "complement rewrite reorganize polish proofread correct restructure shorten state list plot adapt vote support "
-    "open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize regularize influence  leave remain receive deserve exceed surpass impact complicate "
+    "pose raise score vote seek shed underlie rest stand ensure redo redesign open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize regularize influence  leave remain receive deserve exceed surpass impact complicate "
     "have do be".split()
 )
 """Base forms of the verbs that reviews use most."""
@@ -131,7 +131,7 @@ def finite(text: str) -> int:
     low = [word.lower().replace("’", "'") for word in words]
     within = False
     for place, word in enumerate(low):
-        if word in _RELATIVES and place and low[place - 1] not in (",", ":"):
+        if word in _RELATIVES and place:
             within = True
         if _is_verb(low, place):
             if not within:
@@ -140,20 +140,46 @@ def finite(text: str) -> int:
     return -1
 
 
+_ADVERBS = frozenset("only also still never already often even just not always".split())
+_ARTICLES = frozenset(["a", "an", "the", "its", "their", "no"])
 _RELATIVES = frozenset("that which who whom whose where whether how why what when if because since".split())
+
+
+def ends_with_verb(text: str) -> bool:
+    """Whether the last word of *text* is a verb that something should follow."""
+    last = text.split()[-1].lower()
+    return last in AUXILIARIES or (last in THIRD or last in VERBS) and last not in _AMBIGUOUS
+
+
+def dangles(text: str) -> bool:
+    """Whether *text* ends within a clause that "which", "how", "why" and the like open: no verb comes after them."""
+    low = [word.lower() for word in WORD.findall(text)]
+    opened = max((place for place, word in enumerate(low) if word in _OPENING and place), default=-1)
+    if opened < 0 or low[opened + 1 : opened + 2] == ["to"]:
+        return False
+    return not any(word in AUXILIARIES or word in THIRD or word in PAST or word in VERBS or word in _PAST for word in low[opened + 1 :])
+
+
+_OPENING = frozenset("which who whom whose where how why what whether because if when although while since".split())
 
 
 def _is_verb(low: Sequence[str], place: int) -> bool:
     """Whether the word at *place* is likely a finite verb after its subject."""
-    word, before = low[place], low[place - 1] if place else ""
+    word, earlier = low[place], place - 1
+    while earlier > 0 and (low[earlier] in _ADVERBS or low[earlier].endswith("ly")):
+        earlier -= 1
+    before = low[earlier] if place else ""
     after = low[place + 1] if place + 1 < len(low) else ""
-    if not before or before in ("to", ",", ";"):
-        return (before in (",", ";") and place > 1 and word in AUXILIARIES) or False
+    if not before or before == "to":
+        return False
+    if before in (",", ";"):
+        return place > 1 and (word in AUXILIARIES or (word in THIRD and word not in _AMBIGUOUS))
     if word in AUXILIARIES:
         return True
     if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS):
         return False
     opens = after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it") or after in PREPOSITIONS
+    opens = opens or after.endswith("ing")
     if word in THIRD:
         return not (after == "of" or (word in _AMBIGUOUS and (not opens or _ADJECTIVE.match(before)))) and not (
             _ADJECTIVE.match(before) and not opens
@@ -162,12 +188,13 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
         if before in ("author", "authors", "paper", "work", "they", "it", "we", "reviewer", "article", "he") or before.endswith("ly"):
             return True
         return after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it")
+    if len(word) > 3 and after in _ARTICLES and word.endswith("s") and not word.endswith(("ss", "us", "is", "'s")):
+        return before not in PREPOSITIONS and not _ADJECTIVE.match(before)
     if word in VERBS:
         plural = before in ("they", "we", "i", "you", "authors", "which") or (
             before.endswith("s") and not before.endswith(("ss", "us", "is", "'s", "ous"))
         )
-        adverb = before.endswith("ly") and place > 1 and low[place - 2].endswith("s")
-        return (plural or adverb) and before not in THIRD.keys() - _AMBIGUOUS and (word not in _AMBIGUOUS or opens)
+        return plural and before not in THIRD.keys() - _AMBIGUOUS and (word not in _AMBIGUOUS or opens)
     return False
 
 
@@ -215,12 +242,12 @@ def _predicate(auxiliary: str, low: Sequence[str]) -> int:
             following = low[place + 1] if place + 1 < len(low) else ""
             if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):
                 return place
-            if word in _ADVERBS or word.endswith("ly"):
+            if word in _LATER or word.endswith("ly"):
                 return place
     return 0
 
 
-_ADVERBS = frozenset("still also only always so too very really even not just due because better worse".split())
+_LATER = frozenset("still also only always so too very really even not just due because better worse".split())
 _AFTER = frozenset("if when because and or but while since compared that enough here there".split())
 _SAID = re.compile(
     r"(?:\w+(?:ed|ing|al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ly|er)|still|also|only|always|so|too|very|even|due|"

@@ -19,6 +19,8 @@ from tasks.writing.english_forms import (
     PREPOSITIONS,
     THIRD,
     VERBS,
+    dangles,
+    ends_with_verb,
     finite,
     gerund,
     stated,
@@ -38,7 +40,7 @@ _WHICH = r"(?:(?:in|to|under|for|by|with|at|on|from|of|through) )?(?:what|which)
 _WH = re.compile(rf"(?:how(?: many| much| \w+ly)?|why|{_WHICH}|where|when|who|whether|if|to what extent)\b", re.I)
 _ASKING = re.compile(
     rf"(?P<W>how (?:many|much) [\w-]+(?: [\w-]+)?|how (?:large|small|big|well|good|often|long|far|fast|important|sensitive|robust|"
-    rf"expensive|likely|different|close)|{_WHICH} (?!{_VERB}\b)[\w-]+(?: (?!{_VERB}\b)[\w-]+){{0,2}}|how(?: \w+ly)?|why|what|where|when|who) "
+    rf"expensive|likely|different|close)|{_WHICH} (?!{_VERB}\b)[\w-]+(?: (?!{_VERB}\b)[\w-]+){{0,2}}|(?:whether|how|why|when|what) (?:and|or) (?:how|why|when|what)|how(?: \w+ly)?|why|what|where|when|who) "
     rf"(?P<V>{_VERB})(?P<N> not)? (?P<R>.+)",
     re.I,
 )
@@ -47,6 +49,9 @@ _WHY = re.compile(r"why (?P<N>not )?(?:to )?(?P<V>\w+) (?P<R>.+)", re.I)
 _BEFORE = re.compile(
     rf"(?P<L>[^?]{{3,200}}?), (?:and |so |but |then |if so, )?(?P<Q>(?:how|why|{_WHICH}|where|when|{_VERB})\b.+)", re.I
 )
+_OPEN_QUOTE, _END_QUOTE = re.compile(r"(?<![\w.,)])['‘“](?=\w)"), re.compile(r"(?<=[\w.,)])(?<!s)['’”](?!\w)")
+_JOINED = re.compile(r"(?:but|and|so|then|also|or|hence|thus|if so|if not|if yes|for (?:example|instance))[, ]+(?=\w)", re.I)
+_LED = re.compile(r"that (?:because|since|if|while|although|when|as|though|given|despite|unlike)\b", re.I)
 _LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]{3,60}$", re.I)
 _TAG = re.compile(r"[, ]+(?:right|correct|no|or not|why|am I right)$", re.I)
 _PREDICATE = re.compile(
@@ -96,7 +101,7 @@ def _said(text: str, stance: Stance) -> str:
     first, _, rest = text.partition(" ")
     first = first.lower().strip(",")
     if stance == "questions":
-        return _wh(text) or _part(text, "noun")
+        return ("" if first in ("which", "who") else _wh(text)) or _part(text, "noun")
     if first in ("which", "who"):
         text, first = f"this {rest}", "this"
     if first in ("because", "since", "if", "while", "although", "when", "as", "though") and "," not in text:
@@ -128,6 +133,7 @@ def _asked(text: str, stance: Stance) -> str:
 
 def _wh(text: str) -> str:
     """*text* as an indirect question; empty if it asks nothing."""
+    text = _JOINED.sub("", text, count=1) if _JOINED.match(text) else text
     if before := _BEFORE.fullmatch(text):
         if (inner := _wh(before["Q"])) and not _WH.match(text):
             return f"{inner} {_lowered(before['L'])}" if _LEADS.fullmatch(before["L"]) else inner
@@ -184,12 +190,13 @@ def _part(text: str, part: Part, open_article: bool = False) -> str:
         return f"{gerund(low)} {_parallel(rest)}"
     if finite(text) > 0 or low in AUXILIARIES | PREPOSITIONS | _OPENERS or (low.endswith("ly") and low != "early"):
         return ""
-    if low in VERBS and rest and rest.split()[0].lower() in DETERMINERS:
+    if (low in VERBS and rest and rest.split()[0].lower() in DETERMINERS) or _AUTHORS.match(text):
         return ""
     bare = low in DETERMINERS or low.endswith(("ing", "s")) or not open_article
     return ("" if bare else "the ") + _lowered(text)
 
 
+_AUTHORS = re.compile(r"(?:the )?authors? (?!of\b)", re.I)
 _OPENERS = frozenset(
     "to that which who because since if while although when as though and or but not so then also however there it "
     "they he she we you due based such regarding very too i e.g i.e".split()
@@ -220,17 +227,25 @@ def _shortened(text: str) -> str:
     text = " ".join(words[: LONGEST_LINE + 1])
     for places in (lexicon.SOFT, lexicon.PHRASE):
         for cut in reversed(list(places.finditer(text))):
-            if text.count(" ", 0, cut.start()) >= _LATE and (part := _checked(text[: cut.start()])):
+            part = _checked(text[: cut.start()], cut=True) if text.count(" ", 0, cut.start()) >= _LATE else ""
+            if part and not ends_with_verb(part):
                 return part
     return ""
 
 
-def _checked(text: str) -> str:
+def _checked(text: str, cut: bool = False) -> str:
     """*text* without what cannot end it; empty if something in it shows that it is no sentence."""
     words = text.split()
-    while words and words[-1].lower().strip(",") in lexicon.UNFINISHED | MODALS:
+    asks = bool(_WH.match(text))
+    kept = BE if asks else frozenset()
+    kept = kept if cut else kept | PREPOSITIONS
+    while words and words[-1].lower().strip(",") in (lexicon.UNFINISHED | MODALS) - kept:
         words.pop()
     text = " ".join(words[:LONGEST_LINE]).rstrip(" ,;:.-([?!\"'")
-    if not text or lexicon.BROKEN.search(text) or text.count('"') % 2 or text.count("(") != text.count(")"):
+    if len(_OPEN_QUOTE.findall(text)) != len(_END_QUOTE.findall(text)) or text.count('"') % 2:
+        text = _END_QUOTE.sub("", _OPEN_QUOTE.sub("", text)).replace('"', "")
+    if not text or lexicon.BROKEN.search(text) or text.count("(") != text.count(")") or dangles(text):
+        return ""
+    if (asks and len(words) < 3) or (_LED.match(text) and finite(text.partition(", ")[2]) < 1):
         return ""
     return "" if text.startswith("that ") and finite(text[5:]) < 0 else text

@@ -63,8 +63,9 @@ def _cleaned(text: str) -> str:
 
 
 def _symbol(math: str) -> str:
+    """A short formula as it is; a mark in the place of a longer one, that no line may hold."""
     inner = re.sub(r"[\\$]", "", math)
-    return inner if len(inner) <= 12 else ""
+    return inner if len(inner) <= 12 else "¤"
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:

@@ -61,18 +61,20 @@ CONTRACTIONS = tuple(
         (r"\b(i|they|you|we|it)'d\b", r"\1 would"),
         (r"\b(i|they|you|we|it)'ll\b", r"\1 will"),
         (r"\bi'm\b", "I am"),
+        (r"\bits (?=(?:not|un\w+|hard|difficult|better|also|very|really|clear|possible|good|nice|a|an|the)\b)", "it is "),
+        (r"\s+(?=[.,;:)](?:\s|$))|(?<=[,;:])[.,;:]+(?=\s)|\(\s*\)", ""),
     )
 )
 LABEL = re.compile(
     r"^(?:[A-Z][\w/&'., -]{0,40}|\d{1,2}(?:\.\d)*)\s*[:)]\s+(?=[A-Z\"']|(?:what|how|why|is|are|can|could|do|does|the|there)\b)"
-    r"|^\d{1,2}(?:\.\d)*\.\s+(?=[A-Z\"'])"
+    r"|^\d{1,2}(?:\.\d)*[-.]+\s+(?=[A-Z\"'])"
 )
 LATEX = re.compile(r"\\(?:math\w+|text\w*|left|right|rm|bf|mathbf)\b|[{}\\$]|\^(?=\{)|_(?=\{)")
 FILLER = re.compile(
     r"\b(?:very|quite|really|basically|actually|simply|just|definitely|certainly|obviously|probably|perhaps|"
     r"maybe|i (?:think|believe|feel|guess)(?: that)?|(?:at least )?(?:to|for) me|a (?:little )?bit|somewhat|some(?= (?!of|other|are|is|cases|extent|sense)\w)|"
     r"(?:kind|sort) of|in general|of course|as well(?! as)|etc\.?|also|please|kindly|so far|"
-    r"respectively|(?:in|from) my (?:\w+ )?(?:opinion|view)|to (?:the best of )?my (?:knowledge|understanding)|"
+    r"respectively|(?:in|from) my (?:\w+ )?(?:opinion|view|point of view|perspective)|to (?:the best of )?my (?:knowledge|understanding)|"
     r"(?:in|of) (?:this|the) (?:paper|work|manuscript|submission)|as far as i \w+)\b(?!['’-]),?\s?",
     ANY_CASE,
 )
@@ -91,11 +93,18 @@ FUNCTION = frozenset(
     "while but i.e e.g such more between whether how what paper authors".split()
 )
 """Words that say little of what is judged."""
-UNFINISHED = (FUNCTION - {"paper", "authors", "not", "it", "this", "more"}) | frozenset(
+UNFINISHED = (FUNCTION - {"paper", "authors", "it", "this", "more"}) | frozenset(
     "over under about without against based has have had because since where who also very so both either such using "
-    "including compared due i.e e.g if was were been being can only".split()
+    "including include includes compared due i.e e.g if was were been being can only namely like".split()
 )
 """Words that no claim ends with."""
+WONDERS = re.compile(
+    r"\b(?:I|we|reviewer)(?: am| was)?(?: also| still| just| really| a bit| therefore| \w+ly)* (?:wonder(?:ing)?|curious|doubt)\b|"
+    r"\b(?:not|un) ?(?:\w+ly |quite |very |so |too |100% )*(?:sure|certain|clear|obvious)(?: to me)?,? (?:why|how|what|whether|if|which|when|"
+    r"where|about)\b|\bunclear(?: to me)?,? (?:why|how|what|whether|if|which|when|where)\b",
+    ANY_CASE,
+)
+"""What asks without a question mark."""
 ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
 FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)([a-z]+)\b")
 PERSONS = tuple(
@@ -114,6 +123,7 @@ SOFT = re.compile(
 )
 PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
 BROKEN = re.compile(
-    r"->|=>|[|<>~]|==|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:which|that|who|because|and|or|but|[,.:])\b|"
+    r"->|=>|[|<>~¤]|==|\b(?:in|of|by|with|from|than|for|the|an?|and|as|at|that|to)(?:[,;:]| (?:is|are|was|were)\b)(?<!that is)(?<!that are)(?<!that was)|"
+    r"\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|which|that|who|because|and|or|but|[,.:])\b|"
     r"\b(?!that|had)(\w+) \1\b|\b(?:arxiv|proceedings|https?)\b|[.?!] [A-Z]|[.?!]['\"]? (?=[a-z]+ )(?<!al. )(?<!eq. )",
 )

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.writing import review_lexicon as lexicon
-from tasks.writing.clause_stance import NONE, STANCES, StanceModel, shipped
+from tasks.writing.clause_stance import NONE, QUESTIONS, STANCES, StanceModel, shipped
 from tasks.writing.judgment_claims import LONGEST_LINE, claim_of
 from tasks.writing.review_clauses import Clause, clauses_of
 
@@ -22,7 +22,7 @@ __all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 
 WRITER = "rule-judgments-2"
 
-_DESCRIBES = 0.55
+_DESCRIBES = 0.6
 """Chance of judging nothing from which a clause is left out."""
 
 _LIKELY = 0.12
@@ -57,9 +57,8 @@ def _lines(model: StanceModel, clauses: Sequence[Clause]) -> list[str]:
 
 def _line(clause: Clause, chances: np.ndarray) -> tuple[str, frozenset[str]] | None:
     """The line of *clause* in its likeliest stance that makes a sentence of it, and its content words."""
-    for place in np.argsort(-chances[:NONE], kind="stable")[:2]:
-        if chances[place] < _LIKELY:
-            break
+    places = [int(place) for place in np.argsort(-chances[:NONE], kind="stable")[:2] if chances[place] >= _LIKELY]
+    for place in [QUESTIONS, *places] if lexicon.WONDERS.search(clause.text) else places:
         if claim := claim_of(clause, STANCES[place]):
             words = frozenset(word.lower() for word in lexicon.WORD.findall(claim)) - lexicon.FUNCTION
             return (f"The reviewer {STANCES[place]} {claim}.", words) if words else None
