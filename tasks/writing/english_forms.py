@@ -129,18 +129,20 @@ def finite(text: str) -> int:
     """
     words = WORD.findall(text)
     low = [word.lower().replace("’", "'") for word in words]
-    within = False
+    within = hung = False
     for place, word in enumerate(low):
         if word in _RELATIVES and place:
             within = True
         if _is_verb(low, place):
-            if not within:
+            if not within and not (hung and low[place - 1] in ("and", "or")):
                 return place
-            within = False
+            hung, within = within or hung, False
     return -1
 
 
 _ADVERBS = frozenset("only also still never already often even just not always".split())
+_AGENTS = frozenset("author authors paper it they we reviewer article manuscript he method".split())
+_SAID_OF = frozenset("achieved outperformed showed proposed provided improved demonstrated presented introduced used made gave".split())
 _ARTICLES = frozenset(["a", "an", "the", "its", "their", "no"])
 _RELATIVES = frozenset("that which who whom whose where whether how why what when if because since".split())
 
@@ -180,13 +182,17 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
         return False
     opens = after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it") or after in PREPOSITIONS
     opens = opens or after.endswith("ing")
+    if word in THIRD and before in _AGENTS:
+        return True
     if word in THIRD:
         return not (after == "of" or (word in _AMBIGUOUS and (not opens or _ADJECTIVE.match(before)))) and not (
             _ADJECTIVE.match(before) and not opens
         )
     if word in PAST or word in _PAST:
-        if before in ("author", "authors", "paper", "work", "they", "it", "we", "reviewer", "article", "he") or before.endswith("ly"):
+        if before in _AGENTS:
             return True
+        if word in _SAID_OF and before not in (",", "and", "or", "not"):
+            return bool(after) and after not in PREPOSITIONS and not after.endswith("ly") and after not in (",", "and", "or", "to")
         return after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it")
     if len(word) > 3 and after in _ARTICLES and word.endswith("s") and not word.endswith(("ss", "us", "is", "'s")):
         return before not in PREPOSITIONS and not _ADJECTIVE.match(before)
@@ -221,11 +227,12 @@ def _predicate(auxiliary: str, low: Sequence[str]) -> int:
     """Where what is said of the subject starts in the words *low* after an *auxiliary*; 0 if that is not to be told."""
     for place in range(1, min(len(low), 16)):
         word, before = low[place], low[place - 1]
-        if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS) or before in ("and", "or"):
+        pronoun = place == 1 and before in PRONOUNS
+        if before in PREPOSITIONS or (before in DETERMINERS and not pronoun) or before in ("and", "or"):
             continue
         if word == "not" or (auxiliary in BE and word in ("a", "an", "the") and before not in PREPOSITIONS):
             return place
-        alone = place == 1 and before in PRONOUNS
+        alone = pronoun
         if alone and before in ("this", "that", "these", "those"):
             alone = word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
         if alone:

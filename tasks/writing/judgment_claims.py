@@ -23,10 +23,11 @@ from tasks.writing.english_forms import (
     ends_with_verb,
     finite,
     gerund,
+    participle_of,
     stated,
     third,
 )
-from tasks.writing.noun_claims import noun_of, request_of
+from tasks.writing.noun_claims import act_of, noun_of, request_of
 from tasks.writing.review_clauses import Clause
 
 LONGEST_LINE = 25
@@ -51,7 +52,9 @@ _BEFORE = re.compile(
 )
 _OPEN_QUOTE, _END_QUOTE = re.compile(r"(?<![\w.,)])['‘“](?=\w)"), re.compile(r"(?<=[\w.,)])(?<!s)['’”](?!\w)")
 _JOINED = re.compile(r"(?:but|and|so|then|also|or|hence|thus|if so|if not|if yes|for (?:example|instance))[, ]+(?=\w)", re.I)
+_LATER = re.compile(rf"[;,:] (?:and |so |but |then )?(?:{_VERB}|how|why|what|which|where)\b", re.I)
 _LED = re.compile(r"that (?:because|since|if|while|although|when|as|though|given|despite|unlike)\b", re.I)
+_ADDED = re.compile(r"(?:which|who) (?:\w+ly )?(?:\w+s|can|could|would|will|may|might|has|have|make|means?)\b", re.I)
 _LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]{3,60}$", re.I)
 _TAG = re.compile(r"[, ]+(?:right|correct|no|or not|why|am I right)$", re.I)
 _PREDICATE = re.compile(
@@ -91,7 +94,7 @@ def _third_person(adverb: str, verb: str) -> str:
 
 def _said(text: str, stance: Stance) -> str:
     """The claim of a statement."""
-    noun = request_of(text) if stance == "suggests" else noun_of(text, stance)
+    noun = request_of(text) if stance == "suggests" else noun_of(text, stance) or act_of(text, stance)
     if noun:
         return noun
     for pattern, made, part in FORMS[stance]:
@@ -112,6 +115,8 @@ def _said(text: str, stance: Stance) -> str:
         return f"that the paper {_lowered(text)}" if rest else ""
     if first in VERBS and rest.partition(" ")[0].lower() in DETERMINERS:
         return f"that the paper {third(first)} {rest}"
+    if participle_of(first) and finite(text) < 0 and rest.partition(" ")[0].lower() in DETERMINERS | _NEW:
+        return f"that the paper {_lowered(text)}"
     if finite(text) > 0:
         return "" if _WH.match(text) and stance != "criticizes" else f"that {_lowered(text)}"
     return _part(text, "noun", open_article=True)
@@ -128,6 +133,8 @@ def _asked(text: str, stance: Stance) -> str:
     if asked := _wh(text):
         return asked
     said = _TAG.sub("", text)
+    if _LATER.search(said):
+        return ""
     return f"whether {_lowered(said)}" if finite(said) > 0 and not _WH.match(said) and not _YES.match(said) else ""
 
 
@@ -153,7 +160,7 @@ def _wh(text: str) -> str:
         return _lowered(text)
     if text.lower().startswith("what if "):
         return f"what happens if {text[8:]}"
-    if _WH.match(text):
+    if _WH.match(text) and not _ADDED.match(text):
         return _lowered(text) if finite(f"it {text.split(' ', 1)[-1]}") > 0 else ""
     return ""
 
@@ -190,6 +197,8 @@ def _part(text: str, part: Part, open_article: bool = False) -> str:
         return f"{gerund(low)} {_parallel(rest)}"
     if finite(text) > 0 or low in AUXILIARIES | PREPOSITIONS | _OPENERS or (low.endswith("ly") and low != "early"):
         return ""
+    if text.split()[-1].lower() in PREPOSITIONS:
+        return ""
     if (low in VERBS and rest and rest.split()[0].lower() in DETERMINERS) or _AUTHORS.match(text):
         return ""
     bare = low in DETERMINERS or low.endswith(("ing", "s")) or not open_article
@@ -197,6 +206,7 @@ def _part(text: str, part: Part, open_article: bool = False) -> str:
 
 
 _AUTHORS = re.compile(r"(?:the )?authors? (?!of\b)", re.I)
+_NEW = frozenset("extensive new novel thorough comprehensive several various many".split())
 _OPENERS = frozenset(
     "to that which who because since if while although when as though and or but not so then also however there it "
     "they he she we you due based such regarding very too i e.g i.e".split()

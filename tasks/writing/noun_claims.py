@@ -8,33 +8,53 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from tasks.writing.english_forms import DETERMINERS, PREPOSITIONS, VERBS, finite, gerund, participle_of
+from tasks.writing.english_forms import DETERMINERS, PREPOSITIONS, THIRD, VERBS, finite, gerund, participle_of
 
 _SAYS = re.compile(
     r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?(?: all| both)? "
     r"(?P<A>[^,;:]+(?:, [\w -]+)*)",
     re.I,
 )
-_LEFT_OUT = {
-    "provided": "", "included": "", "given": "", "available": "", "present": "", "presented": "", "shown": "",
-    "discussed": "discussion of ", "mentioned": "mention of ", "explained": "explanation of ",
-    "described": "description of ", "compared": "comparison of ", "analyzed": "analysis of ",
-    "evaluated": "evaluation of ", "justified": "justification of ", "reported": "report of ",
-    "defined": "definition of ", "addressed": "treatment of ", "studied": "study of ", "investigated": "study of ",
-    "tested": "test of ", "motivated": "motivation of ", "specified": "specification of ", "cited": "citation of ",
-    "introduced": "introduction of ", "considered": "consideration of ", "clarified": "clarification of ",
-}  # fmt: skip
-"""What is not done with a thing, and what is lacking then."""
+_ACTS = {
+    verb: noun + ("" if noun.endswith((" on", " to")) else " of")
+    for verb, noun in (
+        pair.split(":")
+        for pair in (
+            "consider:consideration explore:exploration investigate:investigation evaluate:evaluation use:use "
+            "identify:identification utilize:use discuss:discussion demonstrate:demonstration study:study "
+            "analyze:analysis analyse:analysis apply:application extend:extension combine:combination test:test "
+            "develop:development validate:validation compare:comparison introduce:introduction cite:citation "
+            "explain:explanation describe:description provide:provision include:inclusion motivate:motivation "
+            "justify:justification verify:verification illustrate:illustration define:definition clarify:clarification "
+            "implement:implementation release:release mention:mention specify:specification "
+            "formalize:formalization incorporate:incorporation integrate:integration derive:derivation "
+            "employ:use leverage:use adopt:adoption examine:examination present:presentation visualize:visualization "
+            "formulate:formulation establish:establishment treat:treatment measure:measurement "
+            "highlight:highlighting structure:structure organize:organization state:statement write:writing"
+        ).split()
+    )
+}
+"""Verbs, and the nouns of what they do."""
 
-_DONE = {
-    "written": "writing", "presented": "presentation", "explained": "explanation", "described": "description",
-    "motivated": "motivation", "organized": "organization", "structured": "structure", "stated": "statement",
-    "defined": "definition", "discussed": "discussion", "illustrated": "illustration", "justified": "justification",
-}  # fmt: skip
+_GIVES = frozenset("provide present introduce include report write state".split())
+"""Verbs whose object is what is judged, not the act."""
+
+_UNDONE = frozenset("provided included given available present presented shown".split())
+"""What is not so is lacking itself, not its provision."""
+
 _QUALITY = {
-    "novel": "novelty", "original": "originality", "reproducible": "reproducibility", "simple": "simplicity",
-    "readable": "readability",
+    "novel": "novelty", "original": "originality", "reproducible": "reproducibility", "readable": "readability",
+    "sound": "soundness", "technically sound": "technical soundness", "correct": "correctness",
 }  # fmt: skip
+"""Adjectives whose nouns are more usual before "of the method" than the adjectives before the method."""
+
+_QUALITY_FOR = _QUALITY | {
+    "important": "importance", "useful": "usefulness", "effective": "effectiveness", "relevant": "relevance",
+    "applicable": "applicability", "significant": "significance", "similar": "similarity", "sensitive": "sensitivity",
+    "robust": "robustness", "valuable": "value", "beneficial": "benefit", "close": "closeness", "simple": "simplicity",
+    "restricted": "restriction", "limited": "limitation", "crucial": "importance", "helpful": "helpfulness",
+}  # fmt: skip
+"""The same before what the quality is for or to: "important for robotics"."""
 _DENIED = {
     "clear": "unclear", "convincing": "unconvincing", "sufficient": "insufficient", "consistent": "inconsistent",
     "fair": "unfair", "necessary": "unnecessary", "realistic": "unrealistic", "surprising": "unsurprising",
@@ -54,6 +74,12 @@ _ADJECTIVE = re.compile(
 )
 _DEGREE = frozenset(["too", "so", "fairly", "relatively", "highly", "extremely", "overly", "clearly", "generally", "mostly",
                      "technically", "rather", "more", "less", "not", "intuitively", "theoretically", "empirically", "pretty"])  # fmt: skip
+_DONE = re.compile(r"(?:(?P<M>\w+ly) )?(?P<V>\w+(?:ed|en))(?: (?P<N>\w+ly))?(?P<R> (?:in|with|by|for|on|through|via|across|under) .+)?", re.I)
+_ACT = re.compile(
+    r"(?:the |this )?(?:paper|work|authors?|manuscript|submission|article|study|they|it|reviewer) "
+    r"(?P<N>(?:do|does|did) not )?(?P<M>\w+ly )?(?P<V>\w+) (?P<O>.+)",
+    re.I,
+)
 _NO_SUBJECT = frozenset("it they this that these those there he she i we you which who what how why where one reviewer".split())
 _FEASIBLE = re.compile(r"\b(easy|hard|difficult|straightforward|simple) to (\w+)\b", re.I)
 _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", re.I)
@@ -68,17 +94,62 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
     if not subject:
         return ""
     said, denied = found["A"].strip(), bool(found["N"])
-    if denied and stance == "criticizes" and said.lower() in _LEFT_OUT:
-        return f"the lack of {_LEFT_OUT[said.lower()]}{found['S'][0].lower()}{found['S'][1:]}"
+    whole = _article(found["S"])
     if denied:
-        return f"the {_DENIED[said]} {subject}" if stance == "criticizes" and said in _DENIED else ""
-    if done := re.fullmatch(r"clearly (\w+)|(\w+) clearly", said):
-        noun = _DONE.get(done[1] or done[2])
-        return f"the clear {noun} of the {subject}" if noun else ""
+        return _undone(subject, whole, said.lower()) if stance == "criticizes" else ""
     if said in _QUALITY and stance == "appreciates":
-        return f"the {_QUALITY[said]} of the {subject}"
+        return f"the {_QUALITY[said]} of {whole}"
+    if quality := re.fullmatch(r"(?:highly |directly |broadly |widely |overly |too )?(\w+) ((?:for|to|in) .+)", said):
+        if quality[1] in _QUALITY_FOR and finite(quality[2]) < 0 and not (quality[2].startswith("to ") and quality[2].split()[1] in VERBS):
+            return f"the {_QUALITY_FOR[quality[1]]} of {whole} {quality[2]}"
+    if done := _DONE.fullmatch(said):
+        noun = _ACTS.get(participle_of(done["V"].lower()))
+        manner = done["M"] or done["N"]
+        if noun and (manner or done["R"] or stance == "appreciates") and (not done["R"] or finite(done["R"]) < 0):
+            return f"the {_manner(manner)}{noun} {whole}{done['R'] or ''}"
     said = _WELL.sub(r"\1-", _FEASIBLE.sub(r"\1-to-\2", said))
     return f"the {said} {subject}" if _qualifies(said) else ""
+
+
+def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
+    """``the exploration of four tasks`` for ``the authors explore four tasks``; or empty."""
+    found = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
+    if not found or found["N"] and stance == "appreciates":
+        return ""
+    verb = found["V"].lower()
+    base = verb if verb in _ACTS else THIRD.get(verb) or participle_of(verb)
+    thing = found["O"]
+    if thing.split()[0].lower() in _NO_SUBJECT | PREPOSITIONS or finite(thing) > 0 or thing.split()[0].endswith("ly"):
+        return ""
+    if base not in _ACTS or base in _GIVES:
+        return ""
+    manner = _manner(found["M"])
+    return f"the {'lack of ' if found['N'] else ''}{manner}{_ACTS[base]} {_article(thing)}"
+
+
+def _undone(subject: str, whole: str, said: str) -> str:
+    """What is criticized where *subject* is not *said*; empty if that is not to be told."""
+    if said in _UNDONE:
+        return f"the lack of {whole}"
+    if said in _DENIED:
+        return f"the {_DENIED[said]} {subject}"
+    done = re.fullmatch(r"(?:(?P<M>well|sufficiently|adequately|fully|clearly|properly|thoroughly|carefully) )?(?P<V>\w+)(?: (?:at all|enough|here|yet))?", said)
+    noun = _ACTS.get(participle_of(done["V"])) if done else None
+    return f"the {'insufficient' if done['M'] else 'lack of'} {noun} {whole}" if done and noun else ""
+
+
+def _manner(adverb: str | None) -> str:
+    """``clear `` for ``clearly``; empty without an *adverb*."""
+    word = (adverb or "").strip().lower()
+    if word in ("", "only", "also"):
+        return ""
+    return word[:-2] + " "
+
+
+def _article(thing: str) -> str:
+    """*thing* with a small first letter unless it is a name."""
+    first = thing.split(" ", 1)[0]
+    return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
 
 def _qualifies(said: str) -> bool:
@@ -109,8 +180,8 @@ def _thing(subject: str) -> str:
 _ARTICLES = frozenset("the this these those their its all overall".split())
 _NOUNS = frozenset("use work focus test experiment study result claim design need support change state list plot".split())
 _SHOULD = re.compile(
-    r"(?P<S>[^,;:]{3,100}?) (?:should|could|must|can|might|needs? to|ha(?:s|ve) to|ought to)(?: \w+ly)? be (?P<A>\w+(?:ly)? )?"
-    r"(?P<V>\w+(?:ed|en|n|t|un))(?P<R>(?: .+)?)",
+    r"(?P<S>[^,;:]{3,100}?) (?:should|could|must|can|might|needs? to|ha(?:s|ve) to|ought to|would)(?: \w+ly)? be "
+    r"(?P<A>(?:\w+ly|further|better) )?(?P<V>\w+(?:ed|en|un))(?P<R>(?: .+)?)",
     re.I,
 )
 
@@ -118,10 +189,8 @@ _SHOULD = re.compile(
 def request_of(text: str) -> str:
     """``moving the proofs to an appendix`` for ``the proofs should be moved to an appendix``; or empty."""
     found = _SHOULD.fullmatch(text)
-    if not found or found["A"] or found["S"].split()[0].lower() in _NO_SUBJECT or finite(found["S"]) > 0:
+    first = found["S"].split()[0].lower() if found else ""
+    if not found or first in _NO_SUBJECT | PREPOSITIONS or finite(found["S"]) > 0 or " if " in found["R"]:
         return ""
     verb = participle_of(found["V"].lower())
-    if not verb or found["S"].lower().split()[0] in PREPOSITIONS:
-        return ""
-    subject = found["S"] if found["S"].split()[0][1:] != found["S"].split()[0][1:].lower() else found["S"][0].lower() + found["S"][1:]
-    return f"{gerund(verb)} {subject}{found['R']}"
+    return f"{(found['A'] or '').lower()}{gerund(verb)} {_article(found['S'])}{found['R']}" if verb else ""

@@ -71,7 +71,8 @@ def _symbol(math: str) -> str:
 def _parts(text: str) -> list[tuple[str, bool]]:
     """What *text* joins, and whether each part is a contrast to the one before."""
     if text.endswith("?"):
-        return [(text, False)]
+        *before, last = lexicon.FURTHER.split(text)
+        return [(part if finite(part) > 0 and ";" in text else f"{part}?", False) for part in before] + [(last, False)]
     if found := lexicon.CONCESSION.match(text):
         return [(found[1], False), (found[2], True)]
     pieces, start = [], 0

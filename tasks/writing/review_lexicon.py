@@ -30,7 +30,7 @@ LEAD = re.compile(
     r"note|mention)) that |(?:worried|concerned) about )"
     r"|it (?:also )?(?:seems?|appears?|looks?)(?: to me)? (?:like |that |as if |as though )|it (?:should|must) be "
     r"noted that |note that |one (?:can|may|could) (?:argue|say) that "
-    r"|(?:my|the|a|one|another|an|some)(?: \w+){0,3} (?:concern|weakness|issue|problem|drawback|limitation|strength|"
+    r"|(?:my(?: \w+){0,3}|one|another|(?:the|a|an|some|one|another)(?: \w+){1,3}) (?:concern|weakness|issue|problem|drawback|limitation|strength|"
     r"question|worry|complaint|criticism|impression|understanding|opinion|comment|"
     r"downside|suggestion|shortcoming)(?:s|es)?(?: (?:here|i have|(?:of|with|in|for|about) (?:this|the) (?:paper|"
     r"work|method|approach|submission)))* (?:is|are|was|would be)"
@@ -84,6 +84,8 @@ CONTRAST = re.compile(
     r"could|needs?)\b))|,?\s+(?:and|so)\s+(?=(?:the|it|this|there|i|its|some|their|they|these|authors?)\s+[\w-]+)",
     ANY_CASE,
 )
+FURTHER = re.compile(r"\s*;\s+|,? and (?=(?:how|why|what|which|where|when|is|are|do|does|can|could) (?:is|are|do|does|did|can|could|the|it|this)\b)", ANY_CASE)
+"""Between two questions of a sentence."""
 CONCESSION = re.compile(
     r"^(?:although|while|though|even though|whereas)\s+([^,]{12,200}),\s+(.{10,})$", ANY_CASE | re.S
 )
@@ -106,7 +108,7 @@ WONDERS = re.compile(
 )
 """What asks without a question mark."""
 ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
-FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)([a-z]+)\b")
+FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)(?!is\b|are\b|and\b|or\b|in\b|of\b)([a-z]+)\b")
 PERSONS = tuple(
     (re.compile(pattern), word)
     for pattern, word in (
@@ -124,6 +126,6 @@ SOFT = re.compile(
 PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
 BROKEN = re.compile(
     r"->|=>|[|<>~¤]|==|\b(?:in|of|by|with|from|than|for|the|an?|and|as|at|that|to)(?:[,;:]| (?:is|are|was|were)\b)(?<!that is)(?<!that are)(?<!that was)|"
-    r"\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|which|that|who|because|and|or|but|[,.:])\b|"
+    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|which|that|who|because|and|or|but|[,.:])\b|"
     r"\b(?!that|had)(\w+) \1\b|\b(?:arxiv|proceedings|https?)\b|[.?!] [A-Z]|[.?!]['\"]? (?=[a-z]+ )(?<!al. )(?<!eq. )",
 )

@@ -22,10 +22,9 @@ __all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 
 WRITER = "rule-judgments-2"
 
-_DESCRIBES = 0.6
-"""Chance of judging nothing from which a clause is left out."""
+_SURE = 0.25
+"""Chance of a stance from which a clause has it; the four and "no judgment" share one."""
 
-_LIKELY = 0.12
 _ALIKE = 0.7
 _COMPARED = 100
 
@@ -41,13 +40,14 @@ def judgments_of(review: str) -> str:
 
 
 def _lines(model: StanceModel, clauses: Sequence[Clause]) -> list[str]:
+    """Lines in the order of the clauses; of lines that say nearly the same, the one whose stance is the surest."""
     found = []
     for clause, chances in zip(clauses, model.probabilities(clauses), strict=True):
-        if chances[NONE] < _DESCRIBES and (made := _line(clause, chances)):
-            found.append((float(chances[NONE]), *made))
+        if made := _line(clause, chances):
+            found.append((-float(chances[:NONE].max()), *made))
     kept: list[frozenset[str]] = []
     left = set()
-    for place in sorted(range(len(found)), key=lambda one: found[one]):
+    for place in sorted(range(len(found)), key=lambda one: found[one][:2]):
         words = found[place][2]
         if not any(len(words & other) > _ALIKE * min(len(words), len(other)) for other in kept[-_COMPARED:]):
             kept.append(words)
@@ -57,8 +57,10 @@ def _lines(model: StanceModel, clauses: Sequence[Clause]) -> list[str]:
 
 def _line(clause: Clause, chances: np.ndarray) -> tuple[str, frozenset[str]] | None:
     """The line of *clause* in its likeliest stance that makes a sentence of it, and its content words."""
-    places = [int(place) for place in np.argsort(-chances[:NONE], kind="stable")[:2] if chances[place] >= _LIKELY]
-    for place in [QUESTIONS, *places] if lexicon.WONDERS.search(clause.text) else places:
+    places = [int(place) for place in np.argsort(-chances[:NONE], kind="stable") if chances[place] >= _SURE]
+    if places and lexicon.WONDERS.search(clause.text):
+        places = [QUESTIONS, *places]
+    for place in places:
         if claim := claim_of(clause, STANCES[place]):
             words = frozenset(word.lower() for word in lexicon.WORD.findall(claim)) - lexicon.FUNCTION
             return (f"The reviewer {STANCES[place]} {claim}.", words) if words else None

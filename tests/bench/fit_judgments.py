@@ -28,7 +28,7 @@ ALIKE, SOURCE = 0.5, 0.3
 SEEN = 8
 """Clauses that have a feature, at least."""
 
-PENALTY = 20.0
+PENALTY = 12.0
 """Of a weight's square, halved."""
 
 SLIGHT = 0.05
