@@ -22,7 +22,7 @@ from tasks.writing.review_clauses import Clause
 
 Stance = Literal["appreciates", "criticizes", "questions", "suggests"]
 STANCES: tuple[Stance, ...] = ("appreciates", "criticizes", "questions", "suggests")
-QUESTIONS = STANCES.index("questions")
+APPRECIATES, CRITICIZES, QUESTIONS, SUGGESTS = range(4)
 NONE = len(STANCES)
 """The place of "no judgment" among the classes, after the stances."""
 

@@ -34,7 +34,7 @@ VERBS = frozenset(
     "overlook neglect differ resemble correspond correlate interact sample transfer update select sort free bound "
     "undermine weaken overstate overclaim exaggerate hide "
     "complement rewrite reorganize polish proofread correct restructure shorten state list plot adapt vote support "
-    "pose raise score vote seek shed underlie rest stand ensure redo redesign open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize regularize influence  leave remain receive deserve exceed surpass impact complicate "
+    "pose raise score vote seek shed underlie rest stand ensure thank commend urge request admit lean rate hesitate struggle rush misunderstand regard redo redesign open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize regularize influence  leave remain receive deserve exceed surpass impact complicate "
     "have do be".split()
 )
 """Base forms of the verbs that reviews use most."""
@@ -70,7 +70,7 @@ _AMBIGUOUS = frozenset(
     "works needs benefits supports samples plots runs builds lists states reports comments shares models experiments "
     "bounds updates scales answers questions holds puts calls plays moves focus study test experiment work need use "
     "limit scale sample update bound share change measure report comment result claim estimate benefit support "
-    "guarantee match aid plot run list state answer impact impacts account causes cause highlights highlight".split()
+    "guarantee match aid plot run list state answer impact impacts account causes cause highlights highlight leaves".split()
 )
 """Forms of verbs that are as often nouns."""
 

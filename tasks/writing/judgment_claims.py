@@ -205,7 +205,7 @@ def _part(text: str, part: Part, open_article: bool = False) -> str:
     return ("" if bare else "the ") + _lowered(text)
 
 
-_AUTHORS = re.compile(r"(?:the )?authors? (?!of\b)", re.I)
+_AUTHORS = re.compile(r"(?:the )?(?:authors?|reviewer) (?!of\b)", re.I)
 _NEW = frozenset("extensive new novel thorough comprehensive several various many".split())
 _OPENERS = frozenset(
     "to that which who because since if while although when as though and or but not so then also however there it "

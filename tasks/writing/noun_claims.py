@@ -52,7 +52,7 @@ _QUALITY_FOR = _QUALITY | {
     "important": "importance", "useful": "usefulness", "effective": "effectiveness", "relevant": "relevance",
     "applicable": "applicability", "significant": "significance", "similar": "similarity", "sensitive": "sensitivity",
     "robust": "robustness", "valuable": "value", "beneficial": "benefit", "close": "closeness", "simple": "simplicity",
-    "restricted": "restriction", "limited": "limitation", "crucial": "importance", "helpful": "helpfulness",
+    "crucial": "importance", "helpful": "helpfulness",
 }  # fmt: skip
 """The same before what the quality is for or to: "important for robotics"."""
 _DENIED = {
@@ -74,7 +74,7 @@ _ADJECTIVE = re.compile(
 )
 _DEGREE = frozenset(["too", "so", "fairly", "relatively", "highly", "extremely", "overly", "clearly", "generally", "mostly",
                      "technically", "rather", "more", "less", "not", "intuitively", "theoretically", "empirically", "pretty"])  # fmt: skip
-_DONE = re.compile(r"(?:(?P<M>\w+ly) )?(?P<V>\w+(?:ed|en))(?: (?P<N>\w+ly))?(?P<R> (?:in|with|by|for|on|through|via|across|under) .+)?", re.I)
+_DONE = re.compile(r"(?:(?P<M>\w+ly) )?(?P<V>\w+(?:ed|en))(?: (?P<N>\w+ly))?(?P<R> (?:in|by|for|on|through|via|across|under) .+)?", re.I)
 _ACT = re.compile(
     r"(?:the |this )?(?:paper|work|authors?|manuscript|submission|article|study|they|it|reviewer) "
     r"(?P<N>(?:do|does|did) not )?(?P<M>\w+ly )?(?P<V>\w+) (?P<O>.+)",

@@ -50,7 +50,8 @@ def _clauses(section: Section) -> Iterator[Clause]:
         if place == 0 and section.kind == "aspects" and len(text.split()) <= 3 and finite(text) < 0:
             text = f"{text.rstrip('. ')} {section.name}"
         for part, contrast in _parts(text):
-            yield Clause(part, kind, contrast)
+            if not lexicon.THANKS.search(part):
+                yield Clause(part, kind, contrast)
 
 
 def _cleaned(text: str) -> str:
@@ -70,6 +71,8 @@ def _symbol(math: str) -> str:
 
 def _parts(text: str) -> list[tuple[str, bool]]:
     """What *text* joins, and whether each part is a contrast to the one before."""
+    if (label := lexicon.LABEL.match(text)) and len(label[0].split()) > 1:
+        return [(label[0].strip(" :)."), False), *_parts(text[label.end() :])]
     if text.endswith("?"):
         *before, last = lexicon.FURTHER.split(text)
         return [(part if finite(part) > 0 and ";" in text else f"{part}?", False) for part in before] + [(last, False)]

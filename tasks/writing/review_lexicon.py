@@ -107,6 +107,20 @@ WONDERS = re.compile(
     ANY_CASE,
 )
 """What asks without a question mark."""
+THANKS = re.compile(r"\bthank(?:s|ful)?\b", ANY_CASE)
+"""What judges nothing, though it praises."""
+BLAMES = re.compile(
+    r"\b(?:poor(?:ly)?|weak|unclear|insufficient|inadequate|questionable|unconvincing|confusing|missing|lacks?|lacking|wrong|"
+    r"incorrect|flawed|crude|vague|(?:limited|restricted|narrow) (?:to|in)|not (?:novel|new|clear|convincing|enough))\b",
+    ANY_CASE,
+)
+"""What blames whatever stands beside it."""
+REQUESTS = re.compile(
+    r"^(?:could|can|would|will) (?:you|the authors?)(?: \w+ly| please| also| maybe)* (?!(?:clarify|explain|elaborate|justify|discuss|comment|"
+    r"describe|specify|know|see|have|state|tell|say|confirm|be|give|provide)\b)\w+",
+    ANY_CASE,
+)
+"""What asks for something to be done."""
 ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
 FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)(?!is\b|are\b|and\b|or\b|in\b|of\b)([a-z]+)\b")
 PERSONS = tuple(

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.writing import review_lexicon as lexicon
-from tasks.writing.clause_stance import NONE, QUESTIONS, STANCES, StanceModel, shipped
+from tasks.writing.clause_stance import APPRECIATES, CRITICIZES, NONE, QUESTIONS, STANCES, SUGGESTS, StanceModel, shipped
 from tasks.writing.judgment_claims import LONGEST_LINE, claim_of
 from tasks.writing.review_clauses import Clause, clauses_of
 
@@ -22,8 +22,11 @@ __all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 
 WRITER = "rule-judgments-2"
 
-_SURE = 0.25
+_SURE = 0.27
 """Chance of a stance from which a clause has it; the four and "no judgment" share one."""
+
+_PLAIN = 0.5
+"""The same for praise in a clause that blames in so many words, and for a review that only sums up the paper."""
 
 _ALIKE = 0.7
 _COMPARED = 100
@@ -35,31 +38,42 @@ def judgments_of(review: str) -> str:
     A review whose headings leave no room for judgments (all of it under "Summary") is read without them.
     """
     model, clauses = shipped(), clauses_of(review)
-    lines = _lines(model, clauses) or _lines(model, [replace(clause, kind="other") for clause in clauses])
+    lines = _lines(model, clauses, _SURE) or _lines(model, [replace(one, kind="other") for one in clauses], _PLAIN)
     return "\n".join(lines)
 
 
-def _lines(model: StanceModel, clauses: Sequence[Clause]) -> list[str]:
+def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
     """Lines in the order of the clauses; of lines that say nearly the same, the one whose stance is the surest."""
     found = []
     for clause, chances in zip(clauses, model.probabilities(clauses), strict=True):
-        if made := _line(clause, chances):
+        if made := _line(clause, chances, sure):
             found.append((-float(chances[:NONE].max()), *made))
     kept: list[frozenset[str]] = []
     left = set()
     for place in sorted(range(len(found)), key=lambda one: found[one][:2]):
         words = found[place][2]
-        if not any(len(words & other) > _ALIKE * min(len(words), len(other)) for other in kept[-_COMPARED:]):
+        if not any(_same(words, other) for other in kept[-_COMPARED:]):
             kept.append(words)
             left.add(place)
     return [line for place, (_, line, _) in enumerate(found) if place in left]
 
 
-def _line(clause: Clause, chances: np.ndarray) -> tuple[str, frozenset[str]] | None:
+def _same(words: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two lines with these content words say nearly the same."""
+    shared = len(words & other)
+    return words == other or (shared > 1 and shared > _ALIKE * min(len(words), len(other)))
+
+
+def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozenset[str]] | None:
     """The line of *clause* in its likeliest stance that makes a sentence of it, and its content words."""
-    places = [int(place) for place in np.argsort(-chances[:NONE], kind="stable") if chances[place] >= _SURE]
-    if places and lexicon.WONDERS.search(clause.text):
+    places = [int(place) for place in np.argsort(-chances[:NONE], kind="stable") if chances[place] >= sure]
+    if APPRECIATES in places and chances[APPRECIATES] < _PLAIN and lexicon.BLAMES.search(clause.text):
+        places = [CRITICIZES] if chances[CRITICIZES] >= sure / 2 else []
+    judges = chances[:NONE].sum() >= sure
+    if judges and lexicon.WONDERS.search(clause.text):
         places = [QUESTIONS, *places]
+    elif judges and lexicon.REQUESTS.search(lexicon.LEAD.sub("", clause.text)):
+        places = [SUGGESTS, *places]
     for place in places:
         if claim := claim_of(clause, STANCES[place]):
             words = frozenset(word.lower() for word in lexicon.WORD.findall(claim)) - lexicon.FUNCTION

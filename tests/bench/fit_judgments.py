@@ -35,8 +35,13 @@ SLIGHT = 0.05
 """A feature none of whose weights is larger is left out."""
 
 
+_SAME = {"clari": "clear", "writi": "writt", "ease": "easy", "origi": "novel", "confu": "uncle"}
+"""Stems of words that GPT-4o takes for one another."""
+
+
 def stems(text: str) -> frozenset[str]:
-    return frozenset(word[:5] for word in words("The reviewer says " + text))
+    found = (word[:5] for word in words("The reviewer says " + text.replace("-", " ")))
+    return frozenset(_SAME.get(stem, stem) for stem in found)
 
 
 def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
