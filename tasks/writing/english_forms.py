@@ -153,6 +153,11 @@ def ends_with_verb(text: str) -> bool:
     return last in AUXILIARIES or (last in THIRD or last in VERBS) and last not in _AMBIGUOUS
 
 
+def is_noun(word: str) -> bool:
+    """Whether *word*, the form of a verb, is as often a noun."""
+    return word in _AMBIGUOUS
+
+
 def dangles(text: str) -> bool:
     """Whether *text* ends within a clause that "which", "how", "why" and the like open: no verb comes after them."""
     low = [word.lower() for word in WORD.findall(text)]

@@ -23,6 +23,7 @@ from tasks.writing.english_forms import (
     ends_with_verb,
     finite,
     gerund,
+    is_noun,
     participle_of,
     stated,
     third,
@@ -30,7 +31,7 @@ from tasks.writing.english_forms import (
 from tasks.writing.noun_claims import act_of, noun_of, request_of
 from tasks.writing.review_clauses import Clause
 
-LONGEST_LINE = 25
+LONGEST_LINE = 30
 """Words of a line after its opening, at most."""
 
 _LATE = 9
@@ -51,7 +52,7 @@ _BEFORE = re.compile(
     rf"(?P<L>[^?]{{3,200}}?), (?:and |so |but |then |if so, )?(?P<Q>(?:how|why|{_WHICH}|where|when|{_VERB})\b.+)", re.I
 )
 _OPEN_QUOTE, _END_QUOTE = re.compile(r"(?<![\w.,)])['‘“](?=\w)"), re.compile(r"(?<=[\w.,)])(?<!s)['’”](?!\w)")
-_JOINED = re.compile(r"(?:but|and|so|then|also|or|hence|thus|if so|if not|if yes|for (?:example|instance))[, ]+(?=\w)", re.I)
+_JOINED = re.compile(r"(?:but|and|so|then|also|or|hence|thus|specifically|namely|if so|if not|if yes|for (?:example|instance))[, ]+(?=\w)", re.I)
 _LATER = re.compile(rf"[;,:] (?:and |so |but |then )?(?:{_VERB}|how|why|what|which|where)\b", re.I)
 _LED = re.compile(r"that (?:because|since|if|while|although|when|as|though|given|despite|unlike)\b", re.I)
 _ADDED = re.compile(r"(?:which|who) (?:\w+ly )?(?:\w+s|can|could|would|will|may|might|has|have|make|means?)\b", re.I)
@@ -197,7 +198,7 @@ def _part(text: str, part: Part, open_article: bool = False) -> str:
         return f"{gerund(low)} {_parallel(rest)}"
     if finite(text) > 0 or low in AUXILIARIES | PREPOSITIONS | _OPENERS or (low.endswith("ly") and low != "early"):
         return ""
-    if text.split()[-1].lower() in PREPOSITIONS:
+    if text.split()[-1].lower() in PREPOSITIONS or " and it " in text or " and they " in text:
         return ""
     if (low in VERBS and rest and rest.split()[0].lower() in DETERMINERS) or _AUTHORS.match(text):
         return ""
@@ -206,6 +207,7 @@ def _part(text: str, part: Part, open_article: bool = False) -> str:
 
 
 _AUTHORS = re.compile(r"(?:the )?(?:authors?|reviewer) (?!of\b)", re.I)
+_AFTER_VERB = DETERMINERS | {"how", "why", "if"}
 _NEW = frozenset("extensive new novel thorough comprehensive several various many".split())
 _OPENERS = frozenset(
     "to that which who because since if while although when as though and or but not so then also however there it "
@@ -217,9 +219,11 @@ def _parallel(text: str) -> str:
     """*text* with the base forms after "and" as gerunds: "adding a study and comparing it"."""
     words = text.split()
     for place, (one, two) in enumerate(pairwise(words)):
-        joins = one in ("and", "or")
-        if joins and two in VERBS and place + 2 < len(words) and words[place + 2].lower() in DETERMINERS | {"how", "why", "if"}:
+        later = words[place + 2] if place + 2 < len(words) else ""
+        if one in ("and", "or") and two in VERBS and (later.lower() in _AFTER_VERB or not is_noun(two)):
             words[place + 1] = gerund(two)
+        elif one in ("and", "or") and two.endswith("ly") and later in VERBS and not is_noun(later):
+            words[place + 2] = gerund(later)
     return " ".join(words)
 
 

@@ -50,7 +50,7 @@ def _clauses(section: Section) -> Iterator[Clause]:
         if place == 0 and section.kind == "aspects" and len(text.split()) <= 3 and finite(text) < 0:
             text = f"{text.rstrip('. ')} {section.name}"
         for part, contrast in _parts(text):
-            if not lexicon.THANKS.search(part):
+            if not lexicon.NO_JUDGMENT.search(part):
                 yield Clause(part, kind, contrast)
 
 

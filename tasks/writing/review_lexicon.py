@@ -92,10 +92,10 @@ CONCESSION = re.compile(
 WORD = re.compile(r"[A-Za-z][\w'’-]*")
 FUNCTION = frozenset(
     "the a an of to in for and or is are be that this it with as on by from at its their not which than into if when "
-    "while but i.e e.g such more between whether how what paper authors".split()
+    "while but i.e e.g such more between whether how what paper authors work manuscript submission article".split()
 )
 """Words that say little of what is judged."""
-UNFINISHED = (FUNCTION - {"paper", "authors", "it", "this", "more"}) | frozenset(
+UNFINISHED = (FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}) | frozenset(
     "over under about without against based has have had because since where who also very so both either such using "
     "including include includes compared due i.e e.g if was were been being can only namely like".split()
 )
@@ -107,8 +107,9 @@ WONDERS = re.compile(
     ANY_CASE,
 )
 """What asks without a question mark."""
-THANKS = re.compile(r"\bthank(?:s|ful)?\b", ANY_CASE)
-"""What judges nothing, though it praises."""
+NO_JUDGMENT = re.compile(r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b|"
+    r"^(?:\w+ )?(?:remarks?|(?:surrounding )?(?:paragraphs|passages?|pages))\b.*\b(?:remarks?|manuscript|part|section|topic|matter)\b", ANY_CASE)
+"""Thanks, what only points elsewhere, and what is said of the review's own remarks."""
 BLAMES = re.compile(
     r"\b(?:poor(?:ly)?|weak|unclear|insufficient|inadequate|questionable|unconvincing|confusing|missing|lacks?|lacking|wrong|"
     r"incorrect|flawed|crude|vague|(?:limited|restricted|narrow) (?:to|in)|not (?:novel|new|clear|convincing|enough))\b",
@@ -140,6 +141,6 @@ SOFT = re.compile(
 PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
 BROKEN = re.compile(
     r"->|=>|[|<>~¤]|==|\b(?:in|of|by|with|from|than|for|the|an?|and|as|at|that|to)(?:[,;:]| (?:is|are|was|were)\b)(?<!that is)(?<!that are)(?<!that was)|"
-    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|which|that|who|because|and|or|but|[,.:])\b|"
+    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|better to|which|that|who|because|and|or|but|[,.:])\b|"
     r"\b(?!that|had)(\w+) \1\b|\b(?:arxiv|proceedings|https?)\b|[.?!] [A-Z]|[.?!]['\"]? (?=[a-z]+ )(?<!al. )(?<!eq. )",
 )
