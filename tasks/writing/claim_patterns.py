@@ -73,7 +73,7 @@ FORMS: dict[Stance, tuple[Form, ...]] = {
         (rf"(?:{_I} )?(?:\w+ly )?doubts? (?:that |if |whether )?<X>", "whether {X}", "clause"),
         (rf"(?:.{{0,60}}\b)?(?:{_ASKED}|understand|see|get|know|interested in|tell|follow|grasp|learn|hear)(?: to (?:the reviewer|see|know))?"
          r"(?:,? (?:about|of|on))?,? (?P<X>(?:whether|if|how|why|(?:in |under |to |for |by )?(?:what|which)|where|when|who)\b.+)", "{X}", "wh"),
-        (rf"(?:.{{0,30}}\b)(?:curious|wonder(?:s|ing)?|interested|confused|puzzled|unclear|(?:not |un)sure|questions?) (?:about|on|by|in|regarding|of) <X>", "{X}", "noun"),
+        (r"(?:.{0,30}\b)(?:curious|wonder(?:s|ing)?|interested|confused|puzzled|unclear|(?:not |un)sure|questions?) (?:about|on|by|in|regarding|of) <X>", "{X}", "noun"),
         (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced)(?: that)? <X>", "whether {X}", "clause"),
         (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced) (?:about|of|on|by|with) <X>", "{X}", "noun"),
         (rf"{_I} (?:cannot|can not|could not) (?:\w+ly )?(?:judge|check|verify|evaluate|assess|tell) (?P<X>(?:whether|if|how|why|what|which) .+)", "{X}", "wh"),

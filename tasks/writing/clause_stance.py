@@ -1,4 +1,4 @@
-"""What a reviewer does in a clause, by a log-linear model of its words: weights learned once, the same answer every time.
+"""What a reviewer does in a clause, by a log-linear model of its words: weights learned once.
 
 The features are words, their first letters, pairs of neighbours, the length, "?", contrast, how much the review says,
 and the kind of section: one feature of many, so that a clause is judged nearly alike wherever it stands.
@@ -43,7 +43,7 @@ class StanceModel:
     weights: np.ndarray
 
     def probabilities(self, clauses: Sequence[Clause]) -> np.ndarray:
-        """Of shape (clauses, 5), each row summing to one; *clauses* are all of a review, for a long one is condensed."""
+        """Of shape (clauses, 5), each row summing to one; *clauses* are all of a review."""
         scores = np.zeros((len(clauses), NONE + 1))
         for row, clause in enumerate(clauses):
             known = [self.places[name] for name in features(clause, len(clauses)) if name in self.places]

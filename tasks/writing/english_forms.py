@@ -8,69 +8,77 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-VERBS = frozenset(
-    "follow provide see understand make show use improve propose learn help find compare consider address reproduce "
-    "perform read achieve explain give seem evaluate generate solve add demonstrate train claim discuss include "
-    "clarify support reduce get present suggest say obtain lead mention benefit implement justify know recommend "
-    "introduce verify identify prove estimate increase compute predict require avoid take validate argue conduct "
-    "analyze analyse measure try produce change refer explore check handle define describe generalize comment accept "
-    "judge tell construct capture release expect run outperform combine hold tackle select extend allow look "
-    "determine encourage motivate ensure highlight go interpret choose report affect appear want represent assess "
-    "incorporate develop investigate optimize strengthen contain leverage derive minimize elaborate build keep raise "
-    "enable draw match answer detect reflect create assume deal converge approximate reject mitigate establish exist "
-    "come start guarantee become alleviate reach depend quantify write cause put fix offer map indicate prevent "
-    "enhance resolve remove extract specify illustrate meet distinguish cite parse fail imagine overcome emphasize "
-    "tune preserve utilize replace convince adapt contribute recover serve maintain happen yield accelerate cover "
-    "involve share boost hurt guide calculate account satisfy suffer maximize integrate fit connect augment confirm "
-    "reconstruct adjust expand replicate move treat simulate vary enforce employ compress ask exhibit inspire "
-    "decrease formulate promise facilitate bridge showcase encode infer reconsider examine wish exploit assign call "
-    "observe conclude initialize align denote modify aggregate summarize decide impose relate unify discover push "
-    "convey fine-tune play revise differentiate aid warrant publish save store prefer adopt drive occur induce "
-    "acknowledge matter realize visualize hinder translate lie characterize grasp express synthesize ignore carry "
-    "fall pay convert inject gather stabilize pick notice refine rephrase classify collect suffice recognize defend "
-    "decompose continue operate reveal let overfit beat confuse decouple memorize break stop spend divide lose spot "
-    "trust retrain lack need rely work focus study test experiment investigate ablate apply isolate halve limit scale "
-    "behave arise originate think believe feel doubt wonder worry hope like appreciate enjoy agree disagree miss omit "
+
+def listed(words: str) -> frozenset[str]:
+    """The words of a list."""
+    return frozenset(words.split())
+
+
+VERBS = listed(
+    "follow provide see understand make show use improve propose learn help find compare consider address "
+    "reproduce perform read achieve explain give seem evaluate generate solve add demonstrate train claim discuss "
+    "include clarify support reduce get present suggest say obtain lead mention benefit implement justify know "
+    "recommend introduce verify identify prove estimate increase compute predict require avoid take validate "
+    "argue conduct analyze analyse measure try produce change refer explore check handle define describe "
+    "generalize comment accept judge tell construct capture release expect run outperform combine hold tackle "
+    "select extend allow look determine encourage motivate ensure highlight go interpret choose report affect "
+    "appear want represent assess incorporate develop investigate optimize strengthen contain leverage derive "
+    "minimize elaborate build keep raise enable draw match answer detect reflect create assume deal converge "
+    "approximate reject mitigate establish exist come start guarantee become alleviate reach depend quantify "
+    "write cause put fix offer map indicate prevent enhance resolve remove extract specify illustrate meet "
+    "distinguish cite parse fail imagine overcome emphasize tune preserve utilize replace convince adapt "
+    "contribute recover serve maintain happen yield accelerate cover involve share boost hurt guide calculate "
+    "account satisfy suffer maximize integrate fit connect augment confirm reconstruct adjust expand replicate "
+    "move treat simulate vary enforce employ compress ask exhibit inspire decrease formulate promise facilitate "
+    "bridge showcase encode infer reconsider examine wish exploit assign call observe conclude initialize align "
+    "denote modify aggregate summarize decide impose relate unify discover push convey fine-tune play revise "
+    "differentiate aid warrant publish save store prefer adopt drive occur induce acknowledge matter realize "
+    "visualize hinder translate lie characterize grasp express synthesize ignore carry fall pay convert inject "
+    "gather stabilize pick notice refine rephrase classify collect suffice recognize defend decompose continue "
+    "operate reveal let overfit beat confuse decouple memorize break stop spend divide lose spot trust retrain "
+    "lack need rely work focus study test experiment investigate ablate apply isolate halve limit scale behave "
+    "arise originate think believe feel doubt wonder worry hope like appreciate enjoy agree disagree miss omit "
     "overlook neglect differ resemble correspond correlate interact sample transfer update select sort free bound "
-    "undermine weaken overstate overclaim exaggerate hide "
-    "complement rewrite reorganize polish proofread correct restructure shorten state list plot adapt vote support "
-    "pose raise score vote seek shed underlie rest stand ensure thank commend urge request admit lean rate hesitate struggle rush misunderstand regard redo redesign open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize regularize influence  leave remain receive deserve exceed surpass impact complicate "
-    "have do be".split()
+    "undermine weaken overstate overclaim exaggerate hide complement rewrite reorganize polish proofread correct "
+    "restructure shorten state list plot adapt vote support pose raise score vote seek shed underlie rest stand "
+    "ensure thank commend urge request admit lean rate hesitate struggle rush misunderstand regard redo redesign "
+    "open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize "
+    "regularize influence leave remain receive deserve exceed surpass impact complicate have do be"
 )
 """Base forms of the verbs that reviews use most."""
 
 _IRREGULAR = {
-    "be": "was", "have": "had", "do": "did", "choose": "chose", "make": "made", "get": "got", "take": "took",
+    "have": "had", "do": "did", "choose": "chose", "make": "made", "get": "got", "take": "took",
     "find": "found", "give": "gave", "see": "saw", "know": "knew", "come": "came", "put": "put", "go": "went",
     "hold": "held", "draw": "drew", "write": "wrote", "run": "ran", "keep": "kept", "build": "built",
     "lead": "led", "leave": "left", "read": "read", "think": "thought", "feel": "felt", "say": "said",
-    "become": "became", "show": "showed", "understand": "understood", "get": "got", "begin": "began", "lose": "lost",
+    "become": "became", "show": "showed", "understand": "understood", "begin": "began", "lose": "lost",
 }  # fmt: skip
-_IRREGULAR.pop("be")
 _PAST = frozenset(_IRREGULAR.values()) - {"put", "read"}
-_PARTICIPLES = frozenset(
-    "been done shown seen given made found taken chosen known held drawn written run kept built led left read said "
-    "become set understood lost gotten got drawn driven hidden split".split()
+_PARTICIPLES = listed(
+    "been done shown seen given made found taken chosen known held drawn written run kept built led left read "
+    "said become set understood lost gotten got drawn driven hidden split"
 )
 BE = frozenset(["is", "are", "was", "were"])
-MODALS = frozenset("can could should would may might will must cannot".split())
+MODALS = listed("can could should would may might will must cannot")
 _HAVE, _DO = frozenset(["has", "have", "had"]), frozenset(["do", "does", "did"])
 AUXILIARIES = BE | MODALS | _HAVE | _DO
-PREPOSITIONS = frozenset(
+PREPOSITIONS = listed(
     "of in for on with to from by at as into between over under about via through without within against across "
-    "than during after before among per like beyond regarding towards toward using".split()
+    "than during after before among per like beyond regarding towards toward using"
 )
-DETERMINERS = frozenset(
-    "the a an this that these those its their his her our your my some any all both each many several most more no "
-    "every such another other few fewer less only one two three four five".split()
+DETERMINERS = listed(
+    "the a an this that these those its their his her our your my some any all both each many several most more "
+    "no every such another other few fewer less only one two three four five"
 )
-PRONOUNS = frozenset("it they this that these those there he she we you i authors everything nothing one".split())
-_AMBIGUOUS = frozenset(
-    "results claims uses studies designs tests measures limits changes estimates guarantees matches aids points means "
-    "works needs benefits supports samples plots runs builds lists states reports comments shares models experiments "
-    "bounds updates scales answers questions holds puts calls plays moves focus study test experiment work need use "
-    "limit scale sample update bound share change measure report comment result claim estimate benefit support "
-    "guarantee match aid plot run list state answer impact impacts account causes cause highlights highlight leaves".split()
+PRONOUNS = listed("it they this that these those there he she we you i authors everything nothing one")
+_AMBIGUOUS = listed(
+    "results claims uses studies designs tests measures limits changes estimates guarantees matches aids points "
+    "means works needs benefits supports samples plots runs builds lists states reports comments shares models "
+    "experiments bounds updates scales answers questions holds puts calls plays moves focus study test experiment "
+    "work need use limit scale sample update bound share change measure report comment result claim estimate "
+    "benefit support guarantee match aid plot run list state answer impact impacts account causes cause "
+    "highlights highlight leaves"
 )
 """Forms of verbs that are as often nouns."""
 
@@ -89,11 +97,26 @@ def third(verb: str) -> str:
 
 def gerund(verb: str) -> str:
     """``comparing`` for ``compare``."""
-    if verb in ("run", "put", "plot", "get", "cut", "let", "stop", "overfit", "fit", "spot", "map", "split", "omit", "set"):
+    if verb in (
+        "run",
+        "put",
+        "plot",
+        "get",
+        "cut",
+        "let",
+        "stop",
+        "overfit",
+        "fit",
+        "spot",
+        "map",
+        "split",
+        "omit",
+        "set",
+    ):
         return verb + verb[-1] + "ing"
     if verb in ("lie", "tie"):
         return verb[:-2] + "ying"
-    return (verb[:-1] if verb.endswith("e") and not verb.endswith(("ee", "be")) else verb) + "ing"
+    return (verb[:-1] if verb.endswith("e") and not verb.endswith("ee") and verb != "be" else verb) + "ing"
 
 
 def past(verb: str) -> str:
@@ -140,17 +163,20 @@ def finite(text: str) -> int:
     return -1
 
 
-_ADVERBS = frozenset("only also still never already often even just not always".split())
-_AGENTS = frozenset("author authors paper it they we reviewer article manuscript he method".split())
-_SAID_OF = frozenset("achieved outperformed showed proposed provided improved demonstrated presented introduced used made gave".split())
-_ARTICLES = frozenset(["a", "an", "the", "its", "their", "no"])
-_RELATIVES = frozenset("that which who whom whose where whether how why what when if because since".split())
+_ADVERBS = listed("only also still never already often even just not always")
+_LINKING = listed("appear seem remain become felt became seemed looked remained appeared sounded")
+_AGENTS = listed("author authors paper it they we reviewer article manuscript he method")
+_SAID_OF = listed(
+    "achieved outperformed showed proposed provided improved demonstrated presented introduced used made gave"
+)
+_ARTICLES = listed("a an the its their no")
+_RELATIVES = listed("that which who whom whose where whether how why what when if because since")
 
 
 def ends_with_verb(text: str) -> bool:
     """Whether the last word of *text* is a verb that something should follow."""
     last = text.split()[-1].lower()
-    return last in AUXILIARIES or (last in THIRD or last in VERBS) and last not in _AMBIGUOUS
+    return last in AUXILIARIES or ((last in THIRD or last in VERBS) and last not in _AMBIGUOUS)
 
 
 def is_noun(word: str) -> bool:
@@ -164,10 +190,13 @@ def dangles(text: str) -> bool:
     opened = max((place for place, word in enumerate(low) if word in _OPENING and place), default=-1)
     if opened < 0 or low[opened + 1 : opened + 2] == ["to"]:
         return False
-    return not any(word in AUXILIARIES or word in THIRD or word in PAST or word in VERBS or word in _PAST for word in low[opened + 1 :])
+    return not any(
+        word in AUXILIARIES or word in THIRD or word in PAST or word in VERBS or word in _PAST
+        for word in low[opened + 1 :]
+    )
 
 
-_OPENING = frozenset("which who whom whose where how why what whether because if when although while since".split())
+_OPENING = listed("which who whom whose where how why what whether because if when although while since")
 
 
 def _is_verb(low: Sequence[str], place: int) -> bool:
@@ -186,18 +215,23 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
     if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS):
         return False
     opens = after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it") or after in PREPOSITIONS
-    opens = opens or after.endswith("ing")
-    if word in THIRD and before in _AGENTS:
+    opens = opens or after.endswith("ing") or after in ("out", "up")
+    if word in _LINKING or (word in THIRD and before in _AGENTS):
         return True
     if word in THIRD:
         return not (after == "of" or (word in _AMBIGUOUS and (not opens or _ADJECTIVE.match(before)))) and not (
             _ADJECTIVE.match(before) and not opens
         )
     if word in PAST or word in _PAST:
-        if before in _AGENTS:
+        if before in _AGENTS or word in _LINKING:
             return True
         if word in _SAID_OF and before not in (",", "and", "or", "not"):
-            return bool(after) and after not in PREPOSITIONS and not after.endswith("ly") and after not in (",", "and", "or", "to")
+            return (
+                bool(after)
+                and after not in PREPOSITIONS
+                and not after.endswith("ly")
+                and after not in (",", "and", "or", "to")
+            )
         return after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it")
     if len(word) > 3 and after in _ARTICLES and word.endswith("s") and not word.endswith(("ss", "us", "is", "'s")):
         return before not in PREPOSITIONS and not _ADJECTIVE.match(before)
@@ -210,7 +244,7 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
 
 
 def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
-    """"the bound is tight" for "is" and "the bound tight": a question's words in the order of a statement; or ""."""
+    """ "the bound is tight" for "is" and "the bound tight": a question's words in the order of a statement; or ""."""
     words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
     auxiliary = auxiliary.lower()
     place = _predicate(auxiliary, low)
@@ -259,10 +293,16 @@ def _predicate(auxiliary: str, low: Sequence[str]) -> int:
     return 0
 
 
-_LATER = frozenset("still also only always so too very really even not just due because better worse".split())
-_AFTER = frozenset("if when because and or but while since compared that enough here there".split())
+_LATER = listed("still also only always so too very really even not just due because better worse")
+_AFTER = listed("if when because and or but while since compared that enough here there")
 _SAID = re.compile(
     r"(?:\w+(?:ed|ing|al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ly|er)|still|also|only|always|so|too|very|even|due|"
     r"because|new|same|fair|true|good|bad|high|low|large|small|hard|tight|robust|wrong|correct|in|on|out|similar|"
     r"enough|clear|necessary|important|possible|available|more|less|sure|fast|slow|close|equal|specific)$"
 )
+
+
+def lowered(text: str) -> str:
+    """*text* with a small first letter, unless its first word is an acronym or a name with capitals inside."""
+    first = text.split(" ", 1)[0].split("-")[0].strip(",")
+    return text[0].lower() + text[1:] if len(first) == 1 or first[1:].islower() or "'" in first else text

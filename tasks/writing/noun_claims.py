@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from tasks.writing.english_forms import DETERMINERS, PREPOSITIONS, THIRD, VERBS, finite, gerund, participle_of
+from tasks.writing.english_forms import DETERMINERS, PREPOSITIONS, THIRD, VERBS, finite, gerund, listed, participle_of
 
 _SAYS = re.compile(
-    r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?(?: all| both)? "
+    r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?"
+    r"(?: all| both)? "
     r"(?P<A>[^,;:]+(?:, [\w -]+)*)",
     re.I,
 )
@@ -19,27 +20,29 @@ _ACTS = {
     verb: noun + ("" if noun.endswith((" on", " to")) else " of")
     for verb, noun in (
         pair.split(":")
-        for pair in (
-            "consider:consideration explore:exploration investigate:investigation evaluate:evaluation use:use "
-            "identify:identification utilize:use discuss:discussion demonstrate:demonstration study:study "
-            "analyze:analysis analyse:analysis apply:application extend:extension combine:combination test:test "
-            "develop:development validate:validation compare:comparison introduce:introduction cite:citation "
-            "explain:explanation describe:description provide:provision include:inclusion motivate:motivation "
-            "justify:justification verify:verification illustrate:illustration define:definition clarify:clarification "
-            "implement:implementation release:release mention:mention specify:specification "
-            "formalize:formalization incorporate:incorporation integrate:integration derive:derivation "
-            "employ:use leverage:use adopt:adoption examine:examination present:presentation visualize:visualization "
-            "formulate:formulation establish:establishment treat:treatment measure:measurement "
-            "highlight:highlighting structure:structure organize:organization state:statement write:writing"
-        ).split()
+        for pair in sorted(
+            listed(
+                "consider:consideration explore:exploration investigate:investigation evaluate:evaluation use:use "
+                "identify:identification utilize:use discuss:discussion demonstrate:demonstration study:study "
+                "analyze:analysis analyse:analysis apply:application extend:extension combine:combination test:test "
+                "develop:development validate:validation compare:comparison introduce:introduction cite:citation "
+                "explain:explanation describe:description provide:provision include:inclusion motivate:motivation "
+                "justify:justification verify:verification illustrate:illustration define:definition "
+                "clarify:clarification implement:implementation release:release mention:mention specify:specification "
+                "formalize:formalization incorporate:incorporation integrate:integration derive:derivation employ:use "
+                "leverage:use adopt:adoption examine:examination present:presentation visualize:visualization "
+                "formulate:formulation establish:establishment treat:treatment measure:measurement "
+                "highlight:highlighting structure:structure organize:organization state:statement write:writing"
+            )
+        )
     )
 }
 """Verbs, and the nouns of what they do."""
 
-_GIVES = frozenset("provide present introduce include report write state".split())
+_GIVES = listed("provide present introduce include report write state")
 """Verbs whose object is what is judged, not the act."""
 
-_UNDONE = frozenset("provided included given available present presented shown".split())
+_UNDONE = listed("provided included given available present presented shown")
 """What is not so is lacking itself, not its provision."""
 
 _QUALITY = {
@@ -72,15 +75,20 @@ _ADJECTIVE = re.compile(
     r"well-\w+|easy-to-\w+|hard-to-\w+|difficult-to-\w+|underexplored|overstated|exaggerated|oversimplified|naive)",
     re.I,
 )
-_DEGREE = frozenset(["too", "so", "fairly", "relatively", "highly", "extremely", "overly", "clearly", "generally", "mostly",
-                     "technically", "rather", "more", "less", "not", "intuitively", "theoretically", "empirically", "pretty"])  # fmt: skip
-_DONE = re.compile(r"(?:(?P<M>\w+ly) )?(?P<V>\w+(?:ed|en))(?: (?P<N>\w+ly))?(?P<R> (?:in|by|for|on|through|via|across|under) .+)?", re.I)
+_DEGREE = listed(
+    "too so fairly relatively highly extremely overly clearly generally mostly technically rather more less not "
+    "intuitively theoretically empirically pretty"
+)  # fmt: skip
+_DONE = re.compile(
+    r"(?:(?P<M>\w+ly) )?(?P<V>\w+(?:ed|en))(?: (?P<N>\w+ly))?(?P<R> (?:in|by|for|on|through|via|across|under) .+)?",
+    re.I,
+)
 _ACT = re.compile(
     r"(?:the |this )?(?:paper|work|authors?|manuscript|submission|article|study|they|it|reviewer) "
     r"(?P<N>(?:do|does|did) not )?(?P<M>\w+ly )?(?P<V>\w+) (?P<O>.+)",
     re.I,
 )
-_NO_SUBJECT = frozenset("it they this that these those there he she i we you which who what how why where one reviewer".split())
+_NO_SUBJECT = listed("it they this that these those there he she i we you which who what how why where one reviewer")
 _FEASIBLE = re.compile(r"\b(easy|hard|difficult|straightforward|simple) to (\w+)\b", re.I)
 _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", re.I)
 
@@ -99,9 +107,10 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
         return _undone(subject, whole, said.lower()) if stance == "criticizes" else ""
     if said in _QUALITY and stance == "appreciates":
         return f"the {_QUALITY[said]} of {whole}"
-    if quality := re.fullmatch(r"(?:highly |directly |broadly |widely |overly |too )?(\w+) ((?:for|to|in) .+)", said):
-        if quality[1] in _QUALITY_FOR and finite(quality[2]) < 0 and not (quality[2].startswith("to ") and quality[2].split()[1] in VERBS):
-            return f"the {_QUALITY_FOR[quality[1]]} of {whole} {quality[2]}"
+    quality = re.fullmatch(r"(?:highly |directly |broadly |widely |overly |too )?(\w+) ((?:for|to|in) .+)", said)
+    to_act = bool(quality) and quality[2].split()[0] == "to" and quality[2].split()[1] in VERBS
+    if quality and quality[1] in _QUALITY_FOR and finite(quality[2]) < 0 and not to_act:
+        return f"the {_QUALITY_FOR[quality[1]]} of {whole} {quality[2]}"
     if done := _DONE.fullmatch(said):
         noun = _ACTS.get(participle_of(done["V"].lower()))
         manner = done["M"] or done["N"]
@@ -114,7 +123,7 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
 def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
     """``the exploration of four tasks`` for ``the authors explore four tasks``; or empty."""
     found = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
-    if not found or found["N"] and stance == "appreciates":
+    if not found or (found["N"] and stance == "appreciates"):
         return ""
     verb = found["V"].lower()
     base = verb if verb in _ACTS else THIRD.get(verb) or participle_of(verb)
@@ -133,7 +142,11 @@ def _undone(subject: str, whole: str, said: str) -> str:
         return f"the lack of {whole}"
     if said in _DENIED:
         return f"the {_DENIED[said]} {subject}"
-    done = re.fullmatch(r"(?:(?P<M>well|sufficiently|adequately|fully|clearly|properly|thoroughly|carefully) )?(?P<V>\w+)(?: (?:at all|enough|here|yet))?", said)
+    done = re.fullmatch(
+        r"(?:(?P<M>well|sufficiently|adequately|fully|clearly|properly|thoroughly|carefully) )?"
+        r"(?P<V>\w+)(?: (?:at all|enough|here|yet))?",
+        said,
+    )
     noun = _ACTS.get(participle_of(done["V"])) if done else None
     return f"the {'insufficient' if done['M'] else 'lack of'} {noun} {whole}" if done and noun else ""
 
@@ -171,14 +184,18 @@ def _thing(subject: str) -> str:
     low = [word.lower() for word in words]
     if not words or low[0] in _NO_SUBJECT | DETERMINERS | PREPOSITIONS or low[0].endswith("ing") or " to " in subject:
         return ""
-    if finite(subject) > 0 or {"that", "which", "who", "and", "how", "why", "if", "because", "as"} & set(low) or low[-1] in VERBS - _NOUNS:
+    if (
+        finite(subject) > 0
+        or {"that", "which", "who", "and", "how", "why", "if", "because", "as"} & set(low)
+        or low[-1] in VERBS - _NOUNS
+    ):
         return ""
     first = words[0]
     return " ".join([first.lower() if first[1:].islower() else first, *words[1:]])
 
 
-_ARTICLES = frozenset("the this these those their its all overall".split())
-_NOUNS = frozenset("use work focus test experiment study result claim design need support change state list plot".split())
+_ARTICLES = listed("the this these those their its all overall")
+_NOUNS = listed("use work focus test experiment study result claim design need support change state list plot")
 _SHOULD = re.compile(
     r"(?P<S>[^,;:]{3,100}?) (?:should|could|must|can|might|needs? to|ha(?:s|ve) to|ought to|would)(?: \w+ly)? be "
     r"(?P<A>(?:\w+ly|further|better) )?(?P<V>\w+(?:ed|en|un))(?P<R>(?: .+)?)",

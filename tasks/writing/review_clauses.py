@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tasks.review_text import Kind, Section, heading_in, split
 from tasks.writing import review_lexicon as lexicon
-from tasks.writing.english_forms import finite
+from tasks.writing.english_forms import PREPOSITIONS, finite
 
 _LONGEST_SENTENCE = 2000
 
@@ -56,11 +56,18 @@ def _clauses(section: Section) -> Iterator[Clause]:
 
 def _cleaned(text: str) -> str:
     """*text* in one line, without citations, formulas, markup and contractions."""
-    text = lexicon.DRESS.sub("", lexicon.CITATION.sub("", text[:_LONGEST_SENTENCE]))
+    text = lexicon.CITATION.sub(_cited, text[:_LONGEST_SENTENCE].replace("---", " - "))
+    text = lexicon.DRESS.sub("", text)
     text = lexicon.LATEX.sub("", lexicon.MATH.sub(lambda math: _symbol(math[0]), text)).replace("’", "'")
     for pattern, spelled in lexicon.CONTRACTIONS:
         text = pattern.sub(spelled, text)
     return " ".join(text.split())
+
+
+def _cited(citation: re.Match[str]) -> str:
+    """Nothing in the place of a citation, or a mark that no line may hold where a preposition needs it."""
+    before = citation.string[max(0, citation.start() - 12) : citation.start()].split()
+    return " ¤" if before and before[-1].lower() in PREPOSITIONS else ""
 
 
 def _symbol(math: str) -> str:
@@ -82,7 +89,7 @@ def _parts(text: str) -> list[tuple[str, bool]]:
     for cut in lexicon.CONTRAST.finditer(text):
         before, after = text[start : cut.start()], text[cut.end() :]
         long = len(before.split()) >= 4 and len(after.split()) >= 3
-        if long and (cut["sets"] or finite(before) > 0 and finite(after) > 0):
+        if long and (cut["sets"] or (finite(before) > 0 and finite(after) > 0)):
             pieces.append((text[start : cut.start()], start > 0))
             start = cut.end()
     return [*pieces, (text[start:], start > 0)]

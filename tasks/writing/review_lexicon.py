@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from tasks.writing.english_forms import listed
+
 ANY_CASE = re.IGNORECASE
 
 REFERENCE = re.compile(r"^\s*(?:[-*] )?\[[\w+]{1,12}\][: ]")
@@ -74,7 +76,7 @@ FILLER = re.compile(
     r"\b(?:very|quite|really|basically|actually|simply|just|definitely|certainly|obviously|probably|perhaps|"
     r"maybe|i (?:think|believe|feel|guess)(?: that)?|(?:at least )?(?:to|for) me|a (?:little )?bit|somewhat|some(?= (?!of|other|are|is|cases|extent|sense)\w)|"
     r"(?:kind|sort) of|in general|of course|as well(?! as)|etc\.?|also|please|kindly|so far|"
-    r"respectively|(?:in|from) my (?:\w+ )?(?:opinion|view|point of view|perspective)|to (?:the best of )?my (?:knowledge|understanding)|"
+    r"respectively|(?:in|from) my (?:\w+ )?(?:opinion|view|point of view|perspective|understanding)|to (?:the best of )?my (?:knowledge|understanding)|"
     r"(?:in|of) (?:this|the) (?:paper|work|manuscript|submission)|as far as i \w+)\b(?!['’-]),?\s?",
     ANY_CASE,
 )
@@ -90,14 +92,14 @@ CONCESSION = re.compile(
     r"^(?:although|while|though|even though|whereas)\s+([^,]{12,200}),\s+(.{10,})$", ANY_CASE | re.S
 )
 WORD = re.compile(r"[A-Za-z][\w'’-]*")
-FUNCTION = frozenset(
-    "the a an of to in for and or is are be that this it with as on by from at its their not which than into if when "
-    "while but i.e e.g such more between whether how what paper authors work manuscript submission article".split()
+FUNCTION = listed(
+    "the a an of to in for and or is are be that this it with as on by from at its their not which than into if "
+    "when while but i.e e.g such more between whether how what paper authors work manuscript submission article"
 )
 """Words that say little of what is judged."""
-UNFINISHED = (FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}) | frozenset(
-    "over under about without against based has have had because since where who also very so both either such using "
-    "including include includes compared due i.e e.g if was were been being can only namely like".split()
+UNFINISHED = (FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}) | listed(
+    "over under about without against based has have had because since where who also very so both either such "
+    "using including include includes compared due i.e e.g if was were been being can only namely like"
 )
 """Words that no claim ends with."""
 WONDERS = re.compile(
@@ -141,6 +143,6 @@ SOFT = re.compile(
 PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
 BROKEN = re.compile(
     r"->|=>|[|<>~¤]|==|\b(?:in|of|by|with|from|than|for|the|an?|and|as|at|that|to)(?:[,;:]| (?:is|are|was|were)\b)(?<!that is)(?<!that are)(?<!that was)|"
-    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|better to|which|that|who|because|and|or|but|[,.:])\b|"
+    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|not|better to|which|that|who|because|and|or|but|[,.:])\b|"
     r"\b(?!that|had)(\w+) \1\b|\b(?:arxiv|proceedings|https?)\b|[.?!] [A-Z]|[.?!]['\"]? (?=[a-z]+ )(?<!al. )(?<!eq. )",
 )

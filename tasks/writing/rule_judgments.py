@@ -14,7 +14,16 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.writing import review_lexicon as lexicon
-from tasks.writing.clause_stance import APPRECIATES, CRITICIZES, NONE, QUESTIONS, STANCES, SUGGESTS, StanceModel, shipped
+from tasks.writing.clause_stance import (
+    APPRECIATES,
+    CRITICIZES,
+    NONE,
+    QUESTIONS,
+    STANCES,
+    SUGGESTS,
+    StanceModel,
+    shipped,
+)
 from tasks.writing.judgment_claims import LONGEST_LINE, claim_of
 from tasks.writing.review_clauses import Clause, clauses_of
 

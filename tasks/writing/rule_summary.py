@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasks.writing.rule_judgments import judgments_of
 from tasks.writing.review_lexicon import UNFINISHED
+from tasks.writing.rule_judgments import judgments_of
 
 WRITER = "rule-elongation-1"
 
