@@ -62,7 +62,7 @@ FORMS: dict[Stance, tuple[Form, ...]] = {
         (rf"{_PAPER} (?:lacks?|misses|is missing|are missing|is lacking|lacked)(?: of| in)? <X>", "the lack of {X}", "noun"),
         (r"(?:the )?(?:lacks?|lacking|absence|missing|no|not (?:much|many|enough|any|sufficient))(?: of)? <X>", "the lack of {X}", "noun"),
         (rf"(?:{_PAPER}|{_I}) {_NO}(?:provide[d]?|include[d]?|give[n]?|find|see|offer|contain|present|have|report|show) (?:any |enough |sufficient )?<X>", "the lack of {X}", "noun"),
-        (rf"(?:{_PAPER}) {_NO}compared? (?P<X>(?:with|to|against) .+)", "the lack of comparison {X}", "noun"),
+        (rf"(?:{_PAPER}) {_NO}compared? (?P<W>with|to|against) <X>", "the lack of comparison {W} {X}", "noun"),
         (r"(?P<X>.{3,80}) (?:is|are) (?:missing|absent|lacking)", "the lack of {X}", "noun"),
         (r"there (?:is|are|exists?) <X>", "{X}", "noun"),
         (rf"{_I} (?:miss|missed|misses) <X>", "the lack of {X}", "noun"),

@@ -216,7 +216,7 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
         return False
     opens = after in DETERMINERS or after in ("that", "how", "why", "what", "whether", "it") or after in PREPOSITIONS
     opens = opens or after.endswith("ing") or after in ("out", "up")
-    if word in _LINKING or (word in THIRD and before in _AGENTS):
+    if word in _LINKING or (word in THIRD and (before in _AGENTS or before in ("that", "which", "who"))):
         return True
     if word in THIRD:
         return not (after == "of" or (word in _AMBIGUOUS and (not opens or _ADJECTIVE.match(before)))) and not (

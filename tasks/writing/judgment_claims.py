@@ -83,7 +83,7 @@ def _said(text: str, stance: Stance) -> str:
     if noun:
         return noun
     for pattern, made, part in FORMS[stance]:
-        if (found := pattern.match(text)) and (part_text := _part(found["X"], part)):
+        if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
             others = {name: group for name, group in found.groupdict().items() if name != "X" and group}
             return made.format(X=part_text, **others)
     first, _, rest = text.partition(" ")
@@ -113,7 +113,7 @@ def _asked(text: str, stance: Stance) -> str:
     """The claim of a question."""
     if stance in ("suggests", "questions"):
         for pattern, made, part in FORMS[stance]:
-            if (found := pattern.match(text)) and (part_text := _part(found["X"], part)):
+            if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
                 return made.format(X=part_text)
     if stance != "questions":
         return ""
@@ -125,15 +125,16 @@ def _asked(text: str, stance: Stance) -> str:
     return f"whether {lowered(said)}" if finite(said) > 0 and not WH.match(said) and not YES.match(said) else ""
 
 
-def _part(text: str, part: Part, open_article: bool = False) -> str:
-    """*text* as the part of a claim that it has to be; empty if it is not."""
+def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
+    """*text* as the part of a claim that it has to be, with capitals kept if it is an *inner* one; empty if it is not."""
     text = text.strip(" ,")
     first, _, rest = text.partition(" ")
     low = first.lower().strip(",")
+    small = text if inner and low not in DETERMINERS else lowered(text)
     if part == "any":
-        return lowered(text)
+        return small
     if part == "clause":
-        return lowered(text) if finite(text) > 0 and not WH.match(text) else ""
+        return small if finite(text) > 0 and not WH.match(text) else ""
     if part == "wh":
         return indirect(text)
     if part == "verb":
@@ -154,7 +155,7 @@ def _part(text: str, part: Part, open_article: bool = False) -> str:
     if (low in VERBS and rest and rest.split()[0].lower() in DETERMINERS) or _AUTHORS.match(text):
         return ""
     bare = low in DETERMINERS or low.endswith(("ing", "s")) or not open_article
-    return ("" if bare else "the ") + lowered(text)
+    return ("" if bare else "the ") + small
 
 
 _AUTHORS = re.compile(r"(?:the )?(?:authors?|reviewer) (?!of\b)", re.I)
@@ -211,7 +212,7 @@ def _parallel(text: str) -> str:
     words = text.split()
     for place, (one, two) in enumerate(pairwise(words)):
         later = words[place + 2] if place + 2 < len(words) else ""
-        if one in ("and", "or") and two in VERBS and (later.lower() in _AFTER_VERB or not is_noun(two)):
+        if one in ("and", "or", "and/or") and two in VERBS and (later.lower() in _AFTER_VERB or not is_noun(two)):
             words[place + 1] = gerund(two)
         elif one in ("and", "or") and two.endswith("ly") and later in VERBS and not is_noun(later):
             words[place + 2] = gerund(later)

@@ -33,7 +33,7 @@ from tasks.writing.review_clauses import Clause, clauses_of
         ("questions", "How does the queue behave under load?", "how the queue behaves under load"),
         ("questions", "Why did the authors choose ARM?", "why the authors chose ARM"),
         ("questions", "Are the locks freed?", "whether the locks are freed"),
-        ("questions", "What is the batch size?", "what the batch size is"),
+        ("questions", "What is the batch size?", "the batch size"),
         ("questions", "In Table 2, why is it slow?", "why it is slow in Table 2"),
         ("questions", "I doubt that the bound holds for trees.", "whether the bound holds for trees"),
         ("questions", "It is unclear how the threshold was chosen.", "how the threshold was chosen"),
