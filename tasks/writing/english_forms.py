@@ -15,7 +15,7 @@ def listed(words: str) -> frozenset[str]:
 
 
 VERBS = listed(
-    "follow provide see understand make show use improve propose learn help find compare consider address "
+    "talk contradict follow provide see understand make show use improve propose learn help find compare consider address "
     "reproduce perform read achieve explain give seem evaluate generate solve add demonstrate train claim discuss "
     "include clarify support reduce get present suggest say obtain lead mention benefit implement justify know "
     "recommend introduce verify identify prove estimate increase compute predict require avoid take validate "
@@ -164,7 +164,7 @@ def finite(text: str) -> int:
 
 
 _ADVERBS = listed("only also still never already often even just not always")
-_LINKING = listed("appear seem remain become felt became seemed looked remained appeared sounded")
+_LINKING = listed("appear seem remain become look felt became seemed looked remained appeared sounded")
 _AGENTS = listed("author authors paper it they we reviewer article manuscript he method")
 _SAID_OF = listed(
     "achieved outperformed showed proposed provided improved demonstrated presented introduced used made gave"

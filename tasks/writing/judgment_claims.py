@@ -29,7 +29,7 @@ from tasks.writing.english_forms import (
     third,
 )
 from tasks.writing.indirect_questions import VERB, WH, YES, indirect
-from tasks.writing.noun_claims import act_of, noun_of, request_of
+from tasks.writing.noun_claims import act_of, describes, noun_of, request_of
 from tasks.writing.review_clauses import Clause
 
 LONGEST_LINE = 30
@@ -106,6 +106,8 @@ def _said(text: str, stance: Stance) -> str:
         return f"that the paper {lowered(text)}"
     if finite(text) > 0:
         return "" if WH.match(text) and stance != "criticizes" else f"that {lowered(text)}"
+    if describes(text):
+        return f"that the paper is {lowered(text)}"
     return f"that {lowered(text)}" if _ACTS.match(text) else _part(text, "noun", open_article=True)
 
 
@@ -126,7 +128,7 @@ def _asked(text: str, stance: Stance) -> str:
 
 
 def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
-    """*text* as the part of a claim that it has to be, with capitals kept if it is an *inner* one; empty if it is not."""
+    """*text* as the part of a claim that it has to be, capitals kept in an *inner* one; empty if it is not."""
     text = text.strip(" ,")
     first, _, rest = text.partition(" ")
     low = first.lower().strip(",")
@@ -149,6 +151,8 @@ def _part(text: str, part: Part, open_article: bool = False, inner: bool = False
     if finite(text) > 0 or low in AUXILIARIES | PREPOSITIONS | _OPENERS or (low.endswith("ly") and low != "early"):
         return ""
     if text.split()[-1].lower() in PREPOSITIONS or _SENTENCE.search(text):
+        return ""
+    if low in THIRD and not is_noun(low):
         return ""
     if participle_of(low) and rest.split(" ")[0].lower() in DETERMINERS:
         return ""

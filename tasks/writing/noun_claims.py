@@ -117,7 +117,7 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
         if noun and (manner or done["R"] or stance == "appreciates") and (not done["R"] or finite(done["R"]) < 0):
             return f"the {_manner(manner)}{noun} {whole}{done['R'] or ''}"
     said = _WELL.sub(r"\1-", _FEASIBLE.sub(r"\1-to-\2", said))
-    return f"the {said} {subject}" if _qualifies(said) else ""
+    return f"the {said} {subject}" if describes(said) else ""
 
 
 def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
@@ -165,8 +165,8 @@ def _article(thing: str) -> str:
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
 
-def _qualifies(said: str) -> bool:
-    """Whether *said* can stand before a noun: adjectives alone, joined by commas, "and" and "but"."""
+def describes(said: str) -> bool:
+    """Whether *said* describes, and can stand before a noun: adjectives alone, joined by commas, "and" and "but"."""
     words = re.split(r"[ ,]+", said.lower())
     if not words or len(words) > 7 or words[-1] in _DEGREE:
         return False

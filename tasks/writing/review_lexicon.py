@@ -70,6 +70,7 @@ CONTRACTIONS = tuple(
 LABEL = re.compile(
     r"^(?:[A-Z][\w/&'., -]{0,40}|\d{1,2}(?:\.\d)*)\s*[:)]\s+(?=[A-Z\"']|(?:what|how|why|is|are|can|could|do|does|the|there)\b)"
     r"|^\d{1,2}(?:\.\d)*[-.]+\s+(?=[A-Z\"'])"
+    r"|^[A-Z]\d{1,2}\s*[-.:]\s*(?=[A-Z])"
 )
 LATEX = re.compile(r"\\(?:math\w+|text\w*|left|right|rm|bf|mathbf)\b|[{}\\$]|\^(?=\{)|_(?=\{)")
 FILLER = re.compile(
@@ -143,6 +144,6 @@ SOFT = re.compile(
 PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
 BROKEN = re.compile(
     r"->|=>|[|<>~¤]|==|\b(?:in|of|by|with|from|than|for|the|an?|and|as|at|that|to)(?:[,;:]| (?:is|are|was|were)\b)(?<!that is)(?<!that are)(?<!that was)|"
-    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|not|better to|only \w+ed|which|that|who|because|and|or|but|[,.:])\b|"
+    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|so|not|better to|(?:what|how|why) (?:is|are|do|does)|only \w+ed|which|that|who|because|and|or|but|[,.:])\b|"
     r" and \w$|\b(?!that|had)(\w+) \1\b|\b(?:arxiv|proceedings|https?)\b|[.?!] [A-Z]|[.?!]['\"]? (?=[a-z]+ )(?<!al. )(?<!eq. )",
 )
