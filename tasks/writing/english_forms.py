@@ -15,7 +15,8 @@ def listed(words: str) -> frozenset[str]:
 
 
 VERBS = listed(
-    "talk contradict follow provide see understand make show use improve propose learn help find compare consider address "
+    "talk contradict "
+    "follow provide see understand make show use improve propose learn help find compare consider address "
     "reproduce perform read achieve explain give seem evaluate generate solve add demonstrate train claim discuss "
     "include clarify support reduce get present suggest say obtain lead mention benefit implement justify know "
     "recommend introduce verify identify prove estimate increase compute predict require avoid take validate "

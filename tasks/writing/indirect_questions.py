@@ -28,7 +28,11 @@ _JOINED = re.compile(
     r"(?:but|and|so|then|also|or|hence|thus|specifically|namely|if (?:so|not|yes)|for (?:example|instance))[, ]+(?=\w)",
     re.I,
 )
-_ADDED = re.compile(r"(?:which|who) (?:\w+ly )?(?:\w+s|can|could|would|should|will|may|might|has|have|make|means?)\b", re.I)
+_ADDED = re.compile(
+    r"(?:which|who) (?:\w+ly )?(?:"
+    r"\w+s|can|could|would|should|will|may|might|has|have|make|means?)\b",
+    re.I,
+)
 _LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]{3,60}$", re.I)
 
 
