@@ -166,6 +166,11 @@ def sentences(text: str) -> list[str]:
     return [one.text for one in _sentences(text) if one.text]
 
 
+def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
+    """Length and kind of the heading that *sentence* starts with, as in "Weaknesses: it is slow"; else 0, *before*."""
+    return _heading(sentence, before) or (0, before)
+
+
 def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
     """Start, end and kind of every heading."""
     kind: Kind = "other"

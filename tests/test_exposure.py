@@ -42,7 +42,7 @@ def test_a_candidate_is_clean_only_if_its_cutoff_precedes_the_reviews(name, rele
         ("evaluation_lm", "none", "none"),
         ("writer", "gpt-4o-2024-05-13", "clean"),
         ("writer", "openai/gpt-4o@2024-05-13 · prompt 0a1b2c3d · sampling 4e5f6a7b", "clean"),
-        ("writer", "rule-judgments-1", "none"),
+        ("writer", "rule-judgments-2", "none"),
         ("writer", "somebody", "unknown"),
         ("synopsis_writer", "the paper's own abstract", "none"),
     ],

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tasks.writing.review_lexicon import UNFINISHED
 from tasks.writing.rule_judgments import judgments_of
-from tasks.writing.stance_lexicon import FUNCTION
 
 WRITER = "rule-elongation-1"
 
@@ -34,6 +34,6 @@ def _phrase(claims: Sequence[str]) -> str:
 
 def _short(claim: str) -> str:
     words = claim.split()[:_LONGEST]
-    while len(words) > 1 and words[-1].lower().strip(",;:(") in FUNCTION:
+    while len(words) > 1 and words[-1].lower().strip(",;:(") in UNFINISHED:
         words.pop()
     return " ".join(words).rstrip(" ,;:(-")

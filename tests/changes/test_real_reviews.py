@@ -75,7 +75,7 @@ def test_a_rephrasing_by_rule_leaves_as_many_judgments_to_be_found(rows, name):
     written = RuleScribe(name).changed("rephrase", found)
     before = sum(len(judgments_of(one.text).splitlines()) for one in found)
     after = sum(len(judgments_of(one.text or "").splitlines()) for one in written)
-    assert 0.93 < after / before < 1.03
+    assert 0.9 < after / before < 1.05
     assert all(one.text and one.text != material.text for one, material in zip(written, found, strict=True))
 
 

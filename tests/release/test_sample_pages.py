@@ -54,7 +54,7 @@ def test_a_visitor_finds_everything_in_its_place(tab, release, width, dark):
 
 def test_the_heat_map_spells_the_human_review_where_its_note_states_a_licence(tab, release):
     with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
-        said = dict(run.sql("select review_id, text from judgments where writer = 'rule-judgments-1'").fetchall())
+        said = dict(run.sql("select review_id, text from judgments where writer = 'rule-judgments-2'").fetchall())
     tab.open(release / "papers" / "s01.html")
     assert tab.ask("document.querySelector('h1').textContent").startswith("Trust Before Speed")
     for place, name in enumerate(

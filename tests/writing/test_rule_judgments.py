@@ -25,8 +25,8 @@ def lines(review: str) -> list[str]:
         ("Weaknesses:\n- There is a lack of baselines.", ["criticizes the lack of baselines."]),
         ("Weaknesses:\n- The paper lacks a memory study.", ["criticizes the lack of a memory study."]),
         ("Weaknesses:\n- No comparison with Raft.", ["criticizes the lack of comparison with Raft."]),
-        ("Weaknesses:\n- The error bars are missing.", ["criticizes the lack of the error bars."]),
-        ("Weaknesses:\n- The queue is tested on ARM.", ["criticizes that the queue is tested on ARM."]),
+        ("Weaknesses:\n- The error bars are missing.", ["criticizes the missing error bars."]),
+        ("Weaknesses:\n- The queue is tested on ARM.", ["criticizes the test of the queue on ARM."]),
         ("Weaknesses:\n- My main concern is that locks are ignored.", ["criticizes that locks are ignored."]),
         ("Questions:\n- Is there a proof for trees?", ["questions whether there is a proof for trees."]),
         ("Questions:\n- Why is it faster on ARM?", ["questions why it is faster on ARM."]),
@@ -40,15 +40,15 @@ def lines(review: str) -> list[str]:
         ("Clarity: good", ["appreciates the good clarity."]),
         ("Clarity:\npoor", ["criticizes the poor clarity."]),
         ("The proof is elegant. The data are insufficient.",
-         ["appreciates that the proof is elegant.", "criticizes that the data are insufficient."]),
+         ["appreciates the elegant proof.", "criticizes the insufficient data."]),
         ("The proof is quite elegant, but the data are insufficient.",
-         ["appreciates that the proof is elegant.", "criticizes that the data are insufficient."]),
+         ["appreciates the elegant proof.", "criticizes the insufficient data."]),
         ("While the proof is elegant, the data are insufficient.",
-         ["appreciates that the proof is elegant.", "criticizes that the data are insufficient."]),
+         ["appreciates the elegant proof.", "criticizes the insufficient data."]),
         ("Strength And Weaknesses:\n+ Fast queues\n- Leaks on ARM boards",
          ["appreciates the fast queues.", "criticizes leaks on ARM boards."]),
-        ("Weaknesses:\n1. **Limited novelty:** It is close to Raft [3, 4].",
-         ["criticizes the limited novelty: It is close to Raft."]),
+        ("Weaknesses:\n1. **Limited novelty:** The proof is wrong [3, 4].",
+         ["criticizes the limited novelty.", "criticizes the wrong proof."]),
         ("Strengths:\n- The paper addresses the limitations of existing queues.",
          ["appreciates that the paper addresses the limitations of existing queues."]),
     ],
@@ -101,23 +101,23 @@ The paper proposes LockFree, a queue for ARM boards.
         "appreciates the novel design.",
         "appreciates that the ring buffer removes all locks on ARM.",
         "appreciates the solid evaluation.",
-        "appreciates that latency is measured on 12 boards.",
+        "appreciates the measurement of latency on 12 boards.",
         "criticizes the lack of baselines.",
         "criticizes the lack of comparison with Raft.",
-        "criticizes the lack of the memory cost.",
-        "questions how LockFree behave under contention.",
+        "criticizes that the memory cost is not reported.",
+        "questions how LockFree behaves under contention.",
         "suggests adding a memory study.",
     ]
 
 
 def test_first_persons_connectives_citations_and_markup_go():
     review = "Weaknesses:\n- However, I think **the proof** (Lee et al., 2020) is wrong, see https://x.org/a. Your claim is vague."
-    assert lines(review) == ["criticizes that the proof is wrong.", "criticizes that the claim is vague."]
+    assert lines(review) == ["criticizes the wrong proof.", "criticizes the vague claim."]
 
 
 def test_the_same_evaluation_is_written_once():
     assert lines("The proof is elegant.\n\nSummary Of The Review:\nOverall, the proof is very elegant.") == [
-        "appreciates that the proof is elegant."
+        "appreciates the elegant proof."
     ]
 
 

@@ -1,0 +1,88 @@
+"""The share of judgments by rule that stay the same when real ICLR 2023 reviews are put into other forms.
+
+Run it as `python -m tests.bench.bench_judgment_forms [first] [last]`; without rows it reads 700-899. Lists become prose
+below the same headings, prose becomes lists, headings go into the line of the text, sections change their order.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+
+from tasks.review_text import Section, split
+from tasks.writing.rule_judgments import WRITER, judgments_of
+from tests.bench.bench_rule_judgments import FILE
+
+
+def _texts(section: Section) -> list[str]:
+    """The sentences of *section* in one line each, with an end and a capital letter as prose has them."""
+    found = []
+    for one in section.sentences:
+        text = " ".join(one.text.split())
+        if text:
+            text = text if text[-1] in ".?!:" else text.rstrip(",; ") + "."
+            found.append(text[0].upper() + text[1:])
+    return found
+
+
+def _heading(section: Section) -> str:
+    return " ".join(section.heading.split())
+
+
+def prose(sections: list[Section]) -> str:
+    return "\n\n".join(f"{_heading(one)}\n\n{' '.join(_texts(one))}".strip() for one in sections)
+
+
+def bullets(sections: list[Section]) -> str:
+    return "\n\n".join(f"{_heading(one)}\n" + "\n".join(f"- {text}" for text in _texts(one)) for one in sections).strip()
+
+
+def inline(sections: list[Section]) -> str:
+    return "\n\n".join(f"{_heading(one).rstrip(': *')}: {' '.join(_texts(one))}" if one.heading else " ".join(_texts(one)) for one in sections)
+
+
+def shuffled(sections: list[Section]) -> str:
+    """As written, but blocks that open with a heading of ICLR's form stand in another order."""
+    blocks: list[list[str]] = []
+    for one in sections:
+        text = one.heading + "".join(part.mark + part.text + part.gap for part in one.sentences)
+        if not blocks or re.match(r"(?:Summary Of|Strength And Weak|Clarity, Quality)", one.heading):
+            blocks.append([])
+        blocks[-1].append(text)
+    random.Random(0).shuffle(blocks)
+    return "\n\n".join("".join(block).strip() for block in blocks)
+
+
+FORMS: dict[str, Callable[[list[Section]], str]] = {"prose": prose, "bullets": bullets, "inline headings": inline, "shuffled": shuffled}
+
+
+def plain(text: str) -> bool:
+    """Whether the items of a review carry no sign of their own ("+" and "-" beside each other) and cite no lists."""
+    return not re.search(r"^\s*\(?\+\)?\s", text, re.M) and not re.search(r"^\s*\[\w+\]", text, re.M)
+
+
+def main() -> None:
+    if not FILE.is_file():
+        print("the real ICLR 2023 reviews are not on this machine: nothing to rewrite")
+        return
+    import pyarrow.parquet as parquet
+
+    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (700, 899)
+    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    texts = [row["review"] for row in rows if row["review"] and plain(row["review"])]
+    print(f"{WRITER} on rows {first}-{last}: {len(texts)} of {len(rows)} reviews, those without +/- lists and reference lists")
+    for name, form in FORMS.items():
+        same = all_lines = 0
+        for text in texts:
+            before = Counter(judgments_of(text).splitlines())
+            after = Counter(judgments_of(form(list(split(text)))).splitlines())
+            same += 2 * (before & after).total()
+            all_lines += before.total() + after.total()
+        print(f"{name:16} {same / all_lines:.3f} of the lines of both forms are the same")
+
+
+if __name__ == "__main__":
+    main()

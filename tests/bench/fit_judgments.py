@@ -1,0 +1,112 @@
+"""Learns the weights of the judgments by rule from the judgments that GPT-4o wrote of real ICLR 2023 reviews.
+
+Run it as `python -m tests.bench.fit_judgments [first] [last] [file]`; without arguments it reads rows 300-899 and writes
+`data/judgments/weights.tsv`. The same rows give the same file. A clause has the stance of the line that says the same,
+by the words they share; a clause without such a line judges nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as parquet
+from scipy import optimize, sparse
+
+from tasks.writing.clause_stance import NONE, SCALE, STANCES, features
+from tasks.writing.review_clauses import Clause, clauses_of
+from tests.bench.bench_rule_judgments import FILE, judged, words
+from tests.conftest import ROOT
+
+ALIKE, SOURCE = 0.5, 0.3
+"""Cosine from which a clause says what a line says; and from which it does so if it is the likest to that line."""
+
+SEEN = 8
+"""Clauses that have a feature, at least."""
+
+PENALTY = 12.0
+"""Of a weight's square, halved."""
+
+SLIGHT = 0.05
+"""A feature none of whose weights is larger is left out."""
+
+
+_SAME = {"clari": "clear", "writi": "writt", "ease": "easy", "origi": "novel", "confu": "uncle"}
+"""Stems of words that GPT-4o takes for one another."""
+
+
+def stems(text: str) -> frozenset[str]:
+    found = (word[:5] for word in words("The reviewer says " + text.replace("-", " ")))
+    return frozenset(_SAME.get(stem, stem) for stem in found)
+
+
+def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
+    """For each clause the place of its stance in `STANCES`, or `NONE`."""
+    if not clauses or not lines:
+        return [NONE] * len(clauses)
+    texts = [[stems(clause.text) for clause in clauses], [stems(line.split(" ", 3)[-1]) for line in lines]]
+    sizes = [np.sqrt([1 + sum(rarity[stem] for stem in one) for one in side]) for side in texts]
+    shared = np.array([[sum(rarity[stem] for stem in one & two) for two in texts[1]] for one in texts[0]])
+    alike = shared / sizes[0][:, None] / sizes[1]
+    best, source = alike.argmax(axis=1), alike.argmax(axis=0)
+    found = []
+    for place, line in enumerate(best):
+        enough = SOURCE if source[line] == place else ALIKE
+        found.append(STANCES.index(lines[line].split()[2]) if alike[place, line] >= enough else NONE)
+    return found
+
+
+def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
+    """Weights of shape (features, 5) of the log-linear model of *classes*, with a penalty on their squares."""
+    target = np.eye(NONE + 1)[classes]
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = flat.reshape(seen.shape[1], -1)
+        scores = seen @ weights
+        scores -= scores.max(axis=1, keepdims=True)
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        slope = seen.T @ (np.exp(logs) - target) + PENALTY * weights
+        return float(-(target * logs).sum() + PENALTY * (flat @ flat) / 2), slope.ravel()
+
+    start = np.zeros(seen.shape[1] * (NONE + 1))
+    return optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x.reshape(-1, NONE + 1)
+
+
+def main() -> None:
+    first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (300, 899)
+    out = Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT / "data" / "judgments" / "weights.tsv"
+    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    start = time.perf_counter()
+    read = [(clauses_of(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
+    counts = Counter(
+        stem
+        for clauses, lines in read
+        for text in [*(clause.text for clause in clauses), *(line.split(" ", 3)[-1] for line in lines)]
+        for stem in stems(text)
+    )
+    rarity = {stem: float(np.log(1 + counts.total() / 20 / number)) for stem, number in counts.items()}
+    classes = np.array([one for clauses, lines in read for one in stances_of(clauses, lines, rarity)])
+    named = [features(clause, len(clauses)) for clauses, _ in read for clause in clauses]
+    often = Counter(name for names in named for name in names)
+    vocabulary = sorted(name for name, number in often.items() if number >= SEEN)
+    places = {name: place for place, name in enumerate(vocabulary)}
+    held = [sorted(places[name] for name in names if name in places) for names in named]
+    ends = np.cumsum([0, *map(len, held)])
+    seen = sparse.csr_matrix((np.ones(ends[-1]), np.concatenate(held), ends), shape=(len(held), len(vocabulary)))
+    whole = np.rint(SCALE * fitted(seen, classes)).astype(int)
+    kept = [place for place in range(len(vocabulary)) if abs(whole[place]).max() >= SLIGHT * SCALE]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    table = ["\t".join(["feature", *STANCES, "none"])]
+    table += ["\t".join([vocabulary[place], *map(str, whole[place])]) for place in kept]
+    out.write_text("\n".join(table) + "\n", "utf-8")
+    shares = ", ".join(f"{name} {np.mean(classes == place):.2f}" for place, name in enumerate([*STANCES, "none"]))
+    print(f"{len(rows)} reviews, {len(classes)} clauses ({shares}), {len(kept)} of {len(vocabulary)} features, "
+          f"{out.stat().st_size / 1e6:.2f} MB, {time.perf_counter() - start:.0f} s")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

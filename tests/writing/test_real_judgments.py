@@ -1,0 +1,39 @@
+"""Judgments by rule of real ICLR 2023 reviews: as many as GPT-4o's, and the same whatever the form."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pandas
+import pytest
+
+from tasks.judgments import is_judgment
+from tasks.review_text import split
+from tasks.writing.judgment_claims import LONGEST_LINE
+from tasks.writing.rule_judgments import judgments_of
+from tests.bench.bench_judgment_forms import FORMS, plain
+
+pytestmark = pytest.mark.shared
+
+
+@pytest.fixture
+def reviews(iclr2023) -> pandas.DataFrame:
+    found = pandas.read_parquet(iclr2023)
+    return found[(found.row >= 800) & (found.row < 850)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_real_reviews_yield_the_same_judgments_in_other_forms(reviews, form):
+    same = both = 0
+    for text in filter(plain, reviews.review):
+        before = Counter(judgments_of(text).splitlines())
+        after = Counter(judgments_of(FORMS[form](list(split(text)))).splitlines())
+        same, both = same + 2 * (before & after).total(), both + before.total() + after.total()
+    assert same / both >= 0.97
+
+
+def test_real_reviews_yield_about_as_many_judgments_as_gpt_4o_writes(reviews):
+    ours = [judgments_of(text).splitlines() for text in reviews.review]
+    theirs = [sum(map(is_judgment, text.splitlines())) for text in reviews.judgments]
+    assert 0.9 < sum(map(len, ours)) / sum(theirs) < 1.2
+    assert all(is_judgment(line) and len(line.split()) <= LONGEST_LINE + 3 for lines in ours for line in lines)
