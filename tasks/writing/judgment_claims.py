@@ -40,6 +40,14 @@ _LATE = 9
 
 _OPEN_QUOTE, _END_QUOTE = re.compile(r"(?<![\w.,)])['‘“](?=\w)"), re.compile(r"(?<=[\w.,)])(?<!s)['’”](?!\w)")
 _LATER = re.compile(rf"[;,:] (?:and |so |but |then )?(?:{VERB}|how|why|what|which|where)\b", re.I)
+_HIDDEN_VERB = re.compile(
+    r"(?:this|it) (?!is\b|has\b)[a-z]{2,}(?<!s)s [a-z]|"
+    r"(?!that |whether |how )(?:[\w'-]+,? ){1,9}(?<!the )(?<!a )(?<!no )(?<!of )(?<!to )(?<!this )"
+    r"(?:need|require|deserve) (?:to be|to |more |some |a |further |major |much |additional |improvement)",
+    re.I,
+)
+"""Sentences whose verb could as well be a noun."""
+_LATE_SUBJECT = re.compile(r"(?<=\w), (?:the authors|authors|we|it|they) (?:must|should|need|have to)\b")
 _LED = re.compile(r"that (?:because|since|if|while|although|when|as|though|given|despite|unlike)\b", re.I)
 _TAG = re.compile(r"[, ]+(?:right|correct|no|or not|why|am I right)$", re.I)
 _PREDICATE = re.compile(
@@ -254,4 +262,7 @@ def _checked(text: str, cut: bool = False) -> str:
         return ""
     if (asks and len(words) < 3) or (_LED.match(text) and finite(text.partition(", ")[2]) < 1):
         return ""
-    return "" if text.startswith("that ") and finite(text[5:]) < 0 else text
+    text = _LATE_SUBJECT.split(text, maxsplit=1)[0]
+    if _HIDDEN_VERB.match(text) and not asks:
+        text = f"that {text}"
+    return "" if text.startswith("that ") and finite(text[5:]) < 0 and not _HIDDEN_VERB.match(text[5:]) else text

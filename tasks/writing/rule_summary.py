@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tasks.writing.review_lexicon import UNFINISHED
 from tasks.writing.rule_judgments import judgments_of
 
-WRITER = "rule-elongation-1"
+WRITER = "rule-elongation-2"
 
 _NAMED = 2
 _LONGEST = 12
