@@ -18,7 +18,7 @@ from tasks import controls
 from tasks.metrics.cases import Entry, Response, response_of
 from tasks.metrics.catalog import Recipe
 from tasks.metrics.signing import signed_writer
-from tasks.records import Candidate
+from tasks.records import HUMAN, Candidate
 
 BLOCK = 8
 """Partners are drawn among this many reviews of neighbouring length."""
@@ -77,9 +77,11 @@ def moved_responses(
 ) -> list[Moved]:
     """The responses of *candidates* to *entries* that *recipe* can read, each moved to another paper.
 
-    The generic control says the same of every paper and has no other response.
+    The generic control says the same of every paper and has no other response. Changed reviews change places as the
+    human baseline's do, so that a change is judged by itself and not by other exchanges.
     """
-    found = []
+    found: list[Moved] = []
+    as_human: list[Move] = []
     for candidate in candidates:
         if candidate.candidate_id == controls.GENERIC:
             continue
@@ -92,9 +94,12 @@ def moved_responses(
                 source = controls.other(entries, place).paper.paper_id if borrowed else name
                 there[name] = response
                 placed.append(Placed(name, name, frozenset((name, source)), words))
+        chosen = as_human if candidate.kind == "change" else moves(placed, seed)
+        as_human = chosen if candidate.candidate_id == HUMAN else as_human
         found += [
             Moved(signed_writer(recipe, writer), candidate.candidate_id, move.key, there[move.source], move.swap)
-            for move in moves(placed, seed)
+            for move in chosen
+            if move.key in there and move.source in there
         ]
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -107,6 +108,24 @@ def test_every_candidate_but_the_generic_one_has_its_own_reviews_moved():
     found = moved_responses(entries(6), CANDIDATES, recipe_of("gem_specific"), "w", 0)
     assert Counter(one.candidate_id for one in found) == {HUMAN: 6, "m": 6, controls.OTHER_PAPER: 6}
     assert {one.response.review_id[0] for one in found if one.candidate_id == "m"} == {"m"}
+
+
+def test_changed_reviews_change_places_as_the_human_ones_do():
+    """Their lengths differ, and another exchange would be judged with the change."""
+    given_entries = [
+        replace(entry, responses={"human~cut": Response(f"c{n}", "text " * (9 * n % 7 + 1), {"w": "x " * (n % 5 + 1)})})
+        for n, entry in enumerate(entries(20))
+        if n != 7
+    ]
+    given_entries[3].responses.clear()
+    found = moved_responses(given_entries, (CANDIDATES[0], Candidate("human~cut", "change")), recipe_of("gem_specific"),
+                            "w", 0)  # fmt: skip
+    human, changed = (
+        {one.paper_id: (one.response.review_id[1:], one.swap) for one in found if one.candidate_id == name}
+        for name in (HUMAN, "human~cut")
+    )
+    assert len(human) == 19 and 17 <= len(changed) < 19
+    assert changed.items() <= human.items()
 
 
 def planned(metric: str, count: int = 6, seed: int = 0):

@@ -114,7 +114,7 @@ def test_words_are_explained_on_hover_and_on_focus_and_escape_hides_it(tab, rele
         "(box => [box.x + box.width / 2, box.y + box.height / 2])(document.querySelector('#table-1 tbody svg').getBoundingClientRect())"
     )
     tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-    assert tab.ask(tip).startswith("human: +27.92, 90% interval +19.86 to +35.98 nats")
+    assert tab.ask(tip).startswith("human: +20.27, 90% interval +13.97 to +26.56 nats")
 
 
 def test_all_of_it_is_reached_by_keyboard_in_the_order_it_is_read_and_focus_is_seen(tab, release):
