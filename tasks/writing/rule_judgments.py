@@ -37,6 +37,9 @@ _SURE = 0.19
 _PLAIN = 0.5
 """The same for praise in a clause that blames in so many words, and for a review that only sums up the paper."""
 
+_ARGUES = 8
+"""Clauses from which a review is an argument, in which less certain judgments count where there are no others."""
+
 _ALIKE = 0.7
 _COMPARED = 100
 
@@ -44,11 +47,15 @@ _COMPARED = 100
 def judgments_of(review: str) -> str:
     """The judgments of *review*, one a line, each with one of the four openings; empty if nothing is judged.
 
-    A review whose headings leave no room for judgments (all of it under "Summary") is read without them.
+    A review whose headings leave no room for judgments (all of it under "Summary") is read without them, and with less
+    certainty where that too finds nothing.
     """
     model, clauses = shipped(), clauses_of(review)
-    lines = _lines(model, clauses, _SURE) or _lines(model, [replace(one, kind="other") for one in clauses], _PLAIN)
-    return "\n".join(lines)
+    if lines := _lines(model, clauses, _SURE):
+        return "\n".join(lines)
+    unsorted = [replace(one, kind="other") for one in clauses]
+    lines = _lines(model, unsorted, _PLAIN)
+    return "\n".join(lines or (_lines(model, unsorted, _SURE) if len(clauses) >= _ARGUES else []))
 
 
 def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
