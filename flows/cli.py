@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -237,10 +238,18 @@ def main() -> None:
     try:
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, _stop)
-        app()
+        try:
+            app()
+        finally:
+            # A disk that is full is found when what was said is written out.
+            if sys.stdout:
+                sys.stdout.flush()
     except GreBenchError as error:
         screen.err.print(f"[red]error:[/red] {screen.escape(str(error))}", soft_wrap=True, highlight=False)
         sys.exit(exit_code(error))
+    except BrokenPipeError:
+        # Who reads has enough. What is left is thrown away, or Python would try once more to write it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         if (line := fault_of_the_machine(error)) is None:
             raise

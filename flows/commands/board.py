@@ -70,7 +70,7 @@ def leaderboard(
     rows = store.read("leaderboard" if board is Board.clean else "whole_board", signature_ids=ids)
     rows = _sorted(_kept(rows, kind, candidate, store.key), sort)
     if form is not Format.table:
-        return write(rows, list(rows[0]), form, out)
+        return write(rows, list(rows[0]), form, out, state)
     separations, gaps = store.read("separation", signature_ids=ids), store.read("clean_gap", signature_ids=ids)
     exposures = store.read("exposures")
     if as_json:

@@ -16,7 +16,7 @@ from tasks.store import Store
 
 Query = Annotated[str, typer.Argument(help='One query, such as "from leaderboard"; nothing can be changed.')]
 Edition = Annotated[str, typer.Argument(help="Edition, such as ICLR-2025.")]
-Form = Annotated[Format, typer.Option("--format", "-f", help="For other programs; all rows, no number rounded.")]
+Form = Annotated[Format, typer.Option("--format", "-f", help="For other programs; markdown alone rounds.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write instead of standard output.")]
 Bounds = Annotated[
     list[str] | None,
@@ -50,7 +50,7 @@ def query(
         return screen.show(names, rows)
     if form is Format.json:
         rows = [{name: _in_json(value) for name, value in row.items()} for row in rows]
-    write(rows, names, form, out)
+    write(rows, names, form, out, state)
 
 
 def _in_json(value: Any) -> Any:

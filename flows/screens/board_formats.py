@@ -28,8 +28,17 @@ FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
 """What makes a spreadsheet take a cell for a formula; some read the wide forms as the narrow ones."""
 
 
-def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None) -> None:
-    """*rows* in the columns *names*, to the file *out* or to standard output; Parquet needs a file."""
+KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending.jsonl")
+"""What of a state folder no output may be written over."""
+
+
+def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
+    """*rows* in the columns *names*, to the file *out* or to standard output; Parquet needs a file.
+
+    `SettingsError` for a file that belongs to what *state* keeps, or cannot be written.
+    """
+    if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
+        raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
     if form is Format.parquet:
         return _parquet(rows, names, out)
     text = {Format.json: _json, Format.csv: _csv, Format.markdown: _markdown}[form](rows, names)
@@ -63,7 +72,7 @@ def _harmless(value: Any) -> Any:
 
 
 def _markdown(rows: Sequence[Row], names: Sequence[str]) -> str:
-    lines = [names, ["---:" if _numeric(rows, name) else "---" for name in names]]
+    lines = [list(map(_cell, names)), ["---:" if _numeric(rows, name) else "---" for name in names]]
     lines += [[_cell(row[name]) for name in names] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -88,8 +97,20 @@ def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> Non
     import pyarrow.parquet as pq
 
     try:
-        pq.write_table(pa.table({name: [row[name] for row in rows] for name in names}), out)
+        pq.write_table(pa.table({name: _array([row[name] for row in rows]) for name in names}), out)
     except OSError as error:
         raise SettingsError(f"cannot write {out}: {error.strerror or error}") from None
     except pa.ArrowException as error:
         raise SettingsError(f"these rows cannot be written as Parquet: {str(error).splitlines()[0]}") from None
+
+
+def _array(values: list[Any]) -> Any:
+    """*values* as a column; text where Parquet has no form that holds them all."""
+    import pyarrow as pa
+
+    for kind in (None, pa.uint64()):
+        try:
+            return pa.array(values, kind)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            continue
+    return pa.array([None if value is None else str(value) for value in values], pa.string())

@@ -29,8 +29,9 @@ def _piped() -> int:
     return int(told) if told.isdecimal() and int(told) else PIPED_WIDTH
 
 
-out = Console(width=None if sys.stdout.isatty() else _piped())
-err = Console(stderr=True)
+# Texts of papers and of LMs are shown as they are: no ":name:" in them is a picture.
+out = Console(width=None if sys.stdout and sys.stdout.isatty() else _piped(), emoji=False)
+err = Console(stderr=True, emoji=False)
 
 
 def width() -> int:

@@ -40,5 +40,15 @@ def fetch(connection: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """*names*, the second of a name as ``name_2``."""
-    return [name if name not in names[:k] else f"{name}_{names[: k + 1].count(name)}" for k, name in enumerate(names)]
+    """*names*, the second of a name as ``name_2``, or with the next number that no other column has."""
+    taken, last = set(names), dict.fromkeys(names, 0)
+    found = []
+    for name in names:
+        last[name] += 1
+        own = name
+        while last[name] > 1 and own in taken:
+            own = f"{name}_{last[name]}"
+            last[name] += own in taken
+        taken.add(own)
+        found.append(own)
+    return found

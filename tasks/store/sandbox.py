@@ -28,6 +28,11 @@ ROWS = 256
 SLACK = 2**28
 """Bytes that a bound of the system leaves above that of DuckDB, which counts less and tells more."""
 NO_QUERY = "a statement of {} is no query; ask with select, from, with, describe, show or explain"
+HIDDEN = {
+    '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
+    '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is not to be had here; ask the query",
+}
+"""Parts of a query that would do more than read, by how DuckDB's parser names them."""
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
@@ -64,7 +69,8 @@ def main() -> None:
     except Refused as refusal:
         say(refused=str(refusal))
     except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
-        met = [bound for bound, signs in SIGNS.items() if any(sign in str(error) for sign in signs)]
+        of_disk = isinstance(error, duckdb.IOException | duckdb.OutOfMemoryException)
+        met = [bound for bound, signs in SIGNS.items() if of_disk and any(sign in str(error) for sign in signs)]
         if not met and isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             met = ["memory"]
         say(bound=met[0]) if met else say(refused=_line(error))
@@ -141,7 +147,14 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.St
             raise Refused("a pivot can be asked by itself or within select, from or with; name its columns by in (...)")
     elif kind != duckdb.StatementType.SELECT:
         raise Refused(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
+    elif hidden := [name for name in HIDDEN if name in _parsed(connection, statement.query)]:
+        raise Refused(HIDDEN[hidden[0]])
     return statement
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """What DuckDB's parser makes of a query, as JSON; empty where it has no form for it."""
+    return connection.execute("select json_serialize_sql($1)", [text]).fetchall()[0][0] or ""
 
 
 def answer(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> None:
@@ -149,11 +162,13 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> None:
     found = connection.execute(the_statement(connection, text))
     columns = found.description or []
     said = say(names=[str(column[0]) for column in columns])
+    # Who asked keeps each row under the names of its columns, and may write them with it.
+    beside = sum(len(str(column[0])) + 16 for column in columns)
     coded = [place for place, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
     while rows := found.fetchmany(ROWS):
         if coded:
             rows = [[coded_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
-        said += say(rows=rows)
+        said += say(rows=rows) + len(rows) * beside
         if said > most:
             return say(bound="result")
     say(coded=coded)

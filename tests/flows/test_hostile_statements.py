@@ -15,6 +15,7 @@ from tasks.errors import GreBenchError
 from tasks.settings import QuerySettings
 from tasks.store import Store
 from tests.flows.hostile_statements import LONG, QUICK, REFUSED
+from tests.flows.red_team_statements import STATEMENTS
 from tests.flows.refreshing import EDITION, refreshed
 
 SECRET = "the-secret-of-this-test"
@@ -92,6 +93,23 @@ def test_a_hostile_statement_changes_nothing_and_is_one_line(quick, number):
     assert quick.changed == []
     if QUICK[number] in REFUSED:
         assert quick.said[number][0] == "2" or quick.said[number] == "0 0 rows", quick.said[number]
+
+
+def test_a_stranger_s_statements_change_nothing_and_are_one_line_each(tmp_path):
+    """Every fourth of them; the others are tried with the slow tests."""
+    _try_all(tmp_path, STATEMENTS[::4])
+
+
+@pytest.mark.slow
+def test_the_other_statements_of_the_stranger_change_nothing_either(tmp_path):
+    _try_all(tmp_path, [text for place, text in enumerate(STATEMENTS) if place % 4])
+
+
+def _try_all(folder: Path, statements: list[str]) -> None:
+    found = ask_all(folder, statements)
+    assert found.changed == []
+    for number, line in found.said.items():
+        assert line[:2] in ("0 ", "2 ") and "Traceback" not in line, (statements[number], line)
 
 
 @pytest.mark.slow

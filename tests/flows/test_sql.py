@@ -252,3 +252,64 @@ def test_json_is_json_whatever_the_numbers_are(state):
     code, out, _ = call("sql", EDITION, "select 'nan'::double as a, [1 / 0] as b, 1.5 as c, date '2026-01-02' as d", "--json", "--state", state)
     assert code == 0 and json.loads(out, parse_constant=pytest.fail) == [{"a": "nan", "b": ["inf"], "c": "1.5", "d": "2026-01-02"}]
     assert call("sql", EDITION, "select 1 as a", "--json", "--state", state)[1] == call("sql", EDITION, "select 1 as a", "-f", "json", "--state", state)[1]
+
+
+def test_columns_of_one_name_keep_all_their_values(state):
+    code, out, _ = call("sql", EDITION, "select 1 a_2, 2 a, 3 a", "--json", "--state", state)
+    assert code == 0 and json.loads(out) == [{"a_2": 1, "a": 2, "a_3": 3}]
+    code, out, _ = call("sql", EDITION, "select 1 a, 2 a, 3 a_2, 4 a_2", "--json", "--state", state)
+    assert code == 0 and sorted(json.loads(out)[0].values()) == [1, 2, 3, 4]
+
+
+def test_a_text_is_shown_letter_by_letter(state):
+    code, out, _ = call("sql", EDITION, "select ':smile: a:b:c' as said", "--state", state)
+    assert code == 0 and ":smile: a:b:c" in out
+
+
+@pytest.mark.parametrize("hidden", [
+    "with w as (copy (select 1) to '~/read.duckdb.wal') from w",
+    "explain analyze with w as (copy (select 1) to '~/x.csv') from w",
+    "from json_execute_serialized_sql(json_serialize_sql('select 1'))",
+])  # fmt: skip
+def test_what_a_query_hides_is_refused_before_it_runs(state, hidden):
+    code, out, err = call("sql", EDITION, hidden, "--state", state)
+    assert (code, out) == (2, "") and "\n" not in err
+
+
+def test_what_parquet_has_no_form_for_is_text_and_no_traceback(state, tmp_path):
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "rows.parquet"
+    asked = "select 18446744073709551615::ubigint u, 170141183460469231731687303715884105727::hugeint h, map{1:'x'} m"
+    code, _, err = call("sql", EDITION, asked, "--format", "parquet", "--out", file, "--state", state)
+    assert (code, err) == (0, "")
+    (row,) = pq.read_table(file).to_pylist()
+    assert (row["u"], row["h"]) == (18446744073709551615, "170141183460469231731687303715884105727")
+
+
+@pytest.mark.parametrize("name", ["edition.duckdb", "read.duckdb", "new.csv"])
+@pytest.mark.parametrize("command", [("sql", EDITION, "select 1"), ("leaderboard", EDITION)])
+def test_no_output_is_written_over_what_the_state_keeps(state, name, command):
+    file = state / "editions" / EDITION / name
+    before = file.read_bytes() if file.exists() else None
+    code, _, err = call(*command, "--format", "csv", "--out", file, "--state", state)
+    assert code == 2 and "lies in what" in err and "\n" not in err
+    assert (file.read_bytes() if file.exists() else None) == before
+
+
+def test_names_of_columns_are_harmless_in_markdown(state):
+    code, out, _ = call("sql", EDITION, 'select 1 as "a|b\x1b[2J<img>"', "--format", "markdown", "--state", state)
+    assert code == 0 and "\x1b" not in out and "\\|" in out and "<img" not in out.replace("\\<img", "")
+
+
+def test_a_disk_that_is_full_is_told_and_a_reader_who_has_enough_is_no_fault(state):
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "flows.cli", "sql", EDITION, "from pairs", "--state", str(state)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    assert done.returncode != 0 and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+    piped = subprocess.run(f"{' '.join(map(repr, command))} | head -1", shell=True, capture_output=True, text=True,
+                           cwd=ROOT)  # fmt: skip
+    assert piped.stderr == "" and len(piped.stdout.splitlines()) == 1
