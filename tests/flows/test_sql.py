@@ -303,9 +303,8 @@ def test_names_of_columns_are_harmless_in_markdown(state):
 
 
 def test_a_disk_that_is_full_is_told_and_a_reader_who_has_enough_is_no_fault(state):
-    import subprocess
-    import sys
-
+    if not Path("/dev/full").is_char_device():
+        pytest.skip("this system has no device that is always full")
     command = [sys.executable, "-m", "flows.cli", "sql", EDITION, "from pairs", "--state", str(state)]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT)
