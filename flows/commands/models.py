@@ -107,10 +107,11 @@ def _shown(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, 
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
     # On the terminal itself: a loader's own bars are kept away by taking standard error from them.
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
-        bar = progress.add_task("", total=None)
+        bars = [progress.add_task("", total=None)]
 
         def tell(text: str) -> None:
             progress.console.print(screen.escape(text), highlight=False, soft_wrap=True)
-            progress.reset(bar, description=text.split(" (")[0], total=None, start=True)
+            progress.remove_task(bars.pop())
+            bars.append(progress.add_task(screen.escape(text).split(" (")[0], total=None))
 
-        yield tell, lambda done, total: progress.update(bar, completed=done, total=total)
+        yield tell, lambda done, total: progress.update(bars[0], completed=done, total=total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -105,16 +106,10 @@ def _move(model: Path, place: Path, room: Path) -> None:
 @contextmanager
 def _lock(entry: Pretrained) -> Iterator[Path]:
     """The cache's folder, made if it has to be, for one process at a time; what killed ones left is removed."""
-    folder = cache()
+    folder, handle = cache(), None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder / f".{entry.name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        if fault_of_the_machine(error) and not isinstance(error, PermissionError):
-            raise
-        why = f"the folder of models {folder} cannot be written: {error.strerror}"
-        raise SettingsError(f"{why}; set {VARIABLE} to another folder") from None
-    try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for left in folder.glob(f".{entry.name}.*"):
             if left.is_dir():
@@ -122,8 +117,14 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
         yield folder
     except BlockingIOError:
         raise LockedError(f"{entry.name} is being fetched or removed by another process; wait for it to end") from None
+    except OSError as error:
+        if fault_of_the_machine(error) and error.errno != errno.EROFS:
+            raise
+        what = f"the folder of models {folder} cannot be written: {error.strerror} ({error.filename})"
+        raise SettingsError(f"{what}; set {VARIABLE} to another folder") from None
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:

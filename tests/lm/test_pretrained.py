@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -278,6 +279,26 @@ def test_a_cache_that_cannot_be_written_is_named(carried, tmp_path, monkeypatch)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "models"))
     with pytest.raises(SettingsError, match="the folder of models .* cannot be written: .*; set GRE_BENCH_MODELS"):
+        fetch(carried)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_cache_that_is_not_mine_is_named(carried, place):
+    fetch(carried)
+    place.chmod(0o555)
+    try:
+        with pytest.raises(SettingsError, match="cannot be written: Permission denied"):
+            remove(carried[1])
+    finally:
+        place.chmod(0o755)
+
+
+def test_a_disk_that_may_not_be_written_is_named(carried, place, monkeypatch):
+    def refuses(*given, **more):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(place))
+
+    monkeypatch.setattr(pretrained_models.tempfile, "mkdtemp", refuses)
+    with pytest.raises(SettingsError, match="cannot be written: Read-only file system .*; set GRE_BENCH_MODELS"):
         fetch(carried)
 
 
