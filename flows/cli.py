@@ -27,6 +27,7 @@ from flows.commands import (
     history,
     hygiene,
     known_answers,
+    models,
     options,
     pdfs,
     releases,
@@ -75,6 +76,7 @@ app.add_typer(tune.app, name="tune")
 app.add_typer(bench.app, name="bench")
 app.add_typer(guidelines.app, name="guidelines")
 app.add_typer(examiners.app, name="examiners")
+app.add_typer(models.app, name="models")
 board.register(app)
 sql.register(app)
 why.register(app)

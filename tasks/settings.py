@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from tasks.errors import SettingsError
 from tasks.judgments import Form
+from tasks.pretrained.cache import placed
 from tasks.records import Edition
 
 METRIC_NAMES = (
@@ -29,6 +30,8 @@ _PATHS = (
     ("evaluation_lm", "mixture"),
     ("embedder", "folder"),
 )
+_MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
+"""Of these paths, those that may be the name of a pretrained model instead."""
 _SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
 
@@ -116,7 +119,9 @@ class EvaluationLMSettings(_Group):
     """The LM whose log-probabilities are the scores."""
 
     backend: str = Field("cache-ngram", description="kind of evaluation LM")
-    folder: Path | None = Field(None, description="model folder; the embedded one for cache-ngram and tiny-llama")
+    folder: Path | None = Field(
+        None, description="model folder, or a name of gre-bench models; the embedded one for cache-ngram and tiny-llama"
+    )
     mixture: Path | None = Field(
         None, description="folder of a copying mixture fitted for this model; its own for tiny-llama"
     )
@@ -148,7 +153,7 @@ class EmbedderSettings(_Group):
     """What turns sentences into vectors for BERTScore."""
 
     backend: str = Field("hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers")
-    folder: Path | None = Field(None, description="sentence-transformers: model folder, safetensors only")
+    folder: Path | None = Field(None, description="sentence-transformers: model folder, or a name of gre-bench models")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="sentence-transformers: where it runs")
 
 
@@ -340,7 +345,7 @@ def _read(path: Path) -> dict[str, Any]:
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):
-            tree[group][key] = str((path.resolve().parent / value).resolve())
+            tree[group][key] = _absolute((group, key), value, path.resolve().parent)
     return tree
 
 
@@ -363,7 +368,13 @@ def _override(tree: dict[str, Any], override: str) -> None:
         group = group.setdefault(part, {})
         if not isinstance(group, dict):
             raise SettingsError(f"--set {override}: {part} is not a group of settings")
-    group[parts[-1]] = str(Path(value).resolve()) if (parts[0], parts[1]) in _PATHS else _value(value)
+    place = parts[0], parts[1]
+    group[parts[-1]] = _absolute(place, value, Path.cwd()) if place in _PATHS else _value(value)
+
+
+def _absolute(place: tuple[str, str], value: str, beside: Path) -> str:
+    """The path *value* seen from *beside*; a pretrained model's name is kept, so that it holds on every machine."""
+    return str(placed(value, beside) if place in _MODELS else (beside / value).resolve())
 
 
 def _path(key: str) -> list[str]:

@@ -31,12 +31,14 @@ FIRST = GROUND | {
     "tasks.endpoints",
     "tasks.body_limits",
     "tasks.masking",
+    "tasks.pretrained",
 }
 ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.release", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
     "tasks.records": set(),
     "tasks.errors": set(),
-    "tasks.settings": GROUND | {"tasks.judgments"},
+    "tasks.settings": GROUND | {"tasks.judgments", "tasks.pretrained"},
+    "tasks.pretrained": GROUND,
     "tasks.stats": GROUND,
     "tasks.judgments": GROUND,
     "tasks.controls": GROUND,

@@ -14,10 +14,11 @@ from rich.table import Table
 from flows.commands import options
 from flows.screens import screen
 from tasks.errors import SettingsError
+from tasks.pretrained.cache import located, placed
 
 app = typer.Typer(help="Measure what this machine can do.", no_args_is_help=True)
 
-Model = Annotated[Path | None, typer.Option("--model", help="Model folder to measure, instead of a random model.")]
+Model = Annotated[Path | None, typer.Option("--model", help="Model to measure (folder or name), not a random one.")]
 Shape = Annotated[
     str | None, typer.Option("--shape", help="Shape of the random model: 60m if not given, or llama-3.1-8b on a GPU.")
 ]
@@ -84,7 +85,7 @@ def scoring(
         use_threads(threads)
     way: dict[str, Any] = {"device": device, "dtype": dtype, "attention": attention}
     if model is not None:
-        weights = known.open_weights(model, **way, quantisation=quantisation)
+        weights = known.open_weights(located(placed(model, Path.cwd()), "lm"), **way, quantisation=quantisation)
     else:
         words = tokenizer or checkout() / "data" / "evaluation_lm" / "tiny-llama"
         weights = random_weights(shape or "60m", words, **way)

@@ -67,7 +67,7 @@ ChooseRows = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the model.")]
 OnlyWriter = Annotated[str | None, typer.Option("--writer", help="Only judgments by this writer.")]
-Base = Annotated[Path, typer.Option("--base", help="Folder of the model to start from; it needs a chat template.")]
+Base = Annotated[Path, typer.Option("--base", help="Model to start from: its folder, or a name of gre-bench models.")]
 KeptRows = Annotated[
     str | None, typer.Option("--choose", help="FIRST:END, rows that are not learnt from; the loss on them is measured.")
 ]
@@ -83,7 +83,7 @@ MixtureRows = Annotated[
     str, typer.Option("--choose", help="FIRST:END, rows not learnt from; the mixture is fitted to them.")
 ]
 CountRows = Annotated[str, typer.Option("--train", help="FIRST:END, rows to count document frequencies on.")]
-MixedFolder = Annotated[Path, typer.Option("--lm", help="Folder of the model whose log-probabilities are mixed.")]
+MixedFolder = Annotated[Path, typer.Option("--lm", help="Model whose log-probabilities are mixed: its folder or name.")]
 MixtureOut = Annotated[Path, typer.Option("--out", help="Folder for the mixture, such as MODEL/mixture.")]
 RecipeSet = Annotated[list[str] | None, typer.Option("--set", help="One part of the recipe, name=value; repeatable.")]
 LMSet = Annotated[

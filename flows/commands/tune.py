@@ -12,6 +12,7 @@ import typer
 from flows.commands import options
 from flows.screens import screen
 from flows.stages.engine import perform, settle
+from tasks.pretrained.cache import placed
 
 app = typer.Typer(help="Train an evaluation LM on judgments of your own.", no_args_is_help=True)
 
@@ -70,6 +71,7 @@ def tune_lm(
     budget = budget_of(BudgetSettings(), tuple(bounds))
     others = [one for one in override or () if one not in bounds]
     chosen = load(settings, (*others, *(["method=full"] if full else [])))
+    base = placed(base, Path.cwd())
     settle(state)
     with _bar(out, as_json):
         from flows.tune_evaluation_lm import TuningJob, tune_evaluation_lm

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import LMError
+from tasks.pretrained.cache import located, placed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -38,7 +39,7 @@ class Adapter:
 def read_adapter(folder: Path) -> Adapter | None:
     """The adapter in *folder*, None if it holds none; `LMError` naming what it lacks.
 
-    A relative path to the base is taken from *folder*.
+    A relative path to the base is taken from *folder*; the name of a pretrained model stands for the fetched one.
     """
     if not (folder / CONFIG).is_file():
         return None
@@ -51,7 +52,7 @@ def read_adapter(folder: Path) -> Adapter | None:
         raise LMError(f"evaluation LM {folder}: an adapter of kind {kind}; only plain LoRA adapters are opened")
     if not (folder / WEIGHTS).is_file():
         raise LMError(f"evaluation LM {folder}: no {WEIGHTS}; other weight formats can run code and are refused")
-    base = folder / str(named or "")
+    base = located(placed(str(named or ""), folder), "lm")
     if not named or not base.is_dir():
         raise LMError(
             f"evaluation LM {folder}: its base {named} is no folder on this machine; put the base's folder "

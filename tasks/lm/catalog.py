@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tasks.errors import SettingsError
 from tasks.lm.protocol import EvaluationLM
+from tasks.pretrained.cache import located, named, refuse_changed
 from tasks.settings import EvaluationLMSettings, checkout
 
 
@@ -71,5 +72,12 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     """The evaluation LM of *settings*, kept open for this process; `SettingsError` or `LMError` if it cannot be."""
     if settings.backend not in BACKENDS:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
+    given = settings.folder
+    if given is not None:
+        if named(given) and settings.backend not in ("transformers", "vllm"):
+            raise SettingsError(f"{given} needs another backend: --set evaluation_lm.backend=transformers")
+        settings = settings.model_copy(update={"folder": located(given, "lm")})
     lm = BACKENDS[settings.backend](settings)
+    if given is not None and settings.backend == "transformers":
+        refuse_changed(given, lm.identity.digest)
     return _mixed(lm, settings.mixture) if settings.mixture else lm

@@ -10,6 +10,7 @@ from numpy import float32
 from numpy.typing import NDArray
 
 from tasks.errors import SettingsError
+from tasks.pretrained.cache import located, refuse_changed
 from tasks.records import LMIdentity
 from tasks.settings import EmbedderSettings
 
@@ -42,7 +43,9 @@ def _sentence_transformers(settings: EmbedderSettings) -> Embedder:
 
     if settings.folder is None:
         raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
-    return SentenceEmbedder.open(settings.folder, settings.device)
+    embedder = SentenceEmbedder.open(located(settings.folder, "embedder"), settings.device)
+    refuse_changed(settings.folder, embedder.identity.digest)
+    return embedder
 
 
 EMBEDDERS: dict[str, Callable[[EmbedderSettings], Embedder]] = {

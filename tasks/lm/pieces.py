@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tasks.errors import LMError
 from tasks.lm.segmentation import split
+from tasks.pretrained.cache import located
 from tasks.settings import EvaluationLMSettings, checkout
 
 Pieces = Callable[[str, Sequence[int]], list[str] | None]
@@ -23,6 +25,10 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     folder = settings.folder
     if settings.backend == "tiny-llama":
         folder = folder or checkout() / "data" / "evaluation_lm" / "tiny-llama"
+    try:
+        folder = folder and located(folder, "lm")
+    except LMError:
+        return None
     if folder is None or not (folder / "tokenizer.json").is_file():
         return None
     try:

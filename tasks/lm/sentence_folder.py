@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import LMError
+from tasks.pretrained.cache import hint
 from tasks.records import digest
 
 MODULES = frozenset(
@@ -23,7 +24,8 @@ _OTHER_WEIGHTS = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpac
 def modules(folder: Path) -> list[Path]:
     """The folders of its modules, in order; `LMError` naming what *folder* lacks, or holds that is refused."""
     if not folder.is_dir():
-        raise LMError(f"embedder {folder}: there is no such folder; give one that holds a downloaded model")
+        what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
+        raise LMError(f"embedder {folder}: {what}")
     listing = _json(folder, folder / "modules.json")
     if not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
         raise LMError(f"embedder {folder}: modules.json is no list of modules")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tasks.errors import LMError
 from tasks.lm import adapter_folder
+from tasks.pretrained.cache import hint
 from tasks.records import digest
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def folder_digest(folder: Path) -> str:
 def _look(folder: Path) -> None:
     """`LMError` naming what *folder* lacks."""
     if not folder.is_dir():
-        raise LMError(f"evaluation LM {folder}: there is no such folder; give one that holds a downloaded model")
+        what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
+        raise LMError(f"evaluation LM {folder}: {what}")
     if not (folder / "config.json").is_file():
         raise LMError(f"evaluation LM {folder}: no config.json; the folder must be that of a transformers model")
     if not any(folder.glob("*.safetensors")):

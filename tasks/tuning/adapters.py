@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tasks.errors import LMError
 from tasks.lm.adapter_folder import read_adapter
 from tasks.lm.weights import Quantisation, Weights, blamed, lacks_nf4, open_weights
+from tasks.pretrained.cache import located, named
 from tasks.tuning.checkpoint import writing
 from tasks.tuning.settings import TuningSettings
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
-    """The model in *folder* as it is trained from: all weights in float32, or in 4 bits or its dtype for an adapter."""
+    """The model in *folder* as it is trained from: all weights in float32, or in 4 bits or its dtype for an adapter.
+
+    *folder* may be the name of a pretrained model; `LMError` if that is not on this machine.
+    """
+    folder = located(folder, "lm")
     if read_adapter(folder) is not None:
         raise LMError(f"evaluation LM {folder} is an adapter; give the folder of a whole model as the base")
     whole = settings.method == "full"
@@ -64,10 +69,10 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
 
 
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path) -> None:
-    """Writes a trained model and its tokenizer into *folder*, an adapter with the path of its *base*."""
+    """Writes a trained model and its tokenizer into *folder*, an adapter with the path or name of its *base*."""
     with writing(folder):
         if hasattr(model, "peft_config"):
-            model.peft_config["default"].base_model_name_or_path = os.path.abspath(base)
+            model.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
             # Embeddings are never part of it; left to guess, peft would ask a hub about the base.
             model.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
             # A card that peft writes of its own accord, full of blanks to be filled in.

