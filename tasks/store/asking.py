@@ -23,6 +23,7 @@ from uuid import UUID
 from tasks.errors import SettingsError, StoreError
 from tasks.settings import QuerySettings
 from tasks.store.binding import Row, distinct
+from tasks.store.schema import statement
 
 PROGRAM = Path(__file__).with_name("sandbox.py")
 THREADS = 4
@@ -56,7 +57,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
     asked = {
         "text": text, "file": str(copy), "folder": str(copy.parent), "seconds": bounds.seconds,
         "memory": int(bounds.memory * MB), "spill": int(bounds.spill * MB), "result": int(bounds.result * MB),
-        "threads": min(THREADS, os.cpu_count() or 1),
+        "parsing": statement("queries", "parsed_query"), "threads": min(THREADS, os.cpu_count() or 1),
     }  # fmt: skip
     names: list[str] = []
     rows: list[list[Any]] = []

@@ -65,7 +65,7 @@ def main() -> None:
         return say(damaged=_line(error))
     limit(asked)
     try:
-        answer(connection, asked["text"], asked["result"])
+        answer(connection, asked)
     except Refused as refusal:
         say(refused=str(refusal))
     except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
@@ -128,8 +128,11 @@ def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def the_statement(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement:
-    """The one statement of *text*, as DuckDB's own parser finds it; `Refused` if it is none that only reads."""
+def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
+    """The one statement of *text*, as DuckDB's own parser finds it; `Refused` if it is none that only reads.
+
+    *parsing*: the query that gives what the parser makes of one.
+    """
     found = connection.extract_statements(text)
     if len(found) != 1:
         raise Refused(f"{len(found)} statements; ask one query at a time" if found else "there is no query; ask one")
@@ -140,26 +143,23 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str) -> duckdb.St
         raise Refused(NO_QUERY.format("this kind")) from None
     if kind == duckdb.StatementType.EXPLAIN:
         # What is explained may be run too: it must be a query by itself.
-        the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query))
+        the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query), parsing)
     elif kind == duckdb.StatementType.MULTI:
         # A pivot whose columns are not named is several statements to the parser, and so is a COPY of one.
         if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
             raise Refused("a pivot can be asked by itself or within select, from or with; name its columns by in (...)")
     elif kind != duckdb.StatementType.SELECT:
         raise Refused(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
-    elif hidden := [name for name in HIDDEN if name in _parsed(connection, statement.query)]:
-        raise Refused(HIDDEN[hidden[0]])
+    else:
+        parsed = connection.execute(parsing, {"text": statement.query}).fetchall()[0][0] or ""
+        if hidden := [name for name in HIDDEN if name in parsed]:
+            raise Refused(HIDDEN[hidden[0]])
     return statement
 
 
-def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> str:
-    """What DuckDB's parser makes of a query, as JSON; empty where it has no form for it."""
-    return connection.execute("select json_serialize_sql($1)", [text]).fetchall()[0][0] or ""
-
-
-def answer(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> None:
-    """Says names, rows and how many there are; not more than *most* bytes."""
-    found = connection.execute(the_statement(connection, text))
+def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None:
+    """Says names, rows and how many there are; not more than the bytes that are *asked* for."""
+    found = connection.execute(the_statement(connection, asked["text"], asked["parsing"]))
     columns = found.description or []
     said = say(names=[str(column[0]) for column in columns])
     # Who asked keeps each row under the names of its columns, and may write them with it.
@@ -169,7 +169,7 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str, most: int) -> None:
         if coded:
             rows = [[coded_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
         said += say(rows=rows) + len(rows) * beside
-        if said > most:
+        if said > asked["result"]:
             return say(bound="result")
     say(coded=coded)
 
