@@ -159,6 +159,8 @@ def _told(bound: str, bounds: QuerySettings) -> str:
 
 
 def _cut(text: str) -> str:
+    """*text* without what steers a terminal, and not too long."""
+    text = "".join(mark for mark in text if mark.isprintable())
     return text if len(text) <= TOLD else f"{text[:TOLD]}…"
 
 
