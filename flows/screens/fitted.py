@@ -78,10 +78,15 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 
 
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
-    """*cell* as lines of *width*: a note wrapped, a name shortened, a number as it is."""
-    if column.kind == "note":
-        return textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
-    return [shortened(cell, width) if column.kind == "name" else cell]
+    """*cell* as lines of *width*: a note wrapped, a name shortened, a number as it is.
+
+    Names that would look alike once they are shortened are wrapped too.
+    """
+    if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
+        return [shortened(cell, width)]
+    if column.kind == "number":
+        return [cell]
+    return textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
 
 
 def shortened(name: str, width: int) -> str:
@@ -104,13 +109,16 @@ def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
 
 
 def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """The width of each column; notes, then names give way until all fit."""
+    """The width of each column; notes, then names give way until all fit, or take the room that is left."""
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
         for place, column in enumerate(columns):
             over = _width(widths) - room
             if column.kind == kind and over > 0:
                 widths[place] = max(column.least, widths[place] - over)
+    for place, column in enumerate(columns):
+        if column.kind != "number":
+            widths[place] = min(column.natural, widths[place] + room - _width(widths))
     return widths
 
 

@@ -55,6 +55,15 @@ def test_a_column_without_any_cell_is_left_out(capsys):
     assert "above" not in capsys.readouterr().out
 
 
+def test_names_that_would_look_alike_are_wrapped_and_not_shortened(capsys):
+    names = [f"openai/gpt-4o-2024-05-13{more}+reflect5+ensemble5" for more in ("", "+fewshot1")]
+    show("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 26)
+    told = capsys.readouterr().out
+    assert "…" not in told and "".join(told.split()).count("fewshot1") == 1
+    show("", [Column("candidate", names, kind="name"), Column("nats", ["+1.00", "+2.00"])], ["", ""], 120)
+    assert all(name in capsys.readouterr().out for name in names[:1])
+
+
 @given(st.text(st.characters(categories=["L", "N", "P"]), max_size=80), st.integers(12, 40))
 def test_a_shortened_name_keeps_its_ends(name, width):
     found = shortened(name, width)
