@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from flows.commands import options
 from flows.screens import screen
-from flows.screens.board import half, number, with_half
-from flows.screens.screen import escape, say
+from flows.screens.board import with_half
+from flows.screens.fitted import Column, show
+from flows.screens.screen import plain, say
 from tasks.records import HUMAN
 
 Editions = Annotated[list[str] | None, typer.Argument(help="Editions, such as ICLR-2024 ICLR-2025; all, if not given.")]
@@ -43,15 +43,14 @@ def history(
     for (name, signature_id), group in groupby(found["rows"], key=lambda row: (row["metric"], row["signature_id"])):
         rows = list(group)
         say(f"{rows[0]['edition']} · {name} · signature {signature_id}: difference to {names}, paired by paper")
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        for head in ("candidate", "− anchors", "±90%", "above chance", "papers", "reviews seen"):
-            table.add_column(head, justify="left" if head in ("candidate", "reviews seen") else "right")
-        for row in rows:
-            table.add_row(
-                escape(row["candidate"]), number(row["difference"]), half(row["difference"], row["high"]),
-                with_half(row["above_chance"], row["above_chance_high"]), str(row["papers"]), row["contamination"],
-            )  # fmt: skip
-        screen.out.print(table)
+        columns = (
+            Column("candidate", [plain(row["candidate"]) for row in rows], kind="name"),
+            Column("− anchors", [with_half(row["difference"], row["high"]) for row in rows]),
+            Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
+            Column("papers", [str(row["papers"]) for row in rows]),
+            Column("reviews seen", [row["contamination"] for row in rows], kind="name"),
+        )
+        show("", columns, [""] * len(rows))
     for row in found["changes"]:
         say(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {row['value']:+.2f} "

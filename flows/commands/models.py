@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from flows.commands import options
 from flows.screens import screen
+from flows.screens.fitted import Column, show
 from tasks.errors import LMError, SettingsError
 from tasks.pretrained.cache import cache, held
 from tasks.pretrained.entries import SETTINGS, Pretrained, entries, entry_of
@@ -33,12 +33,17 @@ def list_models(as_json: options.Json = False) -> None:
     rows = [_row(entry) for entry in entries().values()]
     if as_json:
         return screen.print_json(rows)
-    table = Table("model", "kind", "here", "MB fetched", "MB on disk", "licence", "digest")
-    for row in rows:
-        sizes = (f"{row[name] / 1e6:.0f}" for name in ("wheel_bytes", "bytes"))
-        digest = (row["digest"] or "")[:12]
-        table.add_row(row["name"], row["kind"], row["state"], *sizes, row["licence"], digest)
-    screen.out.print(table)
+    columns = (
+        # What the user will type is never shortened.
+        Column("model", [row["name"] for row in rows]),
+        Column("here", [row["state"] for row in rows]),
+        Column("MB fetched", [f"{row['wheel_bytes'] / 1e6:.0f}" for row in rows]),
+        Column("on disk", [f"{row['bytes'] / 1e6:.0f}" for row in rows]),
+        Column("kind", [row["kind"] for row in rows], kind="name"),
+        Column("licence", [row["licence"] for row in rows], kind="name"),
+        Column("digest", [(row["digest"] or "")[:12] for row in rows], order=1),
+    )
+    show("", columns, [""] * len(rows))
     screen.say(f"they lie in {cache()}")
 
 

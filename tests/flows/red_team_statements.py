@@ -529,7 +529,7 @@ STATEMENTS = [
     "with w as (copy (select 1) to '~/read.duckdb') select 5 as five",
     "with p as (pivot pairs on state), w as (copy (select 1) to '~/read.duckdb') select 5 as five",
     "with w as (copy (select 1) to '~/spill/x.csv') from w",
-    "with w as (copy (select 1) to '~/spill/../../attack-work/out/x.csv') from w",
+    "with w as (copy (select 1) to '~/spill/../../elsewhere/out/x.csv') from w",
     "with w as (copy (select 1) to '~/spill/../read.duckdb.zzz') from w",
     "with w as (copy (select 1) to '/dev/stdout') from w",
     (
