@@ -9,7 +9,7 @@ back; a run that is killed anywhere is started again and goes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,10 @@ from flows.stages.standings import expose, settle, unsettle
 from flows.stages.workers import Workers
 from flows.stages.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
-from tasks.errors import GreBenchError, Paused, SettingsError, SourceError
+from tasks.errors import GreBenchError, Paused, SettingsError, no_file
+from tasks.known_names import whole
 from tasks.settings import Settings
-from tasks.store import Row, Store, find_editions
+from tasks.store import Row, Store, no_edition
 
 
 @flow(
@@ -79,14 +80,21 @@ def usable(job: Job) -> Job:
     sources = job.settings.sources
     for file in (sources.notes, sources.texts, sources.papers, sources.reviews):
         if file is not None and not file.is_file():
-            raise SourceError(f"no file {file}")
+            raise no_file(file)
     if not store.exists and not (sources.notes or sources.snapshot or sources.papers or sources.reviews):
-        known = ", ".join(find_editions(job.state)) or "none yet"
         raise SettingsError(
-            f"no edition {store.key} in {job.state}, and no sources to make it from; known: {known}; "
-            "import papers and reviews first, or name files in the settings (sources)"
+            f"{no_edition(job.state, store.key)} (no sources to make it from: import papers and reviews with --new, or "
+            "name files in the settings, sources)"
         )
-    return job
+    return job if job.candidates is None else replace(job, candidates=_in_full(store, job.candidates))
+
+
+def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
+    """*names*, each the candidate of the edition that it is the end of, if only one is; unknown ones as they are."""
+    if not store.read_file.is_file():
+        return tuple(names)
+    known = [row["candidate"] for row in store.read_mended("known_candidates")]
+    return tuple(whole(name, known) or name for name in names)
 
 
 def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
@@ -152,6 +160,7 @@ def publish(store: Store, job: Job, run: Any, work: Work, progress: Progress) ->
         "metrics": metrics,
         "reasons": reasons,
         "notes": work.notes,
+        "uncovered": store.rows("uncovered", signature_ids=work.signature_ids),
     }
     progress.end(outcome, message, metrics)
     return summary

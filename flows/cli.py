@@ -56,7 +56,8 @@ from tasks.errors import (
     UnfinishedError,
     fault_of_the_machine,
 )
-from tasks.store import Store, find_editions, interrupted
+from tasks.records import HUMAN
+from tasks.store import Store, find_editions, interrupted, no_edition
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
 OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
@@ -125,6 +126,7 @@ def refresh(
 def import_papers(
     file: options.PapersFile,
     edition: options.IntoEdition,
+    new: options.New = False,
     rows: options.Rows = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
@@ -137,6 +139,7 @@ def import_papers(
     _import(
         "papers",
         edition,
+        new,
         state,
         wait,
         as_json,
@@ -148,7 +151,10 @@ def import_papers(
 def import_reviews(
     file: options.ReviewsFile,
     edition: options.IntoEdition,
+    by: options.By = None,
+    human: options.ByHumans = False,
     writer: options.JudgmentsBy = None,
+    new: options.New = False,
     rows: options.Rows = None,
     make_papers: options.MakePapers = False,
     wait: options.Wait = 0.0,
@@ -157,15 +163,18 @@ def import_reviews(
 ) -> None:
     """Add reviews, by humans (candidate "human") or by any candidate, with or without judgments.
 
-    Columns: paper_id; review_id (or slot, for human reviews); candidate; review; judgments (text or list of lines);
-    writer; slot; rating; row. Rows are checked one by one; a report says which were refused and why.
+    Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as, --human); review; judgments (text or
+    list of lines); writer; slot; rating; row. Rows are checked one by one; a report says which were refused and why.
     """
     from flows.stages import intake
 
-    how = (writer, intake.row_range(rows), make_papers)
+    if by is not None and human:
+        raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
+    how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
     _import(
         "reviews",
         edition,
+        new,
         state,
         wait,
         as_json,
@@ -179,6 +188,7 @@ def import_notes(
     edition: options.IntoEdition,
     text: options.Texts = None,
     pdfs: options.Pdfs = None,
+    new: options.New = False,
     unverified_venue: options.UnverifiedVenue = False,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
@@ -192,6 +202,7 @@ def import_notes(
     _import(
         "notes",
         edition,
+        new,
         state,
         wait,
         as_json,
@@ -213,7 +224,7 @@ def status(
     for key in [edition] if edition else find_editions(state):
         store = Store(state, key)
         if not store.exists:
-            raise _unknown(key, state)
+            raise no_edition(state, key)
         current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
         if current["state"] == "running" and not store.is_being_written():
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
@@ -222,7 +233,7 @@ def status(
     if as_json:
         return screen.print_json([*found, *asked])
     if not found:
-        screen.say(f"no editions in {state}; try: gre-bench refresh")
+        screen.say(f"no editions in {state.absolute()}; try: gre-bench refresh")
     for current in found:
         screen.status(current)
     for row in asked:
@@ -348,13 +359,20 @@ def _progress_bar(store: Store, quiet: bool) -> Iterator[None]:
         yield
 
 
-def _import(kind: str, edition: str, state: Path, wait: float, as_json: bool, work: Callable[..., Any]) -> None:
-    """Runs *work* on the locked store and shows its report; exit code 2 if a row was refused."""
+def _import(
+    kind: str, edition: str, new: bool, state: Path, wait: float, as_json: bool, work: Callable[..., Any]
+) -> None:
+    """Runs *work* on the locked store and shows its report; exit code 2 if a row was refused.
+
+    `SettingsError` for an edition that is not there, unless it is a *new* one.
+    """
     from flows.stages.runs import recorded
 
     parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
     chosen = configuration.load_over({}, parts)
     store = Store(state, edition)
+    if not (new or store.exists):
+        raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
     with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
         report = work(store, progress.status["run_id"], chosen)
         progress.end("done")
@@ -363,10 +381,6 @@ def _import(kind: str, edition: str, state: Path, wait: float, as_json: bool, wo
     else:
         screen.imported(report, store.key)
     raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
-
-
-def _unknown(edition: str, state: Path) -> SettingsError:
-    return SettingsError(f"no edition {edition} in {state}; known: {', '.join(find_editions(state)) or 'none yet'}")
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
 
     `SourceError` if there are none, `SettingsError` if there are *several* writers and that is not meant.
     """
-    taken = reviews_from(file, {}, {}, (), writer=writer or "given", rows=row_range(rows), make_papers=True)
+    taken = reviews_from(file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True)
     human = {review.review_id: review.paper_id for review in taken.reviews if review.candidate == HUMAN}
     papers: dict[str, list[str]] = {}
     writers = set()

@@ -64,7 +64,7 @@ def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Any) -> di
 
 def reviewed_papers(file: Path, rows: str, writer: str | None) -> dict[str, ReviewedPaper]:
     """Papers of *rows* with at least two human reviews that have judgments, by id; `SourceError` if under two."""
-    taken = reviews_from(file, {}, {}, (), writer=writer or "given", rows=row_range(rows), make_papers=True)
+    taken = reviews_from(file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True)
     human = {review.review_id: review for review in taken.reviews if review.candidate == HUMAN}
     found: dict[str, list[tuple[str, str]]] = {}
     for item in taken.judgments:

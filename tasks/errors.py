@@ -24,6 +24,7 @@ from __future__ import annotations
 import errno
 import math
 from datetime import UTC, datetime
+from pathlib import Path
 
 
 class Stopped(BaseException):
@@ -110,6 +111,14 @@ class UnfinishedError(GreBenchError):
 
 class LockedError(StoreError):
     """Another process is writing this edition."""
+
+
+def no_file(path: Path | str) -> SourceError:
+    """The one line for a file that is not there, with the place that was looked at."""
+    asked, place = Path(path), Path(path).absolute()
+    if asked.is_dir():
+        return SourceError(f"{asked} is a folder, where a file is expected")
+    return SourceError(f"no file {asked}" + ("" if asked.is_absolute() else f"; looked for {place}"))
 
 
 OF_THE_MACHINE = frozenset(

@@ -70,14 +70,17 @@ class EditionSettings(_Group):
 class SourceSettings(_Group):
     """Files that `refresh` imports before it does anything else; importing twice changes nothing."""
 
-    papers: Path | None = Field(None, description="papers to import (.jsonl or .parquet)")
-    reviews: Path | None = Field(None, description="reviews to import (.jsonl or .parquet)")
+    papers: Path | None = Field(None, description="papers to import (.jsonl, .csv or .parquet)")
+    reviews: Path | None = Field(None, description="reviews to import (.jsonl, .csv or .parquet)")
+    reviews_by: str | None = Field(
+        None, description="candidate whose reviews they are where the file has no candidate column; human: humans'"
+    )
     writer: str | None = Field(None, description="writer of the judgments where the file has no writer column")
     rows: str | None = Field(None, pattern=r"^\d+:\d+$", description="FIRST:END, only rows with FIRST <= row < END")
     papers_from_reviews: bool = Field(False, description="make a bare paper for each unknown paper id in the reviews")
     notes: Path | None = Field(None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)")
     pdfs: Path | None = Field(None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes")
-    texts: Path | None = Field(None, description="papers' texts (.parquet or .jsonl: paper_id, text) where PDFs lack")
+    texts: Path | None = Field(None, description="papers' texts (.parquet, .csv, .jsonl) where PDFs lack")
     snapshot: Path | None = Field(None, description="fetched snapshot, or a folder of such, instead of notes and pdfs")
     unverified_venue: bool = Field(False, description="accept a venue-year whose notes' form is documented only")
 

@@ -32,6 +32,7 @@ FIRST = GROUND | {
     "tasks.body_limits",
     "tasks.masking",
     "tasks.pretrained",
+    "tasks.known_names",
 }
 ROOMS = {"tasks.lm", "tasks.corpus", "tasks.examiners", "tasks.guidelines", "tasks.metrics", "tasks.release", "tasks.tuning", "tasks.worlds", "tasks.writing"}
 MAY_IMPORT = {
@@ -39,6 +40,7 @@ MAY_IMPORT = {
     "tasks.errors": set(),
     "tasks.settings": GROUND | {"tasks.judgments", "tasks.pretrained"},
     "tasks.pretrained": GROUND,
+    "tasks.known_names": GROUND,
     "tasks.stats": GROUND,
     "tasks.judgments": GROUND,
     "tasks.controls": GROUND,

@@ -7,11 +7,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.corpus.publication import may_publish
-from tasks.errors import SettingsError, SourceError
+from tasks.errors import SourceError
 from tasks.release.database import Additions, write_database
 from tasks.release.differences import unlike_tables
 from tasks.release.publishing import DATABASE
-from tasks.store import Store, find_editions, frozen
+from tasks.store import Store, find_editions, frozen, no_edition
 
 
 def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
@@ -19,8 +19,8 @@ def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
 
     `SourceError` names the first that differs, `SettingsError` says that the edition is not there.
     """
-    if manifest["edition"] not in (known := find_editions(state)):
-        raise SettingsError(f"no edition {manifest['edition']} in {state}; known: {', '.join(known) or 'none yet'}")
+    if manifest["edition"] not in find_editions(state):
+        raise no_edition(state, manifest["edition"])
     store = Store(state, manifest["edition"])
     with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as room:
         anew = Path(room) / DATABASE

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from flows.boards.signatures import shown_signatures
+from flows.boards.signatures import shown_signatures, the_candidate
 from flows.stages.standings import specific_of
 from tasks.errors import SettingsError
 from tasks.stats.pair_tests import pair_tests
@@ -25,6 +25,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     board, whose p-values are corrected.
     """
     store = Store(state, edition)
+    names = [the_candidate(store, name) for name in names]
     if len(names) != 2 or names[0] == names[1]:
         raise SettingsError(f"--in compares two candidates, got {', '.join(names) or 'none'}")
     planned = store.read("planned_signatures")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tasks import published
-from tasks.errors import SettingsError, SourceError
+from tasks.errors import SettingsError, SourceError, no_file
 from tasks.published import Figure
-from tasks.store import Store, find_editions
+from tasks.store import Store, no_edition
 
 Kind = Literal["board", "effects"]
 _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
@@ -44,7 +44,7 @@ def from_run(name: str, kind: Kind, state: Path) -> Side:
     if Path(name).is_file():
         found = _json(Path(name))
     elif name.lower().endswith(".json"):
-        raise SourceError(f"no file {name}")
+        raise no_file(name)
     else:
         found = _edition(name, kind, state)
     try:
@@ -57,8 +57,7 @@ def from_run(name: str, kind: Kind, state: Path) -> Side:
 def _edition(key: str, kind: Kind, state: Path) -> Any:
     store = Store(state, key)
     if not store.exists:
-        known = ", ".join(find_editions(state)) or "none yet"
-        raise SettingsError(f"no edition {key} in {state}, and no file of that name; known: {known}")
+        raise SettingsError(f"no file {Path(key).absolute()}, and {no_edition(state, key)}")
     signatures = store.read("current_signatures")
     if not signatures:
         raise SettingsError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from flows.stages.standings import specific_of
 from tasks.errors import SettingsError
+from tasks.known_names import resolved
 from tasks.store import Row, Store, find_editions
 
 
@@ -35,13 +36,18 @@ def with_specific(store: Store, signatures: Sequence[Row]) -> list[Row]:
     return [*signatures, *(row for row in specific if row not in signatures)]
 
 
+def the_candidate(store: Store, name: str) -> str:
+    """The candidate of the edition that *name* is, or is the end of; `SettingsError` names the known ones."""
+    known = [row["candidate"] for row in store.read("known_candidates")]
+    return resolved(name, known, f"edition {store.key} has no candidate")
+
+
 def the_edition(edition: str | None, state: Path) -> str:
     """*edition*, or the only one there is."""
     if edition is not None:
         return edition
     known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
     if len(known) != 1:
-        raise SettingsError(
-            f"name an edition: {', '.join(known)}" if known else f"no editions in {state}; try: gre-bench refresh"
-        )
+        none = f"no editions in {state.absolute()}; try: gre-bench refresh"
+        raise SettingsError(f"name an edition: {', '.join(known)}" if known else none)
     return known[0]

@@ -22,6 +22,7 @@ from flows.boards.recount import (
     scored_anew,
     signed_anew,
 )
+from flows.boards.signatures import the_candidate
 from flows.boards.why_detail import Why, detail, same, trace
 from tasks.errors import SettingsError
 from tasks.metrics.catalog import recipe_of
@@ -37,6 +38,7 @@ def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: 
     *run*: the steps, for the recount; None leaves it out. `SettingsError`: a candidate or paper without pairs.
     """
     store = ReadCopy(state, edition)
+    candidate_id = the_candidate(store, candidate_id)
     ids = {"signature_id": signature["signature_id"], "candidate_id": candidate_id}
     pairs = store.rows("why_pairs", **ids)
     if not pairs:

@@ -12,10 +12,11 @@ import typer
 from flows.boards.signatures import shown_signatures, the_edition
 from flows.commands import options
 from flows.screens import screen
-from flows.screens.board import show_leaderboard
+from flows.screens.board import show_leaderboard, show_uncovered
 from flows.screens.board_details import show_examples, show_outcomes
 from flows.screens.board_formats import Format, write
 from tasks.errors import SettingsError
+from tasks.known_names import resolved
 from tasks.store import Row, Store
 
 
@@ -72,12 +73,14 @@ def leaderboard(
     if form is not Format.table:
         return write(rows, list(rows[0]), form, out, state)
     separations, gaps = store.read("separation", signature_ids=ids), store.read("clean_gap", signature_ids=ids)
-    exposures = store.read("exposures")
+    exposures, uncovered = store.read("exposures"), store.read("uncovered", signature_ids=ids)
     if as_json:
         found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
-                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read("outcomes")}  # fmt: skip
+                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read("outcomes"),
+                 "uncovered": uncovered}  # fmt: skip
         return screen.print_json(found)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
+    show_uncovered(uncovered)
     if details:
         show_examples(store.read("judged_examples", writers=sorted({row["writer"] for row in signatures})))
         show_outcomes(store.read("outcomes"))
@@ -85,8 +88,7 @@ def leaderboard(
 
 def _kept(rows: list[Row], kinds: Sequence[str] | None, candidates: Sequence[str] | None, key: str) -> list[Row]:
     there = sorted({row["candidate"] for row in rows})
-    if unknown := [name for name in candidates or () if name not in there]:
-        raise SettingsError(f"no candidate {', '.join(unknown)} on the board of {key}; there are: {', '.join(there)}")
+    candidates = [resolved(name, there, f"the board of {key} has no candidate") for name in candidates or ()]
     kept = [
         row
         for row in rows

@@ -38,6 +38,7 @@ def register(imports: typer.Typer, bring_in: Callable[..., None]) -> None:
         businesses: Businesses,
         reviews: Reviews,
         edition: options.IntoEdition,
+        new: options.New = False,
         restaurants: Restaurants = 300,
         reviews_each: Each = 3,
         min_reviews: Enough = 50,
@@ -57,7 +58,7 @@ def register(imports: typer.Typer, bring_in: Callable[..., None]) -> None:
 
         terms = Terms(restaurants, reviews_each, min_reviews, min_characters, seed=seed)
         bring_in(
-            "yelp", edition, state, wait, as_json,
+            "yelp", edition, new, state, wait, as_json,
             lambda store, run_id, _: domain_intake.import_yelp(store, run_id, businesses, reviews, terms),
         )  # fmt: skip
 
@@ -65,6 +66,7 @@ def register(imports: typer.Typer, bring_in: Callable[..., None]) -> None:
     def import_graded(
         file: File,
         edition: options.IntoEdition,
+        new: options.New = False,
         domain: DomainName = None,
         grade_column: GradeColumn = None,
         grades: Grades = None,
@@ -85,6 +87,6 @@ def register(imports: typer.Typer, bring_in: Callable[..., None]) -> None:
             domain_of(domain)
         names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
         bring_in(
-            "graded", edition, state, wait, as_json,
+            "graded", edition, new, state, wait, as_json,
             lambda store, run_id, _: domain_intake.import_graded(store, run_id, file, domain, grade_column, names),
         )  # fmt: skip

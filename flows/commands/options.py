@@ -43,11 +43,22 @@ DryRun = Annotated[
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try finally failed pairs again.")]
 Metric = Annotated[list[str] | None, typer.Option("--metric", "-m", help="Only this metric; repeatable.")]
 PapersFile = Annotated[
-    Path, typer.Argument(help=".jsonl or .parquet with paper_id and optional title, abstract, text, row.")
+    Path, typer.Argument(help=".jsonl, .csv or .parquet with paper_id and optional title, abstract, text, row.")
 ]
-ReviewsFile = Annotated[Path, typer.Argument(help=".jsonl or .parquet with paper_id, and review and/or judgments.")]
+ReviewsFile = Annotated[
+    Path,
+    typer.Argument(
+        help=".jsonl, .csv or .parquet with paper_id, candidate, and review and/or judgments; or a folder of texts, "
+        "each named by its paper: <paper id>.txt or .md."
+    ),
+]
+New = Annotated[bool, typer.Option("--new", help="Start the edition if it is not there yet.")]
+By = Annotated[
+    str | None, typer.Option("--as", help="Candidate whose reviews these are, where the file names none.")
+]
+ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, where the file names no candidate.")]
 NotesFile = Annotated[Path, typer.Argument(help="OpenReview notes, one a line (.jsonl or .jsonl.gz), API v1 or v2.")]
-Texts = Annotated[Path | None, typer.Option("--text", help="Papers' texts (.parquet or .jsonl: paper_id, text).")]
+Texts = Annotated[Path | None, typer.Option("--text", help="Papers' texts (.parquet, .csv or .jsonl: paper_id, text).")]
 Pdfs = Annotated[Path | None, typer.Option("--pdfs", help="Folder with the papers' PDFs, <paper id>.pdf.")]
 UnverifiedVenue = Annotated[
     bool, typer.Option("--unverified-venue", help="Accept a venue-year whose notes nobody here has seen yet.")

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from flows.commands import options
 from flows.screens import screen
-from tasks.errors import SettingsError, SourceError
-from tasks.store import Store, find_editions
+from tasks.errors import SettingsError, SourceError, no_file
+from tasks.store import Store, find_editions, no_edition
 
 SOUND = ("ok", "repaired")
 UNSOUND = 2
@@ -142,7 +142,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
     if Path(paper).is_file():
         return Path(paper).stem, _bytes(Path(paper))
     if paper.lower().endswith(".pdf"):
-        raise SourceError(f"no file {paper}")
+        raise no_file(paper)
     store = _store(edition, state)
     known = store.read("snapshot")
     if not known:
@@ -156,9 +156,9 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
 def _store(edition: str | None, state: Path) -> Store:
     known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
     if edition is None and len(known) != 1:
-        raise SettingsError(f"name an edition: {', '.join(known)}" if known else f"no editions in {state}")
+        raise SettingsError(f"name an edition: {', '.join(known)}" if known else f"no editions in {state.absolute()}")
     if edition is not None and edition not in known:
-        raise SettingsError(f"no edition {edition} in {state}; known: {', '.join(known) or 'none yet'}")
+        raise no_edition(state, edition)
     return Store(state, edition or known[0])
 
 

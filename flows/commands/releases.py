@@ -12,7 +12,7 @@ import typer
 from flows.commands import options
 from flows.screens import screen
 from tasks.errors import SettingsError, SourceError
-from tasks.store import Frozen, Store, find_editions
+from tasks.store import Frozen, Store, find_editions, no_edition
 
 app = typer.Typer()
 
@@ -172,10 +172,9 @@ def _edition(edition: str | None, state: Path) -> str:
     if edition is not None:
         store = Store(state, edition)
         if not store.exists:
-            known = ", ".join(find_editions(state)) or "none yet"
-            raise SettingsError(f"no edition {store.key} in {state}; known: {known}")
+            raise no_edition(state, store.key)
         return store.key
     known = find_editions(state)
     if len(known) != 1:
-        raise SettingsError(f"name an edition; known in {state}: {', '.join(known) or 'none yet'}")
+        raise SettingsError(f"name an edition; known in {state.absolute()}: {', '.join(known) or 'none yet'}")
     return known[0]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from flows.stages.intake import file_sha256
 from tasks.corpus.graded_texts import GradedText, read_graded_texts
-from tasks.errors import SettingsError, SourceError
+from tasks.errors import SourceError
 from tasks.examiners.examiner import ItemKind
 from tasks.examiners.wordings import Item
 from tasks.records import Paper
-from tasks.store import Row, Store
+from tasks.store import Row, Store, no_edition
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> Materia
     """The first *limit* graded reviews of an edition, each with the text of its paper."""
     store = Store(state, edition)
     if not store.exists:
-        raise SettingsError(f"no edition {edition} in {state}; import one first: gre-bench import graded --help")
+        raise no_edition(state, edition)
     read = {row["paper_id"]: row for row in store.read("texts")}
     sources = {row["paper_id"]: _whole(row, read.get(row["paper_id"], {})) for row in store.read("papers")}
     reviews = store.read("reviews")

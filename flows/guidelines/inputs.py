@@ -10,12 +10,12 @@ from flows.stages.intake import file_sha256
 from tasks.corpus.paper_text import body_of
 from tasks.corpus.rated_reviews import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
 from tasks.corpus.tables import papers_from
-from tasks.errors import ReplyError, SettingsError, SourceError
+from tasks.errors import ReplyError, SourceError
 from tasks.guidelines.given import Given, condition_of, given_ratings, shortened
 from tasks.guidelines.ratings import Rating
 from tasks.prompts.conditions import RUBRIC, Condition, condition
 from tasks.records import HUMAN, Paper
-from tasks.store import Store
+from tasks.store import Store, no_edition
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> Materia
     """The papers of an edition with the ratings of their human reviews, as its last run left them."""
     store = Store(state, edition)
     if not store.exists:
-        raise SettingsError(f"no edition {edition} in {state}; import one first: gre-bench import notes --help")
+        raise no_edition(state, edition)
     human: dict[str, list[float]] = {}
     for row in store.read("reviews"):
         if row["candidate"] == HUMAN and row["rating"] is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from flows.stages.intake import row_range
 from tasks.corpus.tables import reviews_from
 from tasks.errors import SettingsError
-from tasks.records import Prediction
+from tasks.records import HUMAN, Prediction
 from tasks.settings import checkout
 
 EDITION_PAIRS = 300 * 21 * 2 * 3
@@ -34,7 +34,7 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     second reviews of other papers, and the synopses other reviews' judgments: texts of true lengths in other roles.
     """
     source, span = file or checkout() / _DEFAULT, row_range(rows) if rows else None
-    taken = reviews_from(source, {}, {}, (), writer="given", rows=span, make_papers=True)
+    taken = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
     paper_of = {review.review_id: review.paper_id for review in taken.reviews}
     texts: dict[str, list[str]] = {}
     for item in taken.judgments:

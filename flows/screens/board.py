@@ -60,11 +60,22 @@ def summary(summary: Row, board: Store) -> None:
     rows, separations = board.read("leaderboard", signature_ids=ids), board.read("separation", signature_ids=ids)
     show_leaderboard(summary["edition"], rows, signatures, separations, board.read("exposures"))
     screen.show_reasons(summary["reasons"])
+    show_uncovered(summary["uncovered"])
     for note in summary["notes"]:
         say(f"note: {note}")
     done = f"{summary['scored_now']} pairs scored now, {summary['papers']} of {summary['sampled']} papers."
     say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
     say(f"results: {board.read_file} (DuckDB), {board.status_file}")
+
+
+def show_uncovered(rows: Sequence[Row]) -> None:
+    """A line for each candidate without reviews of some papers: of how many, and the first of them."""
+    for row in rows:
+        more = ", ..." if row["lacking"] > len(row["examples"]) else ""
+        say(
+            f"{row['candidate']}: no review of {row['lacking']} of {row['papers']} papers "
+            f"({', '.join(row['examples'])}{more}); import them for a rank"
+        )
 
 
 def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:

@@ -103,10 +103,13 @@ def imported(report: Row, edition: str) -> None:
     if ignored := report["ignored_columns"]:
         more = f" and {len(ignored) - SHOWN_COLUMNS} more" if len(ignored) > SHOWN_COLUMNS else ""
         say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
-    for refusal in report["refusals"][:SHOWN_REFUSALS]:
+    if unknown := report["unknown_papers"]:
+        say(unknown["line"], err)
+    others = [refusal for refusal in report["refusals"] if refusal["paper_id"] is None]
+    for refusal in others[:SHOWN_REFUSALS]:
         say(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", err)
-    if report["refused"] > SHOWN_REFUSALS:
-        say(f"and {report['refused'] - SHOWN_REFUSALS} more", err)
+    if len(others) > SHOWN_REFUSALS:
+        say(f"and {len(others) - SHOWN_REFUSALS} more", err)
     if report["refused"]:
         say(f"all refused rows: {report['refusals_file']}", err)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from tasks.judgments import count
 from tasks.records import Judgments, Paper, Review
 from tasks.store import Row, Store, now
 
+EXAMPLES = 3
+Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
+"""A query and its rows or parameters, as `Store.write` takes it."""
+
 
 def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> Row:
     """Adds the papers of *path*; the report."""
@@ -29,17 +34,25 @@ def import_reviews(
     store: Store,
     run_id: str,
     path: Path,
+    by: str | None = None,
     writer: str | None = None,
     rows: range | None = None,
     make_papers: bool = False,
 ) -> Row:
-    """Adds the reviews and judgments of *path*; the report."""
-    known = {review.review_id: review for review in known_reviews(store)}
-    judged = {(row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments")}
-    papers = [paper.paper_id for paper in known_papers(store)]
-    taken = reviews_from(path, known, judged, papers, writer=writer, rows=rows, make_papers=make_papers)
+    """Adds the reviews and judgments of *path*, by the candidate *by* where a row names none; the report."""
+    known = known_reviews(store)
+    taken = read_reviews(store, path, known, by=by, writer=writer, rows=rows, make_papers=make_papers)
     report = keep(store, run_id, path, "reviews", taken)
-    return report | {"judged": described(store, taken.reviews, taken.judgments, list(known.values()))}
+    return report | {"judged": described(store, taken.reviews, taken.judgments, known)}
+
+
+def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
+    """`reviews_from` *path* what is not among the *known* reviews and their judgments; nothing is stored."""
+    reviews = {review.review_id: review for review in known}
+    judged = {
+        (row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments") if row["review_id"] in reviews
+    }
+    return reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
 
 
 def row_range(text: str | None) -> range | None:
@@ -66,9 +79,10 @@ def known_reviews(store: Store) -> list[Review]:
 
 
 def keep(
-    store: Store, run_id: str, path: Path, kind: str, taken: Imported, domain: str | None = None
+    store: Store, run_id: str, path: Path, kind: str, taken: Imported, domain: str | None = None,
+    before: Sequence[Step] = (),
 ) -> Row:
-    """Adds what was *taken* from *path* in one transaction; the report of the import."""
+    """Adds what was *taken* from *path* in one transaction, after the steps *before*; the report of the import."""
     report: dict[str, Any] = {
         "file": str(path.resolve()),
         "kind": kind,
@@ -79,6 +93,7 @@ def keep(
         "unchanged": taken.unchanged,
         "refused": len(taken.refusals),
         "refusals": [asdict(refusal) for refusal in taken.refusals],
+        "unknown_papers": unknown_papers(store, taken),
         "ignored_columns": list(taken.ignored_columns),
         "refusals_file": _write_refusals(store, run_id, path, taken),
     }
@@ -94,6 +109,7 @@ def keep(
         "happened_at": now(),
     }
     store.write(
+        *before,
         ("add_papers", taken.papers),
         ("add_reviews", taken.reviews),
         ("add_judgments", [judged(item) for item in taken.judgments]),
@@ -109,6 +125,20 @@ def judged(judgments: Judgments) -> Row:
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
 
+def unknown_papers(store: Store, taken: Imported) -> Row | None:
+    """How many rows are of papers that are not known, with examples of these and of known ones; as a line too."""
+    rows = [refusal.paper_id for refusal in taken.refusals if refusal.paper_id is not None]
+    if not rows:
+        return None
+    unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store))
+    there = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
+    line = (
+        f"{len(rows):,} rows are of {len(unknown):,} papers that {store.key} does not know, such as "
+        f"{', '.join(unknown[:EXAMPLES])}; {there}; import papers first, or mend the ids"
+    )
+    return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
+
+
 def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> str | None:
     if not taken.refusals:
         return None
@@ -119,5 +149,9 @@ def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> s
 
 
 def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, hex; of a folder that of its files' names and digests, as ``sha256sum`` writes them."""
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file())
+        return hashlib.sha256("".join(f"{file_sha256(file)}  {file.name}\n" for file in files).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -17,6 +17,7 @@ from tasks.controls import CONTROLS
 from tasks.corpus.sampling import draw
 from tasks.domains import GIVEN, Part, domain_of
 from tasks.errors import SettingsError, SourceError
+from tasks.known_names import listed, nearest
 from tasks.metrics.cases import Entry, Lack, Response, plan, the_writer
 from tasks.metrics.catalog import recipe_of
 from tasks.metrics.chance import Moved, moved_responses
@@ -161,6 +162,8 @@ def plan_pairs(
     """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
     scoring = job.settings.scoring
     writer = the_writer(entries, scoring.writer, judgments_by)
+    if judgments_by is None and not job.changes:
+        entries = [_awaiting(entry, writer) for entry in entries]
     # A validation tries the metrics that it is asked to try; what a change scores by chance is nobody's question.
     metrics = scoring.metrics if job.changes else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
@@ -187,6 +190,22 @@ def plan_pairs(
     _scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
     add_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
     return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
+
+
+def _awaiting(entry: Entry, writer: str) -> Entry:
+    """*entry*, the candidates' reviews that nobody has judged waiting for their judgments by *writer*."""
+    lack = Lack(
+        "not_judged", True,
+        f"no judgments by {writer}; import them, or have every review judged by one writer: "
+        "--set writing.judgments=rule (or a model's name)",
+    )  # fmt: skip
+    responses = {
+        name: replace(response, lacks={"judgments": lack, **response.lacks})
+        if response.text and writer not in response.judgments
+        else response
+        for name, response in entry.responses.items()
+    }
+    return replace(entry, responses=responses)
 
 
 def add_plan(
@@ -276,7 +295,7 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
     if unknown:
         raise SettingsError(
             f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
-            f"known: {', '.join(known)}"
+            f"known, nearest first: {listed(nearest(unknown[0], known))}"
         )
     if job.candidates:
         # The baseline and the controls that are there already come along: all on the same papers.

@@ -23,7 +23,7 @@ from tasks.corpus.snapshot_making import make_snapshot
 from tasks.corpus.snapshot_manifest import MANIFEST, NOTES
 from tasks.corpus.source_files import read_notes_file, read_texts
 from tasks.corpus.venues import check_verified, venue_of
-from tasks.errors import SettingsError, SourceError
+from tasks.errors import SettingsError, SourceError, no_file
 from tasks.records import Edition
 from tasks.settings import Settings, SourceSettings
 from tasks.store import Row, Store, now
@@ -40,10 +40,12 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
         reports.append(import_papers(store, run_id, sources.papers))
     if sources.reviews:
         made = sources.papers_from_reviews
-        reports.append(import_reviews(store, run_id, sources.reviews, sources.writer, rows, made))
+        reports.append(import_reviews(store, run_id, sources.reviews, sources.reviews_by, sources.writer, rows, made))
     for report in reports:
         if report["refused"]:
             first = report["refusals"][0]
+            if found := report["unknown_papers"]:
+                raise SourceError(f"{Path(report['file']).name}: {found['line']}; all: {report['refusals_file']}")
             raise SourceError(
                 f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
                 f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
@@ -126,7 +128,7 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
     """The snapshot of the files that *sources* name; made, with *remarks*, if there is none of just these files."""
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
-            raise SourceError(f"no file {file}")
+            raise no_file(file)
     if sources.pdfs is not None and not sources.pdfs.is_dir():
         raise SourceError(f"no folder {sources.pdfs}; PDFs lie in a folder as <paper id>.pdf")
     pdfs = {file.stem: file for file in sorted(sources.pdfs.glob("*.pdf"))} if sources.pdfs else {}

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from tasks.corpus.cells import RefusedError, Row, read_name, read_text, shown
 from tasks.corpus.graded_layouts import Layout, layout_of
-from tasks.corpus.graded_rows import read_rows
 from tasks.corpus.grades import are_mixed, read_grade
+from tasks.corpus.row_files import read_rows
 from tasks.corpus.shelf import Imported, Papers, Refusal, Shelf
 from tasks.domains import Domain, domain_of
 from tasks.errors import SourceError
@@ -53,8 +53,8 @@ def graded_from(
     layout of the file says what is None.
     """
     taken = Imported()
-    rows = read_rows(path, taken)
-    columns = {name for _, row in rows for name in row}
+    rows, there = read_rows(path, taken)
+    columns = set(there)
     layout = layout_of(columns, path.name, grade_column)
     domain = domain or domain_of(layout.domain)
     found = Graded(layout.name, domain.name, layout.grade, taken)

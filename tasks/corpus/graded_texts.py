@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.corpus.cells import LARGEST
-from tasks.errors import SourceError
+from tasks.errors import SourceError, no_file
 
 COLUMNS = ("SRC", "HYP", "Score")
 
@@ -45,7 +45,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             rows = list(csv.DictReader(lines, **how))
     except FileNotFoundError:
-        raise SourceError(f"no file {path}") from None
+        raise no_file(path) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
     if not rows:

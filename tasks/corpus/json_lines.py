@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tasks.corpus.cells import RefusedError, Row
-from tasks.errors import SourceError
+from tasks.errors import SourceError, no_file
 
 
 def opened(path: Path) -> BinaryIO:
     """The bytes of *path*, unpacked if its name ends in .gz; `SourceError` if there is no such file."""
     if not path.is_file():
-        raise SourceError(f"no file {path}")
+        raise no_file(path)
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 

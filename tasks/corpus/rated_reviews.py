@@ -20,7 +20,7 @@ from typing import Any
 
 from tasks.corpus.cells import RefusedError, Row, read_name, read_text
 from tasks.corpus.json_lines import lines, read_object
-from tasks.errors import SourceError
+from tasks.errors import SourceError, no_file
 
 HUMAN_FILE = "human_ratings.tsv"
 REVIEW_FILES = ("llm_reviews.parquet", "llm_reviews.jsonl")
@@ -58,7 +58,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
                 except RefusedError as reason:
                     raise SourceError(f"{path.name}, line {place}: {reason}") from None
     except FileNotFoundError:
-        raise SourceError(f"no file {path}") from None
+        raise no_file(path) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read: {error}") from None
     if not found:

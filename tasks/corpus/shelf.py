@@ -14,11 +14,15 @@ Record = TypeVar("Record", Paper, Review)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A row that was not taken: its place in the file (from 1), what it is, and why."""
+    """A row that was not taken: its place in the file (from 1), what it is, and why.
+
+    *paper_id*: the paper that it is of, where the reason is that nobody knows it.
+    """
 
     place: int
     item: str
     reason: str
+    paper_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -35,6 +39,7 @@ class Imported:
     added: int = 0
     unchanged: int = 0
     refusals: list[Refusal] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
     ignored_columns: tuple[str, ...] = ()
     left_out: dict[str, int] = field(default_factory=dict)
 
@@ -42,6 +47,14 @@ class Imported:
         """Counts one row: *changed* says whether it brought anything new."""
         self.added += changed
         self.unchanged += not changed
+
+
+class UnknownPaper(RefusedError):
+    """A row of a paper that is not known."""
+
+    def __init__(self, paper_id: str):
+        super().__init__(f"paper {paper_id} is not known; import it first")
+        self.paper_id = paper_id
 
 
 class Papers:
@@ -86,7 +99,7 @@ class Shelf:
     def check(self, review: Review, make_papers: bool) -> None:
         """`RefusedError` if the paper is unknown, or another review holds its place."""
         if review.paper_id not in self.papers and not make_papers:
-            raise RefusedError(f"paper {review.paper_id} is not known; import it first")
+            raise UnknownPaper(review.paper_id)
         holder = self.places.get(_place(review), review.review_id)
         if _place(review) and holder != review.review_id:
             place = " ".join(str(part) for part in _place(review)[1:])

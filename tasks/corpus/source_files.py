@@ -1,4 +1,4 @@
-"""Files of notes and texts that a user has: JSON lines and parquet, one record a row; errors name the row."""
+"""Files of notes and texts that a user has: JSON lines, CSV and parquet, one record a row; errors name the row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import SourceError
+from tasks.corpus.row_files import read_rows
+from tasks.corpus.shelf import Imported
+from tasks.errors import SourceError, no_file
 
 
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
@@ -18,11 +20,11 @@ def read_notes_file(path: Path) -> list[dict[str, Any]]:
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path* (.parquet, .jsonl).
+    """Texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path* (.parquet, .csv, .jsonl).
 
     A paper whose text is null or blank has none. `SourceError` for a row that cannot be used.
     """
-    rows = _parquet(path) if path.suffix == ".parquet" else _json_lines(path)
+    rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
     texts: dict[str, str] = {}
     for place, row in rows:
         paper_id, text = row.get("paper_id"), row["text"] if "text" in row else row.get("markdown")
@@ -52,7 +54,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 if line.strip():
                     yield place, _object(line, f"{path.name}, line {place}")
     except FileNotFoundError:
-        raise SourceError(f"no file {path}") from None
+        raise no_file(path) from None
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path.name} cannot be read after line {place}: {error}") from None
 
@@ -67,17 +69,12 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
     return row
 
 
-def _parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    if not path.is_file():
-        raise SourceError(f"no file {path}")
-    import pandas
-
-    try:
-        table = pandas.read_parquet(path, dtype_backend="pyarrow")
-    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
-        raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
-    rows = table.astype(object).where(table.notna(), None).to_dict("records")
-    return enumerate(rows, start=1)
+def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    taken = Imported()
+    rows, _ = read_rows(path, taken)
+    if taken.refusals:
+        raise SourceError(f"{path.name}, {taken.refusals[0].item}: {taken.refusals[0].reason}")
+    return rows
 
 
 def is_text(value: object) -> bool:

@@ -1,18 +1,20 @@
 """Papers and reviews from files that users already have, validated row by row.
 
 A row is taken, known already (the same id with the same content), or refused with its reason; a file as a whole
-is refused only when nothing in it can be read. Columns are documented in README ("Bring your own reviews").
+is refused only when nothing in it can be read, or when a column that it needs is missing. Columns are documented in
+README ("Bring your own reviews").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tasks.controls import CONTROLS
 from tasks.corpus.cells import RefusedError, Row, joined, read_integer, read_name, read_number, read_text, shown
-from tasks.corpus.json_lines import read_object
-from tasks.corpus.shelf import Imported, Papers, Refusal, Shelf
+from tasks.corpus.row_files import read_folder, read_rows
+from tasks.corpus.shelf import Imported, Papers, Refusal, Shelf, UnknownPaper
 from tasks.errors import SourceError
 from tasks.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 
@@ -31,7 +33,21 @@ REVIEW_COLUMNS = {
 }
 """Column name → whether every row needs it."""
 
+NUMBERS = ("slot", "rating", "grade", "row")
+"""Columns of numbers; a .csv file has them as text."""
+
+OFTEN_MEANT = {
+    "paper_id": ("paper", "id", "forum", "submission", "submission_id", "item_id"),
+    "candidate": ("model", "author", "reviewer", "system", "llm", "model_name"),
+    "review": ("text", "review_text", "content", "body", "comment", "output"),
+}
+"""Column → names that files of others have for it."""
+
 RESERVED = tuple(CONTROLS)
+
+
+class UnnamedError(RefusedError):
+    """A row that does not say whose review it is."""
 
 
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
@@ -53,25 +69,37 @@ def reviews_from(
     known_judgments: Mapping[tuple[str, str], str],
     papers: Iterable[str],
     *,
+    by: str | None = None,
     writer: str | None = None,
     rows: range | None = None,
     make_papers: bool = False,
 ) -> Imported:
-    """Reviews and judgments of *path* that are not yet *known*.
+    """Reviews and judgments of *path*, a file or a folder of texts, that are not yet *known*.
 
-    *writer* names the writer of judgments where a row does not. A review of a paper that is not among *papers*
-    is refused, unless *make_papers* makes a bare paper of its id.
+    *by* names the candidate, and *writer* the writer of judgments, where a row does not. Without *by* a row that names
+    no candidate may only add to a review that is known: nobody's review becomes a human one by accident. A review of a
+    paper that is not among *papers* is refused, unless *make_papers* makes a bare paper of its id.
     """
     taken = Imported()
     shelf = Shelf(known, known_judgments, papers)
+    unnamed = 0
     for place, row in _rows(path, REVIEW_COLUMNS, rows, taken):
         try:
-            review, judgments = shelf.whole(*_review(row, writer), named=row.get("candidate") not in (None, ""))
+            review, judgments = _review(row, by, writer, shelf.reviews)
+            review, judgments = shelf.whole(review, judgments, named=by is not None or _has(row, "candidate"))
             shelf.check(review, make_papers)
             taken.count(shelf.put(taken, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
+            unnamed += isinstance(reason, UnnamedError)
             item = row.get("review_id") or row.get("paper_id")
-            taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason)))
+            unknown = reason.paper_id if isinstance(reason, UnknownPaper) else None
+            taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), unknown))
+    if unnamed and "candidate" not in taken.columns:
+        hint = _hint("candidate", taken.ignored_columns)
+        raise SourceError(
+            f"{path.name}: nothing says whose reviews these are: there is no column candidate{hint}; add it, or name "
+            "one candidate for all of them: --as NAME, or --human for human reviews"
+        )
     taken.papers, taken.reviews = list(shelf.new_papers.values()), list(shelf.new_reviews.values())
     return taken
 
@@ -86,9 +114,11 @@ def _paper(row: Row) -> Paper:
     )
 
 
-def _review(row: Row, writer: str | None) -> tuple[Review, Judgments | None]:
+def _review(
+    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review]
+) -> tuple[Review, Judgments | None]:
     paper_id = read_name(row, "paper_id")
-    candidate = read_name(row, "candidate") if row.get("candidate") not in (None, "") else HUMAN
+    candidate = read_name(row, "candidate") if _has(row, "candidate") else by
     if candidate in RESERVED:
         raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
     slot = read_integer(row, "slot")
@@ -96,14 +126,19 @@ def _review(row: Row, writer: str | None) -> tuple[Review, Judgments | None]:
     judgments = read_text({"judgments": joined(row.get("judgments"))}, "judgments")
     if text is None and judgments is None:
         raise RefusedError("empty review: neither review nor judgments has any text")
-    if row.get("review_id") not in (None, ""):
+    if _has(row, "review_id"):
         review_id = read_name(row, "review_id")
-    elif candidate != HUMAN:
+    elif candidate not in (None, HUMAN):
         review_id = f"{paper_id}:{candidate}"
     elif slot is not None:
         review_id = f"{paper_id}:{slot}"
+    elif candidate is None:
+        raise UnnamedError("it names no candidate; name one, or give --as NAME or --human for all that name none")
     else:
         raise RefusedError("a human review needs a review_id or a slot")
+    if candidate is None and review_id not in known:
+        raise UnnamedError("it names no candidate; name one, or give --as NAME or --human for all that name none")
+    candidate = candidate or known[review_id].candidate
     review = Review(review_id, paper_id, candidate, text, slot, read_number(row, "rating"), read_number(row, "grade"))
     if judgments is None:
         return review, None
@@ -116,53 +151,50 @@ def _review(row: Row, writer: str | None) -> tuple[Review, Judgments | None]:
 
 
 def _rows(path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported) -> Iterator[tuple[int, Row]]:
-    if not path.is_file():
-        raise SourceError(f"no file {path}")
-    if path.suffix == ".parquet":
-        read, columns_there = _parquet(path)
-        rows = enumerate(read, start=1)
-    elif path.suffix in (".jsonl", ".ndjson"):
-        rows, columns_there = _json_lines(path, taken), []
+    if path.is_dir() and "review" in columns:
+        table, found = read_folder(path, taken), {"paper_id", "review"}
     else:
-        raise SourceError(f"{path.name}: expected a .jsonl or .parquet file")
-    table = list(rows)
-    found = set(columns_there).union(*(row.keys() for _, row in table))
+        table, there = read_rows(path, taken)
+        found = set(there)
+    taken.columns = tuple(sorted(found))
+    taken.ignored_columns = tuple(sorted(found - columns.keys()))
     lacking = [name for name, needed in columns.items() if needed and name not in found]
-    if lacking and (table or not taken.refusals):
+    if "review" in columns and not found & {"review", "judgments"}:
+        lacking.append("review")
+    if lacking and table:
+        hints = "".join(_hint(name, taken.ignored_columns) for name in lacking)
         raise SourceError(
-            f"{path.name}: column {', '.join(lacking)} is missing; columns read: {', '.join(columns)}; "
+            f"{path.name}: column {', '.join(lacking)} is missing{hints}; columns read: {', '.join(columns)}; "
             f"columns there: {', '.join(sorted(found)) or 'none'}"
         )
     if keep is not None and "row" not in found:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were asked for, but there is no column row")
-    taken.ignored_columns = tuple(sorted(found - columns.keys()))
+    written = path.name.removesuffix(".gz").endswith(".csv")
     for place, row in table:
-        if keep is not None and (not isinstance(row.get("row"), int) or isinstance(row["row"], bool)):
+        cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
+        if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
             reason = "row is no whole number, so it cannot be told whether the row was asked for"
             taken.refusals.append(Refusal(place, f"row {place}", reason))
-        elif keep is None or row["row"] in keep:
-            yield place, row
+        elif keep is None or cells["row"] in keep:
+            yield place, cells
 
 
-def _parquet(path: Path) -> tuple[list[Row], list[str]]:
-    import pandas
-
-    try:
-        table = pandas.read_parquet(path, dtype_backend="pyarrow")
-    except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's own errors derive from these
-        raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
-    if any(table.index.names):
-        table = table.reset_index()
-    table.columns = [str(name) for name in table.columns]
-    return table.astype(object).where(table.notna(), None).to_dict("records"), list(table.columns)
+def _has(row: Row, name: str) -> bool:
+    return row.get(name) not in (None, "")
 
 
-def _json_lines(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
-    with path.open("rb") as lines:
-        for place, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield place, read_object(line)
-            except RefusedError as reason:
-                taken.refusals.append(Refusal(place, f"line {place}", str(reason)))
+def _number(cell: str | None) -> int | float | str | None:
+    """The number that a cell of a .csv file spells; the cell itself where it spells none."""
+    for kind in (int, float):
+        try:
+            return kind(cell) if cell else None
+        except ValueError:
+            continue
+    return cell
+
+
+def _hint(name: str, there: Collection[str]) -> str:
+    """Which column that is not read may be the one that is missing."""
+    meant = [one for one in there if one.strip().lower() in OFTEN_MEANT.get(name, ())]
+    meant = meant or difflib.get_close_matches(name, there, n=1, cutoff=0.7)
+    return f" (rename {meant[0]} to {name}?)" if meant else ""

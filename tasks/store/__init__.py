@@ -19,7 +19,7 @@ files     files put in place whole, or not at all
 
 from tasks.store.binding import Row
 from tasks.store.database import interrupted, of_statement
-from tasks.store.edition import Store, find_editions, now
+from tasks.store.edition import Store, find_editions, no_edition, now
 from tasks.store.frozen import Frozen, frozen
 from tasks.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, statement
 
@@ -35,6 +35,7 @@ __all__ = [
     "find_editions",
     "frozen",
     "interrupted",
+    "no_edition",
     "now",
     "of_statement",
     "statement",

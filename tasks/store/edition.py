@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from tasks.errors import SettingsError, StoreError
+from tasks.known_names import did_you_mean
 from tasks.records import Edition
 from tasks.settings import QuerySettings, edition_of
 from tasks.store import lock, schema, status
@@ -29,6 +30,14 @@ from tasks.store.schema import statement
 def find_editions(state: Path) -> list[str]:
     """Keys of the editions under *state*, sorted."""
     return sorted(folder.parent.name for folder in (state / "editions").glob("*/edition.duckdb"))
+
+
+def no_edition(state: Path, key: str) -> SettingsError:
+    """The one line for an edition that is not there: where it was looked for, and which come near."""
+    folder = Path(state).absolute()
+    if not folder.is_dir():
+        return SettingsError(f"no edition {key}: there is no folder {folder}; name the right one: --state FOLDER")
+    return SettingsError(f"no edition {key} in {folder}; {did_you_mean(key, find_editions(state))}")
 
 
 def now() -> datetime:
@@ -192,8 +201,7 @@ class Store:
         if self.read_file.is_file():
             return
         if not self.folder.is_dir():
-            known = ", ".join(find_editions(self.folder.parent.parent)) or "none yet"
-            raise SettingsError(f"no edition {self.key} in {self.folder.parent}; known: {known}")
+            raise no_edition(self.folder.parent.parent, self.key)
         raise StoreError(f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}")
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:

@@ -159,8 +159,8 @@ def test_a_group_is_told_by_item(tmp_path):
 
 @pytest.mark.parametrize(("name", "content", "part"), [
     ("none.csv", None, "no file"),
-    ("g.xlsx", b"x", "expected a .csv or .jsonl file"),
-    ("g.csv", b"", "there is no item_id with a review"),
+    ("g.xlsx", b"x", "expected a .jsonl, .csv or .parquet file"),
+    ("g.csv", b"", "g.csv is empty: no row in it"),
     ("g.csv", b"item_id,grade\np,A\n", "there is no item_id with a review"),
     ("g.csv", b"item_id,review\np,x\n", "there is no column grade; name the grades' with --grade-column"),
     ("g.csv", b"item_id,review,review\np,x,y\n", "two columns have the same name"),

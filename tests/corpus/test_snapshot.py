@@ -395,7 +395,7 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
         ("t.jsonl", b'{"paper_id": "a", "text": "x"}\n{"paper_id": "a", "text": "y"}\n', "t.jsonl, row 2: paper 'a' is there twice, with different texts"),
         ("t.jsonl", b"x\n", "t.jsonl, line 1 is not JSON"),
         ("t.parquet", b"PAR1 no", "t.parquet cannot be read as parquet"),
-        ("t.csv", b"paper_id,text\n", "t.csv: expected"),
+        ("t.csv", b"paper_id,text\n", "t.csv has columns and no row"),
         ("t.parquet", None, "no file "),
     ],
 )

@@ -29,12 +29,13 @@ def jsonl(tmp_path, *rows):
     return path
 
 
-def imported(tmp_path, *rows, known=(), judged=(), papers=("p1",), **options):
+def imported(tmp_path, *rows, known=(), judged=(), papers=("p1",), by="human", **options):
     return reviews_from(
         jsonl(tmp_path, *rows),
         {review.review_id: review for review in known},
         {(item.review_id, item.writer): item.text for item in judged},
         papers,
+        by=by,
         **options,
     )
 
@@ -178,12 +179,17 @@ def test_parquet_lists_of_judgments_are_joined(tmp_path):
     ("name", "content", "part"),
     [
         ("none.jsonl", None, "no file"),
-        ("rows.csv", b"a,b", "expected a .jsonl or .parquet file"),
+        ("rows.xlsx", b"a,b", "expected a .jsonl, .csv or .parquet file"),
+        ("rows.csv", b"a,b\n", "rows.csv has columns and no row"),
+        ("rows.csv", b"paper_id;review\n", "its columns are separated by ';'; write it with commas"),
+        ("rows.csv", b"paper_id,review\np1,\xff\n", "cannot be read as CSV in UTF-8"),
         ("rows.parquet", b"PAR1 but not really", "cannot be read as parquet"),
         ("rows.parquet", b"", "cannot be read as parquet"),
         ("rows.jsonl", b'{"review": "x"}\n', "column paper_id is missing; columns read: paper_id, review_id"),
-        ("rows.jsonl", b"", "column paper_id is missing"),
-        ("rows.jsonl", b'{"paper_id": "p1"}\n', "there is no column row"),
+        ("rows.jsonl", b'{"review": "x", "forum": "p"}\n', "column paper_id is missing (rename forum to paper_id?)"),
+        ("rows.jsonl", b'{"paper_id": "p", "text": "x"}\n', "column review is missing (rename text to review?)"),
+        ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),
+        ("rows.jsonl", b'{"paper_id": "p1", "review": "x"}\n', "there is no column row"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
@@ -233,14 +239,14 @@ rows = st.lists(
 @given(rows)
 def test_every_row_is_taken_known_or_refused(tmp_path_factory, rows):
     path = jsonl(tmp_path_factory.mktemp("rows"), {"paper_id": "p1", "slot": 9, "review": "first"}, *rows)
-    taken = reviews_from(path, {}, {}, ["p1", "p2"])
+    taken = reviews_from(path, {}, {}, ["p1", "p2"], by="human")
     assert taken.added + taken.unchanged + len(taken.refusals) == 1 + len(rows)
 
 
 def test_what_is_missing_is_filled_in_and_what_differs_is_refused(tmp_path):
     first = imported(tmp_path, {"paper_id": "p1", "review_id": "r1", "candidate": "gpt", "review": "Good paper."})
     row = {"paper_id": "p1", "review_id": "r1", "judgments": "The reviewer appreciates it.", "writer": "w", "rating": 7}
-    more = imported(tmp_path, row, known=first.reviews)
+    more = imported(tmp_path, row, known=first.reviews, by=None)
     assert more.reviews == [Review("r1", "p1", "gpt", "Good paper.", None, 7.0)]
     assert [item.review_id for item in more.judgments] == ["r1"]
     path = jsonl(tmp_path, {"paper_id": "p1", "abstract": "A"}, {"paper_id": "p1", "title": "T"})
@@ -280,4 +286,49 @@ def test_parquet_with_an_index_with_odd_columns_or_without_rows_is_read(tmp_path
     pd.DataFrame([REVIEW | {"slot": 1}]).set_index("paper_id").to_parquet(path)
     assert len(reviews_from(path, {}, {}, ["p1"]).reviews) == 1
     pd.DataFrame([REVIEW])[:0].to_parquet(path)
-    assert reviews_from(path, {}, {}, ["p1"]).reviews == []
+    with pytest.raises(SourceError, match="has columns and no row"):
+        reviews_from(path, {}, {}, ["p1"])
+
+
+def test_nobody_s_review_becomes_human_by_accident(tmp_path):
+    bare = {"paper_id": "p1", "review": "Good paper."}
+    for row in (bare, bare | {"review_id": "mine"}, bare | {"slot": 1}):
+        with pytest.raises(SourceError, match="nothing says whose reviews these are"):
+            imported(tmp_path, row, by=None)
+        assert [one.candidate for one in imported(tmp_path, row, by="gpt").reviews] == ["gpt"]
+    with pytest.raises(SourceError, match=r"no column candidate \(rename model to candidate\?\)"):
+        imported(tmp_path, bare | {"model": "gpt"}, by=None)
+    taken = imported(tmp_path, bare | {"candidate": None}, bare | {"candidate": "gpt"}, by=None)
+    assert [one.candidate for one in taken.reviews] == ["gpt"] and "names no candidate" in taken.refusals[0].reason
+
+
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
+
+
+@given(st.lists(st.tuples(texts, st.integers(0, 9), st.floats(1, 10)), min_size=1, max_size=6))
+def test_the_same_rows_as_csv_json_lines_and_parquet_are_the_same_reviews(tmp_path_factory, found):
+    rows = [
+        {"paper_id": f"0{place}", "candidate": "m", "review": f"{text},\n\"{text}\"", "slot": slot, "rating": rating}
+        for place, (text, slot, rating) in enumerate(found)
+    ]
+    folder, table = tmp_path_factory.mktemp("same"), pd.DataFrame(rows)
+    table.to_csv(folder / "r.csv", index=False)
+    table.to_parquet(folder / "r.parquet")
+    papers = [row["paper_id"] for row in rows]
+    expected = reviews_from(jsonl(folder, *rows), {}, {}, papers).reviews
+    assert len(expected) == len(rows)
+    for name in ("r.csv", "r.parquet"):
+        assert reviews_from(folder / name, {}, {}, papers).reviews == expected
+
+
+def test_a_folder_of_texts_is_one_review_a_paper(tmp_path):
+    for name, text in {"p1.txt": "One.", "p2.md": "Two.", "p3.txt": " ", "p4.pdf": "%PDF", ".hidden": "x"}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "p5.txt").write_bytes(b"\xff")
+    taken = reviews_from(tmp_path, {}, {}, ["p1", "p2", "p3"], by="m")
+    assert [(one.review_id, one.text) for one in taken.reviews] == [("p1:m", "One."), ("p2:m", "Two.")]
+    reasons = [refusal.reason for refusal in taken.refusals]
+    assert [any(part in reason for reason in reasons) for part in ("not a text", "not UTF-8", "empty review")] == [True] * 3
+    (tmp_path / "none").mkdir()
+    with pytest.raises(SourceError, match="no text in folder /.*none: expected <paper id>.txt"):
+        reviews_from(tmp_path / "none", {}, {}, [], by="m")

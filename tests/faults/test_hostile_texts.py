@@ -62,7 +62,7 @@ def told(place):
     state, pictures = work / "state", work / "out"
     papers, reviews = files(work / "in")
     use_state = ("--state", state)
-    found = {"import papers": said("import", "papers", papers, "--edition", EDITION, *use_state)}
+    found = {"import papers": said("import", "papers", papers, "--new", "--edition", EDITION, *use_state)}
     found["import reviews"] = said("import", "reviews", reviews, "--edition", EDITION, *use_state)
     found["import reviews again"] = said("import", "reviews", reviews, "--edition", EDITION, "--json", *use_state)
     asked = ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", *use_state)
@@ -208,7 +208,7 @@ def test_texts_of_ten_megabytes_go_all_the_way(tmp_path, monkeypatch, trial):
     reviews.write_text("".join(json.dumps(row) + "\n" for row in rows))
     use_state = ("--state", state)
     for arguments in (
-        ("import", "papers", papers, "--edition", EDITION),
+        ("import", "papers", papers, "--new", "--edition", EDITION),
         ("import", "reviews", reviews, "--edition", EDITION, "--writer", "w"),
         ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", "--set", "scoring.metrics=['gem', 'gem_raw']"),
         ("leaderboard", EDITION),

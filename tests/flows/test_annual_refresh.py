@@ -249,8 +249,10 @@ def test_a_candidate_with_too_few_scored_pairs_is_unranked(tmp_path):
 def test_judgments_of_another_writer_are_never_paired(tmp_path):
     run(tmp_path, limit=2)
     add_reviews(tmp_path, reviews_by("model-a", writer="someone-else"))
-    run(tmp_path)
-    assert query(tmp_path, "select scored, failed from leaderboard where metric = 'gem' and candidate = 'model-a'") == [
+    summary = run(tmp_path)
+    assert summary["outcome"] == "incomplete" and "no judgments by sample-author" in summary["message"]
+    assert "--set writing.judgments=rule" in summary["message"]
+    assert query(tmp_path, "select scored, missing from leaderboard where metric = 'gem' and candidate = 'model-a'") == [
         (0, 32)
     ]
     assert query(tmp_path, "select scored from leaderboard where metric = 'gem_raw' and candidate = 'model-a'") == [
@@ -280,7 +282,7 @@ def test_a_drawn_sample_never_changes(tmp_path):
 
 
 def test_an_unknown_candidate_is_named_with_the_known_ones(tmp_path):
-    with pytest.raises(SettingsError, match="no candidate gpt-9 .* known: human, other-paper, generic"):
+    with pytest.raises(SettingsError, match="no candidate gpt-9 .* known, nearest first: .*human"):
         run(tmp_path, candidates=("gpt-9",))
     assert Store(tmp_path, EDITION).status()["state"] == "refused"
     assert query(tmp_path, "select outcome from runs") == [("refused",)]
@@ -421,6 +423,7 @@ def test_reviews_without_judgments_are_named_instead_of_an_empty_board(tmp_path)
             "evaluation_lm.backend=scripted",
             "scoring.metrics=['gem']",
             "sources.papers_from_reviews=true",
+            "sources.reviews_by=human",
             f"sources.reviews={tmp_path / 'raw.jsonl'}",
         ),
     )
@@ -435,7 +438,7 @@ def test_reviews_without_judgments_are_named_instead_of_an_empty_board(tmp_path)
 def test_an_edition_that_is_not_there_is_not_made_by_asking_for_it(tmp_path):
     bare = settings.load(None, ("edition.venue=TYPO", "evaluation_lm.backend=scripted"))
     with pytest.raises(
-        SettingsError, match="no edition TYPO-2026 in .* and no sources to make it from; known: none yet"
+        SettingsError, match="no edition TYPO-2026 in .*; known: none yet .no sources to make it from"
     ):
         refresh(Job(bare, tmp_path), steps.undecorated())
     assert not (tmp_path / "editions").exists()

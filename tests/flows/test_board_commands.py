@@ -59,7 +59,7 @@ def test_a_board_is_sorted_by_any_column_each_metric_apart(call):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("-c", "nobody"), "no candidate nobody on the board of SAMPLE-2026; there are: generic, human, model-a"),
+        (("-c", "nobody"), "the board of SAMPLE-2026 has no candidate nobody; known, nearest first: "),
         (("--sort", "beauty"), "cannot sort by 'beauty'; columns are: metric, rank"),
         (("--sort", "mean:sideways"), "cannot sort by"),
         (("--format", "parquet"), "name a file, --out FILE"),

@@ -128,7 +128,7 @@ def test_papers_are_imported_into_a_new_edition(call, tmp_path):
     pd.DataFrame(
         [{"paper_id": "a", "title": "A", "abstract": "x"}, {"paper_id": None, "title": "B", "abstract": "y"}]
     ).to_parquet(file)
-    code, out, err = call("import", "papers", str(file), "--edition", "ICLR-2031")
+    code, out, err = call("import", "papers", str(file), "--edition", "ICLR-2031", "--new")
     assert code == BAD_INPUT
     assert "1 papers added, 0 known already, 1 refused" in out
     assert "row 2, paper ?: paper_id is missing" in err
@@ -139,9 +139,9 @@ def test_papers_are_imported_into_a_new_edition(call, tmp_path):
 def bad_inputs(tmp_path):
     rows = {
         "columns.jsonl": '{"text": "x"}\n',
-        "unknown.jsonl": '{"paper_id": "zz", "slot": 1, "review": "x"}\n',
-        "twice.jsonl": '{"paper_id": "s01", "review_id": "s01-r1", "review": "other"}\n',
-        "empty.jsonl": '{"paper_id": "s01", "slot": 1, "review": " "}\n',
+        "unknown.jsonl": '{"paper_id": "zz", "candidate": "m", "slot": 1, "review": "x"}\n',
+        "twice.jsonl": '{"paper_id": "s01", "candidate": "human", "review_id": "s01-r1", "review": "other"}\n',
+        "empty.jsonl": '{"paper_id": "s01", "candidate": "human", "slot": 1, "review": " "}\n',
         "corrupt.parquet": "PAR1 no",
     }
     for name, content in rows.items():
@@ -158,9 +158,9 @@ def bad_inputs(tmp_path):
         (("refresh", "--edition", "ICLR"), "not written as VENUE-YEAR"),
         (("refresh", *SCRIPTED, "--set", "evaluation_lm.backend=transformers"), "needs a model folder"),
         (("import", "reviews", "none.jsonl", "-e", EDITION), "no file none.jsonl"),
-        (("import", "reviews", "columns.jsonl", "-e", EDITION), "column paper_id is missing"),
+        (("import", "reviews", "columns.jsonl", "-e", EDITION), "column paper_id, review is missing (rename text to review?)"),
         (("import", "reviews", "corrupt.parquet", "-e", EDITION), "corrupt.parquet cannot be read as parquet"),
-        (("import", "reviews", "unknown.jsonl", "-e", EDITION), "paper zz is not known; import it first"),
+        (("import", "reviews", "unknown.jsonl", "-e", EDITION), "1 rows are of 1 papers that SAMPLE-2026 does not know, such as zz; 16 are known, such as s01, s02, s03"),
         (("import", "reviews", "twice.jsonl", "-e", EDITION), "review id s01-r1 is already there with other content"),
         (("import", "reviews", "empty.jsonl", "-e", EDITION), "empty review"),
         (("import", "reviews", "empty.jsonl", "-e", EDITION, "--rows", "x"), "FIRST:END"),

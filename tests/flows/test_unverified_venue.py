@@ -23,7 +23,7 @@ def call(tmp_path, monkeypatch, capsys):
     def calling(venue, year, *more, changes=("questions", "questions")):
         notes = tmp_path / f"{venue}{year}.jsonl"
         notes.write_text(SAMPLE.replace("SAMPLE.cc/2026", f"{venue}.cc/{year}").replace(*changes), encoding="utf-8")
-        monkeypatch.setattr(sys, "argv", ["gre-bench", "import", "notes", str(notes), "-e", f"{venue}-{year}", "--state", str(tmp_path), *more])
+        monkeypatch.setattr(sys, "argv", ["gre-bench", "import", "notes", str(notes), "-e", f"{venue}-{year}", "--new", "--state", str(tmp_path), *more])
         monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=300))
         with pytest.raises(SystemExit) as stopped:
             cli.main()

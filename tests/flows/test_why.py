@@ -141,7 +141,7 @@ def test_the_command_tells_all_and_its_exit_code_says_whether_it_holds(state):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("gem", "nobody"), "gem has no pair of candidate nobody"),
+        (("gem", "nobody"), "has no candidate nobody; known, nearest first: "),
         (("length", "human"), "has no scores of length"),
         (("gem", "human", "--paper", "zz"), "no pair of paper zz; there are: s01"),
     ],
