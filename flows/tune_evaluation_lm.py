@@ -26,14 +26,15 @@ from tasks.writing.catalog import Desk, study_account
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """What an evaluation LM is fine-tuned from: its *base*, the *judgments* of which rows, the model's folder *out*.
+    """What an evaluation LM is fine-tuned from: its *base*, *judgments* and rows to *train* on, the model's folder *out*.
 
+    Each file of *judgments* has its rows in *train*; *choose* are rows of the first, kept aside.
     *papers*: a file with the papers' abstracts (and texts). *state*: where replies of paid writers are kept.
     """
 
     base: Path
-    judgments: Path
-    train: str
+    judgments: tuple[Path, ...]
+    train: tuple[str, ...]
     out: Path
     choose: str | None = None
     writer: str | None = None
@@ -77,20 +78,36 @@ def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
 
 def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:
     """`tune_evaluation_lm` with the steps given."""
-    learnt = judged_papers(job.judgments, job.train, job.writer)
-    kept = judged_papers(job.judgments, job.choose, job.writer) if job.choose else []
-    check_apart(_ids(learnt), _ids(kept), job.train, job.choose)
+    learnt = _learnt(job)
+    kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []
+    check_apart(_ids(learnt), _ids(kept), ", ".join(job.train), job.choose)
     known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
     if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
-        raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {job.train}; leave it out, or fill it")
+        raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {', '.join(job.train)}; leave it out, or fill it")
     metrics = _metrics(job, known)
     learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
     data = {
-        "judgments": _sha256(job.judgments), "rows": job.train, "rows kept aside": job.choose,
-        "writer": job.writer, "papers": _sha256(job.papers) if job.papers else None,
+        "judgments": [_sha256(file) for file in job.judgments], "rows": list(job.train),
+        "rows kept aside": job.choose, "writer": job.writer, "papers": _sha256(job.papers) if job.papers else None,
     }
     made = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
     return {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), **made}
+
+
+def _learnt(job: TuningJob) -> list[JudgedPaper]:
+    """The papers to learn from, of each file in turn; `SettingsError` if a paper is in two of them."""
+    if len(job.judgments) != len(job.train):
+        raise SettingsError(
+            f"{len(job.judgments)} files of judgments and {len(job.train)} ranges of rows; "
+            "give one --train for each --judgments, in their order"
+        )
+    papers: dict[str, JudgedPaper] = {}
+    for file, rows in zip(job.judgments, job.train, strict=True):
+        for paper in judged_papers(file, rows, job.writer):
+            if paper.paper_id in papers:
+                raise SettingsError(f"paper {paper.paper_id} of {file.name} is in an earlier --judgments too; drop it")
+            papers[paper.paper_id] = paper
+    return list(papers.values())
 
 
 def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:

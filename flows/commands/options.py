@@ -71,7 +71,14 @@ MakePapers = Annotated[bool, typer.Option("--make-papers", help="Make a bare pap
 JudgmentsFile = Annotated[
     Path, typer.Option("--judgments", help="Reviews with judgments, in the format of import reviews.")
 ]
+JudgmentsFiles = Annotated[
+    list[Path],
+    typer.Option("--judgments", help="Reviews with judgments, in the format of import reviews; repeatable."),
+]
 TrainRows = Annotated[str, typer.Option("--train", help="FIRST:END, rows to train on.")]
+TrainRowsOfEach = Annotated[
+    list[str], typer.Option("--train", help="FIRST:END, rows to train on: once for each --judgments, in their order.")
+]
 ChooseRows = Annotated[
     str | None,
     typer.Option("--choose", help="FIRST:END, rows to choose the weights on; else a sixth of the training papers."),
@@ -80,7 +87,8 @@ Out = Annotated[Path, typer.Option("--out", help="Folder for the model.")]
 OnlyWriter = Annotated[str | None, typer.Option("--writer", help="Only judgments by this writer.")]
 Base = Annotated[Path, typer.Option("--base", help="Model to start from: its folder, or a name of gre-bench models.")]
 KeptRows = Annotated[
-    str | None, typer.Option("--choose", help="FIRST:END, rows that are not learnt from; the loss on them is measured.")
+    str | None,
+    typer.Option("--choose", help="FIRST:END, rows of the first --judgments that the loss is measured on, not learnt."),
 ]
 AbstractsFile = Annotated[
     Path | None, typer.Option("--papers", help="Papers' abstracts, in the format of import papers; brings in GEM-S.")

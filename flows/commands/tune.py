@@ -47,8 +47,8 @@ def tune_cache_ngram(
 @app.command("lm", epilog=options.EXIT_CODES)
 def tune_lm(
     base: options.Base,
-    judgments: options.JudgmentsFile,
-    train: options.TrainRows,
+    judgments: options.JudgmentsFiles,
+    train: options.TrainRowsOfEach,
     out: options.Out,
     choose: options.KeptRows = None,
     papers: options.AbstractsFile = None,
@@ -78,7 +78,7 @@ def tune_lm(
         from flows.tune_evaluation_lm import tune_lm as plain
         from tasks import steps
 
-        job = TuningJob(base, judgments, train, out, choose, writer, papers, chosen, state, budget)
+        job = TuningJob(base, tuple(judgments), tuple(train), out, choose, writer, papers, chosen, state, budget)
         found = perform(engine, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
     if as_json:
         return screen.print_json(found)

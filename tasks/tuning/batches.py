@@ -55,9 +55,14 @@ def digest_of(examples: Sequence[Example]) -> str:
     return total.hexdigest()
 
 
-def batches_of(examples: Sequence[Example], size: int, seed: int, epoch: int) -> list[list[Example]]:
-    """All *examples* in batches of *size* of like length, shuffled."""
+def batches_of(
+    examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
+) -> list[list[Example]]:
+    """All *examples* in batches of *size* of like length, or of *neighbours* in their order; the batches shuffled."""
     shuffle = random.Random(f"batches {seed} {epoch}")
+    if neighbours:
+        cuts = shuffle.sample(starts := range(0, len(examples), size), len(starts))
+        return [list(examples[cut : cut + size]) for cut in cuts]
     order = shuffle.sample(range(len(examples)), len(examples))
     batches = []
     for start in range(0, len(order), size * _BUCKET):

@@ -30,7 +30,8 @@ class Training:
 
     *max_steps*: end there, however many epochs that takes (0: after *epochs*). *clip*: largest norm of the gradient
     (0: any). *weight_decay*: of matrices, not of norms and biases. *dtype*: of the arithmetic; parameters keep theirs.
-    *recompute*: forget what lies between the layers and compute it again, for less memory. *evaluate_every* and
+    *recompute*: forget what lies between the layers and compute it again, for less memory. *share_prefixes*: a batch is
+    *batch* examples in their order, and what they begin with in common is read once. *evaluate_every* and
     *save_every* (0: only at the end) are in steps. *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in.
     The bounds hold where values are read from outside.
     """
@@ -51,6 +52,7 @@ class Training:
     max_tokens: Annotated[int, Field(ge=8)] = 4096
     dtype: Literal["float32", "bfloat16"] = "float32"
     recompute: bool = False
+    share_prefixes: bool = False
 
 
 def learning_rate(training: Training, done: int, planned: int) -> float:

@@ -59,6 +59,7 @@ class TuningSettings(BaseModel):
     evaluate_every: int = Field(100, ge=0, description="steps between held-out losses; 0: before and after only")
     max_tokens: int = Field(4096, ge=8, description="longer conversations are left out")
     recompute: bool = Field(False, description="keep less between the layers and compute it again: slower, less memory")
+    share_prefixes: bool = Field(False, description="read a beginning that a batch shares once; batch 9 is a paper")
 
     @field_validator("metrics")
     @classmethod

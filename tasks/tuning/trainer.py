@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import LMError, SourceError
 from tasks.lm.engine import is_out_of_memory
-from tasks.tuning import checkpoint, history
+from tasks.tuning import checkpoint, history, shared_prefixes
 from tasks.tuning.batches import Example, Source, batches_of, digest_of, examples_of, summed_loss, weight_of
 from tasks.tuning.history import History, Point
 from tasks.tuning.optimisation import Training, learning_rate, optimiser_for
@@ -49,6 +49,20 @@ def train(
     ``history.jsonl`` and the last checkpoint in *folder*; none is kept of a model whose weights or loss are no
     numbers. `LMError` if a loss, a gradient or a weight is none, or memory runs out.
     """
+    with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
+        return _train(model, examples, training, folder, held_out, before_batch, on_step, about)
+
+
+def _train(
+    model: nn.Module,
+    examples: Source,
+    training: Training,
+    folder: Path,
+    held_out: Sequence[Example],
+    before_batch: Callable[[Tensor], None] | None,
+    on_step: Callable[[Point], None] | None,
+    about: Mapping[str, Any] | None,
+) -> History:
     import torch
 
     torch.manual_seed(training.seed)
@@ -87,7 +101,9 @@ def train(
     while not _over(place, training):
         if place.epoch:
             data = examples_of(examples, place.epoch, training.seed, training.max_tokens)
-        batches = batches_of(data, training.batch, training.seed, place.epoch)
+        batches = batches_of(
+            data, training.batch, training.seed, place.epoch, neighbours=training.share_prefixes
+        )
         steps = [batches[cut : cut + training.accumulation] for cut in range(0, len(batches), training.accumulation)]
         planned = training.max_steps or place.step - place.done + len(steps) * (training.epochs - place.epoch)
         for step in steps[place.done :]:
@@ -142,7 +158,7 @@ def _stepped(
     total = 0.0
     for batch in batches:
         with _arithmetic(model, training):
-            loss = summed_loss(model, batch, before_batch) / weight
+            loss = _summed_loss(model, batch, training, before_batch) / weight
         loss.backward()
         total += loss.item()
     if not math.isfinite(total):
@@ -185,10 +201,19 @@ def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training
     import torch
 
     model.eval()
-    ordered = sorted(examples, key=lambda example: len(example.ids))
+    ordered = examples if training.share_prefixes else sorted(examples, key=lambda example: len(example.ids))
     batches = [ordered[cut : cut + training.batch] for cut in range(0, len(ordered), training.batch)]
     with torch.no_grad(), _arithmetic(model, training):
-        return math.fsum(summed_loss(model, batch).item() for batch in batches) / sum(map(weight_of, batches))
+        losses = (_summed_loss(model, batch, training).item() for batch in batches)
+        return math.fsum(losses) / sum(map(weight_of, batches))
+
+
+def _summed_loss(
+    model: nn.Module, batch: Sequence[Example], training: Training, before: Callable[[Tensor], None] | None = None
+) -> Tensor:
+    if training.share_prefixes:
+        return shared_prefixes.summed_loss(model, batch)
+    return summed_loss(model, batch, before)
 
 
 @contextmanager

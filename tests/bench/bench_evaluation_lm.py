@@ -1,0 +1,119 @@
+"""What an evaluation LM tells apart on real judgments: the figures of its model card.
+
+Run it as `python -m tests.bench.bench_evaluation_lm judgments.parquet FIRST:END KEPT.jsonl [setting=value ...]`, with
+settings of ``evaluation_lm``. x is the second review, y the first and the third. Against the *same* paper's x stand:
+*other*, the second review of the paper half the rows further on; *moved*, the human's own chance (each second review
+changes places with one of like length); *deleted*, every other line of x gone; *generic*, one fixed list.
+
+Nats a pair; 95% intervals clustered by paper. KEPT.jsonl holds what is scored, a paper a line, so that a run that was
+stopped goes on; a line of another evaluation LM is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from flows.tune_evaluation_lm import papers_of
+from tasks.controls import GENERIC_JUDGMENTS, other
+from tasks.lm.catalog import open_lm
+from tasks.metrics.chance import Placed, moves
+from tasks.records import Prediction
+from tasks.settings import load
+from tasks.stats.auc import separation
+
+KINDS = ("same", "other", "moved", "deleted", "generic")
+
+
+def thinned(text: str) -> str:
+    """Every other line of *text* that is not blank deleted, the first one kept."""
+    between = "\n\n" if "\n\n" in text else "\n"
+    return between.join([line for line in text.split(between) if line.strip()][::2])
+
+
+def firsts(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """For each paper the x of each of `KINDS`."""
+    reviews = [
+        Placed(str(place), str(place), frozenset({str(place)}), len(paper[1].split()))
+        for place, paper in enumerate(papers)
+    ]
+    source = {move.key: papers[int(move.source)][1] for move in moves(reviews, 0)}
+    return [
+        (paper[1], other(papers, place)[1], source[str(place)], thinned(paper[1]), GENERIC_JUDGMENTS)
+        for place, paper in enumerate(papers)
+    ]
+
+
+def scored(lm, papers: Sequence[Sequence[str]], kept: Path) -> tuple[np.ndarray, float]:
+    """PMI by paper, reference and kind, (papers, 2, 5); and the seconds it took, on average a pair."""
+    done: dict[int, list[list[float]]] = {}
+    seconds = 0.0
+    for line in kept.read_text().splitlines() if kept.exists() else ():
+        row = json.loads(line)
+        if row["lm"] != lm.identity.digest:
+            sys.exit(f"{kept} is of another evaluation LM; name another file")
+        done[row["paper"]], seconds = row["pmi"], seconds + row["seconds"]
+    begun = time.perf_counter()
+    due = [place for place in range(len(papers)) if place not in done]
+    texts = firsts(papers)
+    for count, place in enumerate(due, 1):
+        began = time.perf_counter()
+        asked = [Prediction(x, None, y) for y in (papers[place][0], papers[place][2]) for x in texts[place]]
+        terms = [term for one in asked for term in (one, replace(one, x=None))]
+        totals = np.array([answer.total for answer in lm.logprob(terms)]).reshape(2, len(KINDS), 2)
+        done[place] = (totals[:, :, 0] - totals[:, :, 1]).tolist()
+        row = {"lm": lm.identity.digest, "paper": place, "pmi": done[place], "seconds": time.perf_counter() - began}
+        seconds += row["seconds"]
+        with kept.open("a") as stream:
+            stream.write(json.dumps(row) + "\n")
+        left = (time.perf_counter() - begun) / count * (len(due) - count)
+        print(f"\r{count}/{len(due)} papers, {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
+    return np.array([done[place] for place in range(len(papers))]), seconds / (2 * len(KINDS) * len(papers))
+
+
+def effect(moved: np.ndarray, same: np.ndarray) -> float:
+    """The standardised mean difference of *moved* and *same*."""
+    return float((moved.mean() - same.mean()) / np.sqrt((moved.var(ddof=1) + same.var(ddof=1)) / 2))
+
+
+def told(pmi: np.ndarray, seconds: float) -> None:
+    """Prints the figures of *pmi*, a line each."""
+    papers = [str(place) for place in range(len(pmi)) for _ in range(2)]
+    by_kind = dict(zip(KINDS, pmi.reshape(-1, len(KINDS)).T, strict=True))
+    same, strange = by_kind["same"], by_kind["other"]
+    auc = separation(same.tolist(), papers, strange.tolist(), papers)
+    random = np.random.default_rng(0)
+    drawn = [pmi[random.integers(0, len(pmi), len(pmi))].reshape(-1, len(KINDS)) for _ in range(2000)]
+
+    def between(values: Sequence[float]) -> str:
+        return "({:+.2f}, {:+.2f})".format(*np.quantile(values, [0.025, 0.975]))
+
+    print(f"\n{len(papers)} pairs of {len(pmi)} papers; {1 / seconds:.1f} pairs a second")
+    for place, (kind, values) in enumerate(by_kind.items()):
+        above = (values > 0).mean()
+        print(f"{kind:8} mean {values.mean():+.2f} {between([one[:, place].mean() for one in drawn])}, above zero {above:.3f}")
+    print(f"AUC same against other {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})")
+    print(f"pairs with same > other {(same > strange).mean():.3f}, same > moved {(same > by_kind['moved']).mean():.3f}")
+    difference = same - strange
+    print(f"(same - other) / its sd {difference.mean() / difference.std(ddof=1):.2f}")
+    for place, kind in enumerate(KINDS[1:], 1):
+        values = [effect(one[:, place], one[:, 0]) for one in drawn]
+        print(f"d of {kind} against same {effect(by_kind[kind], same):+.2f} {between(values)}")
+    print(f"above chance (same - moved) {(same - by_kind['moved']).mean():+.2f} {between([(one[:, 0] - one[:, 2]).mean() for one in drawn])}")
+
+
+def main() -> None:
+    file, rows, kept, *settings = sys.argv[1:]
+    lm = open_lm(load(None, tuple(f"evaluation_lm.{one}" for one in settings)).evaluation_lm)
+    papers = [paper for paper in papers_of(Path(file), rows, None) if len(paper) == 3]
+    told(*scored(lm, papers, Path(kept)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Training that reads shared beginnings once: the loss and gradient of one conversation at a time."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+
+from tasks.tuning import shared_prefixes  # noqa: E402
+from tasks.tuning.batches import Example, batches_of, summed_loss  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def model():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=50, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=64, tie_word_embeddings=False,
+    )  # fmt: skip
+    return LlamaForCausalLM(config).eval()
+
+
+def example(ids, first):
+    return Example(tuple(ids), tuple([0.0] * first + [1.0] * (len(ids) - first)))
+
+
+def gradients(model, loss):
+    model.zero_grad(set_to_none=True)
+    loss.backward()
+    return {name: each.grad.clone() for name, each in model.named_parameters() if each.grad is not None}
+
+
+tokens = st.lists(st.integers(0, 3), min_size=3, max_size=12)
+
+
+@pytest.mark.parametrize("trained", ["all", "no head"])
+@given(texts=st.lists(tokens, min_size=1, max_size=6), data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_loss_and_gradient_are_those_of_one_conversation_at_a_time(model, trained, texts, data):
+    model.requires_grad_(True)
+    model.lm_head.weight.requires_grad_(trained == "all")
+    batch = [example(ids, data.draw(st.integers(1, len(ids) - 1))) for ids in texts]
+    alone = sum(summed_loss(model, [each]) for each in batch)
+    slopes = gradients(model, alone)
+    with shared_prefixes.sharing(model):
+        together = shared_prefixes.summed_loss(model, batch)
+        found = gradients(model, together)
+    assert together.item() == pytest.approx(alone.item(), rel=1e-5)
+    assert found.keys() == slopes.keys()
+    for name, slope in slopes.items():
+        assert torch.allclose(found[name], slope, rtol=1e-3, atol=1e-5), name
+
+
+def test_the_model_has_its_own_attention_again(model):
+    before = model.config._attn_implementation
+    with shared_prefixes.sharing(model):
+        assert model.config._attn_implementation == shared_prefixes.NAME
+    assert model.config._attn_implementation == before
+
+
+def test_learnt_tokens_that_are_not_the_end_are_refused(model):
+    with pytest.raises(ValueError, match="their end"):
+        shared_prefixes.summed_loss(model, [Example((1, 2, 3), (0.0, 1.0, 0.5))])
+
+
+def test_batches_of_neighbours_keep_their_order_and_are_shuffled():
+    examples = [example((n, 1, 2), 1) for n in range(50)]
+    batches = batches_of(examples, 9, seed=0, epoch=0, neighbours=True)
+    assert [len(batch) for batch in batches].count(9) == 5
+    assert all(batch[0].ids[0] % 9 == 0 for batch in batches)
+    assert sorted(each.ids[0] for batch in batches for each in batch) == list(range(50))
+    assert batches != batches_of(examples, 9, seed=0, epoch=1, neighbours=True)
