@@ -29,7 +29,7 @@ from flows.stages.standings import expose, settle, unsettle
 from flows.stages.workers import Workers
 from flows.stages.writing import reviewers, write_assw, write_judgments, write_reviews
 from tasks import steps
-from tasks.errors import GreBenchError, Paused, SettingsError, no_file
+from tasks.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
 from tasks.known_names import whole
 from tasks.settings import Settings
 from tasks.store import Row, Store, no_edition
@@ -65,6 +65,8 @@ def refresh(job: Job, run: Any) -> dict[str, Any]:
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
+        if job.texts_first:
+            require_texts(store, job, work)
         if store.rows("missing", signature_ids=work.signature_ids):
             unsettle(store, work.signature_ids)
         score(store, job, workers, work, progress)
@@ -134,6 +136,18 @@ def write_and_plan(store: Store, job: Job, run: Any, progress: Progress) -> Work
     progress.stage("planning")
     entries = sample(store, names, judgments_by, assw_by, job.settings.scoring.synopsis_of)
     return plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
+
+
+def require_texts(store: Store, job: Job, work: Work) -> None:
+    """`UnfinishedError` while pairs of the candidates asked for wait for a text, such as judgments."""
+    names = list(job.candidates or ())
+    waiting = store.rows("waiting_texts", signature_ids=work.signature_ids, candidates=names)
+    if waiting:
+        first = waiting[0]
+        raise UnfinishedError(
+            f"{store.key}: texts of {', '.join(names)} are still to be written by {work.writer}, on {first['papers']} "
+            f"papers ({first['reason']}: {first['detail']}). Nothing was scored; the same command goes on from there"
+        )
 
 
 def publish(store: Store, job: Job, run: Any, work: Work, progress: Progress) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from flows.commands import (
     known_answers,
     models,
     options,
+    own_reviews,
     pdfs,
     releases,
     snapshots,
@@ -242,7 +243,7 @@ def status(
 
 domains.register(imports, lambda *asked: _import(*asked))
 doctor.register(app, lambda *asked: _settings(*asked))
-for _more in (validation, agreement):
+for _more in (validation, agreement, own_reviews):
     _more.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
 
 

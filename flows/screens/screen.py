@@ -13,6 +13,7 @@ from rich import markup
 from rich.console import Console
 from rich.table import Table
 
+from tasks.corpus.shelf import UNKNOWN
 from tasks.store import Row
 
 PIPED_WIDTH = 110
@@ -105,7 +106,7 @@ def imported(report: Row, edition: str) -> None:
         say(f"columns not read: {', '.join(ignored[:SHOWN_COLUMNS])}{more}")
     if unknown := report["unknown_papers"]:
         say(unknown["line"], err)
-    others = [refusal for refusal in report["refusals"] if refusal["paper_id"] is None]
+    others = [refusal for refusal in report["refusals"] if refusal["code"] != UNKNOWN]
     for refusal in others[:SHOWN_REFUSALS]:
         say(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", err)
     if len(others) > SHOWN_REFUSALS:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.stages.described import described
-from tasks.corpus.shelf import Imported
+from tasks.corpus.shelf import UNKNOWN, Imported
 from tasks.corpus.tables import papers_from, reviews_from
 from tasks.domains import GIVEN
 from tasks.errors import SettingsError
@@ -127,16 +127,20 @@ def judged(judgments: Judgments) -> Row:
 
 def unknown_papers(store: Store, taken: Imported) -> Row | None:
     """How many rows are of papers that are not known, with examples of these and of known ones; as a line too."""
-    rows = [refusal.paper_id for refusal in taken.refusals if refusal.paper_id is not None]
+    rows = [str(refusal.paper_id) for refusal in taken.refusals if refusal.code == UNKNOWN]
     if not rows:
         return None
     unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store))
     there = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
     line = (
-        f"{len(rows):,} rows are of {len(unknown):,} papers that {store.key} does not know, such as "
+        f"{_counted(len(rows), 'row')} of {_counted(len(unknown), 'paper')} that {store.key} does not know, such as "
         f"{', '.join(unknown[:EXAMPLES])}; {there}; import papers first, or mend the ids"
     )
     return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> str | None:

@@ -15,7 +15,7 @@ from flows.stages.progress import Progress
 from flows.stages.run_log import RunLog
 from flows.stages.secrets import secrets_of
 from flows.stages.spending import RunClock, check, ledger
-from tasks.errors import GreBenchError, Paused, Stopped, StoreError
+from tasks.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
 from tasks.settings import Settings
 from tasks.store import Store, now
 
@@ -24,7 +24,8 @@ from tasks.store import Store, now
 class Job:
     """What a run is asked to do. *candidates* adds just these; *limit* takes the first papers only (a pilot).
 
-    *changes*: candidate by change, of a validation, which changes the human candidate's reviews.
+    *changes*: candidate by change, of a validation, which changes the human candidate's reviews. *texts_first*: nothing
+    is scored while texts of the *candidates* are still to be written.
     """
 
     settings: Settings
@@ -34,6 +35,7 @@ class Job:
     retry_failed: bool = False
     wait_s: float = 0.0
     changes: Mapping[str, str] = field(default_factory=dict)
+    texts_first: bool = False
 
 
 @contextmanager
@@ -90,6 +92,8 @@ def ending(error: BaseException) -> tuple[str, str]:
         return "paused", str(error)
     if lost(error):
         return "stopped", "the Prefect server no longer answers; the same command goes on from there"
+    if isinstance(error, UnfinishedError):
+        return "incomplete", str(error)
     if isinstance(error, StoreError) or not isinstance(error, GreBenchError):
         return "fault", f"{type(error).__name__}: {error}".splitlines()[0]
     return "refused", str(error)

@@ -13,7 +13,11 @@ Row = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """A row that is not taken, and why."""
+    """A row that is not taken, and why; *code* tells kinds of reasons apart, where somebody asks."""
+
+    def __init__(self, reason: str, code: str = ""):
+        super().__init__(reason)
+        self.code = code
 
 
 def read_name(row: Row, key: str) -> str:

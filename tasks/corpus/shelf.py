@@ -9,6 +9,9 @@ from typing import TypeVar
 from tasks.corpus.cells import RefusedError
 from tasks.records import HUMAN, Judgments, Paper, Review, Synopsis
 
+UNKNOWN, CONFLICT = "unknown_paper", "conflict"
+"""Codes of refusals: the paper is not known; the store has something else in the row's place."""
+
 Record = TypeVar("Record", Paper, Review)
 
 
@@ -16,12 +19,13 @@ Record = TypeVar("Record", Paper, Review)
 class Refusal:
     """A row that was not taken: its place in the file (from 1), what it is, and why.
 
-    *paper_id*: the paper that it is of, where the reason is that nobody knows it.
+    *code*: `UNKNOWN` and `CONFLICT`, with the *paper_id* that the row is of.
     """
 
     place: int
     item: str
     reason: str
+    code: str = ""
     paper_id: str | None = None
 
 
@@ -47,14 +51,6 @@ class Imported:
         """Counts one row: *changed* says whether it brought anything new."""
         self.added += changed
         self.unchanged += not changed
-
-
-class UnknownPaper(RefusedError):
-    """A row of a paper that is not known."""
-
-    def __init__(self, paper_id: str):
-        super().__init__(f"paper {paper_id} is not known; import it first")
-        self.paper_id = paper_id
 
 
 class Papers:
@@ -93,17 +89,17 @@ class Shelf:
             return review, judgments
         found = filled(old, review if named else replace(review, candidate=old.candidate))
         if found is None:
-            raise RefusedError(f"review id {review.review_id} is already there with other content")
+            raise RefusedError(f"review id {review.review_id} is already there with other content", CONFLICT)
         return found, judgments
 
     def check(self, review: Review, make_papers: bool) -> None:
         """`RefusedError` if the paper is unknown, or another review holds its place."""
         if review.paper_id not in self.papers and not make_papers:
-            raise UnknownPaper(review.paper_id)
+            raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
         holder = self.places.get(_place(review), review.review_id)
         if _place(review) and holder != review.review_id:
             place = " ".join(str(part) for part in _place(review)[1:])
-            raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}")
+            raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}", CONFLICT)
 
     def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
         """Whether *review* or its *judgments* bring anything new; what is new is kept."""
@@ -111,7 +107,8 @@ class Shelf:
         if judgments is not None:
             old = self.judgments.get((judgments.review_id, judgments.writer))
             if old is not None and old != judgments.text:
-                raise RefusedError(f"judgments of {judgments.writer} for this review are already there, and differ")
+                reason = f"judgments of {judgments.writer} for this review are already there, and differ"
+                raise RefusedError(reason, CONFLICT)
             if old is None:
                 self.judgments[judgments.review_id, judgments.writer] = judgments.text
                 taken.judgments.append(judgments)

@@ -8,14 +8,15 @@ README ("Bring your own reviews").
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tasks.controls import CONTROLS
-from tasks.corpus.cells import RefusedError, Row, joined, read_integer, read_name, read_number, read_text, shown
+from tasks.corpus.cells import NAME, RefusedError, Row, joined, read_integer, read_name, read_number, read_text, shown
 from tasks.corpus.row_files import read_folder, read_rows
-from tasks.corpus.shelf import Imported, Papers, Refusal, Shelf, UnknownPaper
+from tasks.corpus.shelf import Imported, Papers, Refusal, Shelf
 from tasks.errors import SourceError
+from tasks.known_names import listed
 from tasks.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 
 PAPER_COLUMNS = {"paper_id": True, "title": False, "abstract": False, "text": False, "row": False}
@@ -43,11 +44,16 @@ OFTEN_MEANT = {
 }
 """Column → names that files of others have for it."""
 
+SURELY_MEANT = ("model", "model_name", "llm", "system")
+"""Of these columns, those that tell candidates apart where there is no column candidate."""
+
+NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
+
 RESERVED = tuple(CONTROLS)
 
 
-class UnnamedError(RefusedError):
-    """A row that does not say whose review it is."""
+UNNAMED = "unnamed"
+"""Code of a refusal: the row does not say whose review it is."""
 
 
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
@@ -70,6 +76,7 @@ def reviews_from(
     papers: Iterable[str],
     *,
     by: str | None = None,
+    only: bool = False,
     writer: str | None = None,
     rows: range | None = None,
     make_papers: bool = False,
@@ -77,24 +84,25 @@ def reviews_from(
     """Reviews and judgments of *path*, a file or a folder of texts, that are not yet *known*.
 
     *by* names the candidate, and *writer* the writer of judgments, where a row does not. Without *by* a row that names
-    no candidate may only add to a review that is known: nobody's review becomes a human one by accident. A review of a
-    paper that is not among *papers* is refused, unless *make_papers* makes a bare paper of its id.
+    no candidate may only add to a review that is known: nobody's review becomes a human one by accident. With *only*
+    every review taken is *by*'s, and the file may hold those of others. A review of a paper that is not among *papers*
+    is refused, unless *make_papers* makes a bare paper of its id.
     """
     taken = Imported()
     shelf = Shelf(known, known_judgments, papers)
-    unnamed = 0
-    for place, row in _rows(path, REVIEW_COLUMNS, rows, taken):
+    if by is not None and not NAME.fullmatch(by):
+        raise SourceError(f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200")
+    table = list(_rows(path, REVIEW_COLUMNS, rows, taken))
+    for place, row in _only(path, table, by) if only and by is not None else table:
         try:
             review, judgments = _review(row, by, writer, shelf.reviews)
             review, judgments = shelf.whole(review, judgments, named=by is not None or _has(row, "candidate"))
             shelf.check(review, make_papers)
             taken.count(shelf.put(taken, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
-            unnamed += isinstance(reason, UnnamedError)
-            item = row.get("review_id") or row.get("paper_id")
-            unknown = reason.paper_id if isinstance(reason, UnknownPaper) else None
-            taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), unknown))
-    if unnamed and "candidate" not in taken.columns:
+            item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
+            taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), reason.code, paper))
+    if "candidate" not in taken.columns and any(refusal.code == UNNAMED for refusal in taken.refusals):
         hint = _hint("candidate", taken.ignored_columns)
         raise SourceError(
             f"{path.name}: nothing says whose reviews these are: there is no column candidate{hint}; add it, or name "
@@ -102,6 +110,22 @@ def reviews_from(
         )
     taken.papers, taken.reviews = list(shelf.new_papers.values()), list(shelf.new_reviews.values())
     return taken
+
+
+def _only(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
+    """The rows of *by*, named so: of several candidates those that are called so, of a single one all.
+
+    `SourceError` if the file holds several candidates, by the column or by one that may be meant, and none is *by*.
+    """
+    column = next((name for name in ("candidate", *SURELY_MEANT) if any(_has(row, name) for _, row in table)), None)
+    names = list(dict.fromkeys(str(row[column]) for _, row in table if _has(row, column))) if column else []
+    if len(names) > 1 and by not in names:
+        raise SourceError(
+            f"{path.name} holds reviews of {len(names)} candidates by its column {column}, and none is called {by}; "
+            f"name one of them with --as: {listed(names)}"
+        )
+    kept = [(place, row) for place, row in table if by not in names or str(row.get(column) or by) == by]
+    return [(place, row | {"candidate": by}) for place, row in kept]
 
 
 def _paper(row: Row) -> Paper:
@@ -133,11 +157,11 @@ def _review(
     elif slot is not None:
         review_id = f"{paper_id}:{slot}"
     elif candidate is None:
-        raise UnnamedError("it names no candidate; name one, or give --as NAME or --human for all that name none")
+        raise RefusedError(NOBODY, UNNAMED)
     else:
         raise RefusedError("a human review needs a review_id or a slot")
     if candidate is None and review_id not in known:
-        raise UnnamedError("it names no candidate; name one, or give --as NAME or --human for all that name none")
+        raise RefusedError(NOBODY, UNNAMED)
     candidate = candidate or known[review_id].candidate
     review = Review(review_id, paper_id, candidate, text, slot, read_number(row, "rating"), read_number(row, "grade"))
     if judgments is None:

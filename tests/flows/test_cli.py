@@ -160,7 +160,7 @@ def bad_inputs(tmp_path):
         (("import", "reviews", "none.jsonl", "-e", EDITION), "no file none.jsonl"),
         (("import", "reviews", "columns.jsonl", "-e", EDITION), "column paper_id, review is missing (rename text to review?)"),
         (("import", "reviews", "corrupt.parquet", "-e", EDITION), "corrupt.parquet cannot be read as parquet"),
-        (("import", "reviews", "unknown.jsonl", "-e", EDITION), "1 rows are of 1 papers that SAMPLE-2026 does not know, such as zz; 16 are known, such as s01, s02, s03"),
+        (("import", "reviews", "unknown.jsonl", "-e", EDITION), "1 row of 1 paper that SAMPLE-2026 does not know, such as zz; 16 are known, such as s01, s02, s03"),
         (("import", "reviews", "twice.jsonl", "-e", EDITION), "review id s01-r1 is already there with other content"),
         (("import", "reviews", "empty.jsonl", "-e", EDITION), "empty review"),
         (("import", "reviews", "empty.jsonl", "-e", EDITION, "--rows", "x"), "FIRST:END"),

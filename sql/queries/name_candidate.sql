@@ -1,0 +1,2 @@
+-- names the candidate that forget_candidate forgets
+set variable candidate = $candidate;
