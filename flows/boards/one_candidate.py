@@ -6,9 +6,6 @@ from typing import Any
 
 from tasks.store import Row, Store
 
-SHOWN_PAPERS = 3
-VALIDATED = "validated on "
-
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
     """The rows of *name* on the boards of the last plan, those of validated metrics first, and its papers by score.
@@ -21,7 +18,6 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
     for row in rows:
         ranked[row["signature_id"]] = ranked.get(row["signature_id"], 0) + (row["rank"] is not None)
     own = [row | {"of": ranked[row["signature_id"]]} for row in rows if row["candidate"] == name]
-    own.sort(key=lambda row: not row["validation"].startswith(VALIDATED))
     first = next((row for row in own if row["scored"]), None)
     human = next((row for row in rows if first and row["signature_id"] == first["signature_id"]
                   and row["candidate"] == "human"), None)  # fmt: skip

@@ -108,4 +108,5 @@ def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
         raise SettingsError(f"cannot sort by {sort!r}; columns are: {', '.join(rows[0])}; write COLUMN or COLUMN:up")
     there = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=way != "up")
     ordered = [*there, *(row for row in rows if row[column] is None)]
-    return sorted(ordered, key=lambda row: row["metric"])
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    return sorted(ordered, key=lambda row: metrics.index(row["metric"]))

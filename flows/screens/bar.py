@@ -13,9 +13,9 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from flows.screens.screen import err
+from flows.screens.screen import duration, err
 from tasks.errors import StoreError
-from tasks.store import Store
+from tasks.store import Row, Store
 from tasks.tuning import history
 
 
@@ -26,13 +26,11 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("remaining"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     stop = threading.Event()
     with Progress(*columns, console=err, transient=True) as progress:
-        bar = progress.add_task("starting", total=None)
+        bar = progress.add_task("starting", total=None, left="")
 
         def follow() -> None:
             while not stop.wait(every_s):
@@ -46,6 +44,7 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
                         description=f"{status['edition']}: {status['stage']}",
                         total=status["due"] or None,
                         completed=status["done"],
+                        left=left(status),
                     )
 
         thread = threading.Thread(target=follow, daemon=True)
@@ -57,6 +56,12 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
             thread.join()
 
 
+def left(status: Row) -> str:
+    """The remaining time as the run itself says it; empty where it does not know, and at the end of a step."""
+    seconds = status["remaining_s"]
+    return f"about {duration(seconds)} remaining" if seconds and status["done"] < status["due"] else ""
+
+
 @contextmanager
 def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
     """Draws the last point of the training history in *folder* until the block ends: loss, pace, remaining time."""
@@ -65,8 +70,9 @@ def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[pace]}"),
+        TextColumn("elapsed"),
         TimeElapsedColumn(),
-        TextColumn("remaining"),
+        TextColumn("· remaining"),
         TimeRemainingColumn(),
     )
     began = time.time()

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from flows.screens import screen
 from flows.screens.board_details import show_details
-from flows.screens.fitted import Column, show
+from flows.screens.fitted import Column, fits, fits_at_all, show
 from flows.screens.screen import escape, say
 from tasks.metrics.catalog import recipe_of
 from tasks.store import Row, Store
@@ -25,6 +25,12 @@ LEGEND = (
 )
 HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
 SHOWN_TIES = 8
+FLAGS = {
+    "b": "baseline", "c": "control", "n": "no rank", "m": "pairs without a score", "!": "not above chance",
+    "j": "few judgments",
+}  # fmt: skip
+TOLD_IN_FULL = "nmj"
+"""Flags whose reason is told below the table."""
 
 
 def show_leaderboard(
@@ -101,10 +107,25 @@ def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:
         column("above chance", lambda row: with_half(row["above_chance"], row["above_chance_high"])),
         column("p", _p_above_chance, order=4),
         column("pairs", _pairs, order=1),
-        column("note", lambda row: _note(row, signature["writer"]), 0, "note"),
     )
+    note = column("note", lambda row: _note(row, signature["writer"]), 0, "note")
     styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
-    show(f"{edition} · {signature['metric']}{pilot}", columns, styles)
+    title = f"{edition} · {signature['metric']}{pilot}"
+    flags = column("flags", _flags)
+    if fits((*columns, note)) or not fits_at_all((*columns, flags)):
+        return show(title, (*columns, note), styles)
+    show(title, (*columns, flags), styles)
+    _flagged(rows, signature["writer"])
+
+
+def _flagged(rows: Sequence[Row], writer: str) -> None:
+    """What the flags of a table mean, and in full what a letter cannot tell."""
+    used = "".join(map(_flags, rows))
+    if told := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
+        say(f"flags: {told}")
+    for row in rows:
+        if set(_flags(row)) & set(TOLD_IN_FULL):
+            say(f"{row['candidate']}: {_note(row, writer)}")
 
 
 def _ties(rows: Sequence[Row]) -> None:
@@ -177,6 +198,19 @@ def _note(row: Row, writer: str) -> str:
     few = f"few judgments by {writer} ({_lines(row)})" if row["few_lines"] else None
     baseline = "baseline" if row["kind"] == "human" else None
     return ", ".join(filter(None, [baseline, row["unranked"], *states, chance, few]))
+
+
+def _flags(row: Row) -> str:
+    """The note of a row as letters, for a screen that has no room for it."""
+    found = {
+        "b": row["kind"] == "human",
+        "c": row["kind"] == "control",
+        "n": row["unranked"] is not None and row["kind"] != "control",
+        "m": any(row[state] for state in ("failed", "missing", "excluded")),
+        "!": row["surely_above_chance"] is False,
+        "j": row["few_lines"],
+    }
+    return "".join(flag for flag, set_ in found.items() if set_)
 
 
 def _lines(row: Row) -> str:

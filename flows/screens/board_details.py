@@ -12,6 +12,8 @@ from flows.screens.fitted import Column, show
 from tasks.store import Row
 
 SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
+FEWEST_PAPERS = 20
+"""Under so many papers, the slope of length and with it the score at another length is a guess."""
 OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
@@ -24,8 +26,9 @@ def show_details(rows: Sequence[Row]) -> None:
     show("", columns, [""] * len(shown))
     if at := next((row["human_words"] for row in shown if row["human_words"]), None):
         screen.say(
-            f"at length: the score at {at:.0f} words, the human length, with half of its 90% interval; *: a guess, "
-            "for no text of the candidate's is as short, or as long; lines: median of judgments a review; kept: share "
+            f"at human length: the score at {at:.0f} words, the human length, with half of its 90% interval; blank: it "
+            f"would be a guess, for under {FEWEST_PAPERS} papers, or no text of the candidate's is as short or as "
+            "long; lines: median of judgments a review; kept: share "
             "of a review's words that its judgments keep; unusable: of the texts asked for, those without use; no "
             "judgment: of the reviews, those that judge nothing or whose judgments could not be read; strays: of the "
             "lines of judgments, those that open otherwise; –: nobody here knows"
@@ -56,8 +59,9 @@ def show_outcomes(rows: Sequence[Row]) -> None:
 
 
 def _at_length(row: Row) -> str:
-    at, mark = row["at_length"], "*" if row.get("extrapolated") else ""
-    return "–" if at is None else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}{mark}"
+    at = row["at_length"]
+    guess = row.get("extrapolated") or row["papers"] < FEWEST_PAPERS
+    return "" if at is None or guess else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}"
 
 
 def _lines(row: Row) -> str:
@@ -75,7 +79,7 @@ def _count(number: int | None) -> str:
 COLUMNS: tuple[tuple[str, Callable[[Row], str], int, str], ...] = (
     ("candidate", lambda row: screen.plain(row["candidate"]), 0, "name"),
     ("words", lambda row: f"{row['words']:.0f}", 0, "number"),
-    ("at length", _at_length, 0, "number"),
+    ("at human length", _at_length, 0, "number"),
     ("lines", _lines, 0, "number"),
     ("kept", lambda row: "–" if row["covered"] is None else f"{row['covered']:.0%}", 1, "number"),
     ("unusable", lambda row: _share(row["unusable"], row["asked"]), 3, "number"),

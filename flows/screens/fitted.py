@@ -48,7 +48,7 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
     chosen = _chosen(columns, room)
-    if _width([column.least for column in chosen]) > room:
+    if not fits_at_all(chosen, room):
         return _records(title, columns, styles)
     widths = _widths(chosen, room)
     if title:
@@ -63,6 +63,19 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
         for line in zip_longest(*cells, fillvalue=""):
             _line(_row(chosen, line, widths), style)
     _line("")
+
+
+def fits(columns: Sequence[Column], width: int | None = None) -> bool:
+    """Whether all *columns* that are always shown fit in *width*, their names as wide as they should be."""
+    shown = [column for column in columns if any(column.cells) and column.order == 0]
+    widths = [column.wanted if column.kind == "name" else column.least for column in shown]
+    return _width(widths) <= (width or screen.width())
+
+
+def fits_at_all(columns: Sequence[Column], width: int | None = None) -> bool:
+    """Whether all *columns* that are always shown fit in *width*, their names and notes as narrow as they may be."""
+    least = [column.least for column in columns if any(column.cells) and column.order == 0]
+    return _width(least) <= (width or screen.width())
 
 
 def _line(text: str, style: str = "") -> None:

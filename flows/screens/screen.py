@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rich import markup
-from rich.console import Console
+from rich import console, markup
 from rich.table import Table
 
 from tasks.corpus.shelf import UNKNOWN
@@ -22,6 +21,13 @@ SHOWN_COLUMNS = 12
 FEW_LINES = 0.5
 """A candidate with fewer judgments a review than this share of the humans' is flagged, here as on the board."""
 
+
+class Console(console.Console):
+    """A console whose reader may leave: that is no fault, and `flows.cli.main` ends quietly."""
+
+    def on_broken_pipe(self) -> None:
+        """Lets the broken pipe fly; rich itself would end with exit code 1."""
+        raise BrokenPipeError
 
 
 def _piped() -> int:

@@ -1,4 +1,4 @@
--- one row per candidate of the signatures asked for: best first, then those without a rank
+-- one row per candidate of the signatures asked for: validated metrics first, best first, then those without a rank
 with planned as (
     select signature_id, count(distinct paper_id) as papers
     from plan
@@ -8,4 +8,4 @@ select l.*, p.papers as plan_papers, (select count(distinct paper_id) from sampl
 from leaderboard l
 left join planned p using (signature_id)
 where l.signature_id in (select unnest($signature_ids::varchar[]))
-order by l.metric, l.unranked is not null, l.mean desc nulls last, l.candidate;
+order by not starts_with(l.validation, 'validated'), l.metric, l.unranked is not null, l.mean desc nulls last, l.candidate;

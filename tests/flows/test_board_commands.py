@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
 
+from flows.screens.bar import left
+from flows.screens.board import _flagged, _flags
+from flows.screens.board_details import FEWEST_PAPERS, _at_length
 from flows.screens.board_formats import Format, write
 from tasks.errors import SettingsError
-from tasks.store import Store
+from tasks.store import Store, now
 from tests.conftest import ROOT
 from tests.flows.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use
@@ -160,3 +166,71 @@ def test_the_queries_of_the_readme_answer(call, number):
     code, shown = call("sql", EDITION, queries[number], "--format", "json")
     assert code == 0
     assert json.loads(shown) or number < 2
+
+
+@pytest.mark.parametrize("width", [80, 100, 130, 200])
+def test_the_board_fits_the_columns_there_are_and_cuts_no_number(call, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = call("leaderboard", "-m", "gem")[1]
+    table = shown.split("\n\n")[1].splitlines()
+    assert max(map(len, table)) <= width and "─" in table[1]
+    for head in ("rank", "candidate", "nats", "− human"):
+        assert head in table[0]
+    for row in rows(call, "-m", "gem"):
+        (line,) = [line for line in table[2:] if line.split()[1:2] == [row["candidate"]]]
+        assert f"{row['mean']:+.2f} ±{row['high'] - row['mean']:.2f}" in line
+        assert row["difference"] is None or f"{row['difference']:+.2f}" in line
+    if "flags" in table[0]:
+        assert "flags: b baseline · c control" in shown
+    else:
+        assert "baseline" in table[2] or "baseline" in table[3]
+
+
+def test_a_flag_that_a_letter_cannot_tell_is_told_in_full(capsys):
+    row = {
+        "kind": "model", "unranked": "only 3 of 32 pairs scored", "failed": 29, "missing": 0, "excluded": 0,
+        "surely_above_chance": False, "few_lines": True, "median_lines": 2, "human_lines": 12, "candidate": "m",
+    }  # fmt: skip
+    assert _flags(row) == "nm!j"
+    _flagged([row], "w")
+    told = capsys.readouterr().out
+    assert told.startswith("flags: n no rank · m pairs without a score · ! not above chance · j few judgments")
+    assert "m: only 3 of 32 pairs scored, 29 failed, not above chance, few judgments by w (2, human 12)" in told
+
+
+def test_validated_metrics_come_first_in_every_form(state, tmp_path):
+    store = Store(shutil.copytree(state, tmp_path / "state"), EDITION)
+
+    def call(*arguments):
+        return shown(*arguments, "--state", tmp_path / "state")
+
+    (last,) = [row["signature_id"] for row in store.read("current_signatures") if row["metric"] == "gem_raw"]
+    assert rows(call)[0]["metric"] == "gem"
+    with store.lock("test"):
+        verdict = {"signature_id": last, "verdict": "pass", "edition": "X-2020", "detail": "", "validated_at": now()}
+        store.write(("put_validations", [verdict]))
+        store.copy_for_readers()
+    for more in ((), ("--sort", "mean"), ("--board", "all")):
+        assert rows(call, *more)[0]["metric"] == "gem_raw"
+    assert call("leaderboard")[1].startswith(f"{EDITION} · gem_raw")
+    assert next(csv.DictReader(io.StringIO(call("leaderboard", "-f", "csv")[1])))["metric"] == "gem_raw"
+
+
+def test_the_score_at_the_human_length_is_blank_where_it_would_be_a_guess():
+    row = {"at_length": 2.0, "at_length_high": 2.5, "extrapolated": False, "papers": 300}
+    assert _at_length(row) == "+2.00 ±0.50"
+    for guess in ({"papers": FEWEST_PAPERS - 1}, {"extrapolated": True}, {"at_length": None}):
+        assert _at_length(row | guess) == ""
+
+
+def test_a_reader_who_has_enough_is_no_fault(call, state):
+    command = f"{sys.executable} -m flows.cli leaderboard {EDITION} --details --state {state} | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
+    assert (done.stdout.splitlines(), done.stderr) == ([f"{EDITION} · gem", "0"], "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "done", "told"), [(None, 3, ""), (120.0, 3, "about 2 min remaining"), (0.0, 9, ""), (5.0, 9, "")]
+)
+def test_the_bar_says_what_remains_only_where_the_run_knows(seconds, done, told):
+    assert left({"remaining_s": seconds, "done": done, "due": 9}) == told
