@@ -66,7 +66,7 @@ def by_trie(weights: Weights, budget: int) -> tuple[list[float], list[float]]:
 def ways_taken(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Fills up with the names of the ways to attend that are taken."""
     taken: set[str] = set()
-    for name in ("cascaded", "batched", "gathered", "weighed"):
+    for name in ("cascaded", "multiplied", "batched", "gathered", "weighed"):
 
         def noted(*args, way=getattr(trie_attention, name), name=name, **options):
             taken.add(name)
