@@ -26,7 +26,7 @@ from tasks.writing.catalog import Desk, study_account
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """What an evaluation LM is fine-tuned from: its *base*, *judgments* and rows to *train* on, the model's folder *out*.
+    """What an evaluation LM is fine-tuned from: *base*, *judgments* and rows to *train* on; *out* is its folder.
 
     Each file of *judgments* has its rows in *train*; *choose* are rows of the first, kept aside.
     *papers*: a file with the papers' abstracts (and texts). *state*: where replies of paid writers are kept.
@@ -83,7 +83,8 @@ def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:
     check_apart(_ids(learnt), _ids(kept), ", ".join(job.train), job.choose)
     known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
     if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
-        raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {', '.join(job.train)}; leave it out, or fill it")
+        rows = ", ".join(job.train)
+        raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {rows}; leave it out, or fill it")
     metrics = _metrics(job, known)
     learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
     data = {

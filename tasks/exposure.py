@@ -21,8 +21,12 @@ from tasks.prompts.conditions import guided
 Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
 Status = Literal["clean", "contaminated", "unknown", "none"]
 
-EMBEDDED = {"cache-ngram": date(2023, 2, 28), "tiny-llama": date(2023, 2, 28)}
-"""Evaluation LMs that ship: they learnt from reviews of ICLR 2023 as they stood at the decisions."""
+EMBEDDED = {"cache-ngram": date(2023, 2, 28), "gem-smollm2": date(2024, 11, 2)}
+"""Evaluation LMs that ship, and the day after which they can have learnt nothing.
+
+`cache-ngram` has reviews of ICLR 2023 as they stood at the decisions. The makers of the base of `gem-smollm2` state no
+cutoff; its day is that of the base's release.
+"""
 
 _PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
 """How the names of those begin that no LM stands behind."""

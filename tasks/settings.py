@@ -123,13 +123,15 @@ class EvaluationLMSettings(_Group):
 
     backend: str = Field("cache-ngram", description="kind of evaluation LM")
     folder: Path | None = Field(
-        None, description="model folder, or a name of gre-bench models; the embedded one for cache-ngram and tiny-llama"
+        None, description="model folder, or a name of gre-bench models; cache-ngram and gem-smollm2 have their own"
     )
     mixture: Path | None = Field(
-        None, description="folder of a copying mixture fitted for this model; its own for tiny-llama"
+        None, description="folder of a copying mixture fitted for this model"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where a transformers model runs")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="dtype of a transformers model")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32", description="dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
+    )
     attention: Literal["sdpa", "eager"] = Field("sdpa", description="attention of a transformers model")
     engine: Literal["trie", "batches", "one-by-one"] = Field(
         "trie", description="how a transformers model is run: shared tokens once, padded batches, or one text at a time"

@@ -47,10 +47,8 @@ if TYPE_CHECKING:
     from tasks.examiners.metric import Grader
     from tasks.examiners.pairwise import Pair, Preference
     from tasks.examiners.wordings import Item
-    from tasks.tuning.augmentation import ReviewedPaper
     from tasks.tuning.cache_ngram import HeldOut
     from tasks.tuning.pairs import JudgedPaper, Metric
-    from tasks.tuning.recipe import Recipe
     from tasks.tuning.settings import TuningSettings
 
 HOUR = 3600.0
@@ -456,22 +454,6 @@ def fine_tune_lm(
 
 
 @task(
-    name="train tiny-llama", tags=["training"], timeout_seconds=24 * HOUR, cache_policy=NO_CACHE, persist_result=False
-)
-def train_tiny_llama(
-    papers: Sequence[ReviewedPaper],
-    kept: Sequence[ReviewedPaper],
-    folder: Path,
-    data: Mapping[str, Any],
-    recipe: Recipe | None = None,
-) -> dict[str, Any]:
-    """Trains the embedded neural evaluation LM and its mixture into *folder*; its training record."""
-    from tasks.tuning.tiny_llama import train_tiny_llama as train
-
-    return train(papers, kept, folder, data, recipe)
-
-
-@task(
     name="fit mixture", tags=["training", "evaluation-lm"], timeout_seconds=24 * HOUR, cache_policy=NO_CACHE,
     persist_result=False,
 )
@@ -487,7 +469,7 @@ def fit_mixture(
 def undecorated() -> SimpleNamespace:
     """The steps as plain functions: no engine, no server, no artifacts."""
     writing = (read_papers, write_reviews, write_changes, write_judgments, write_assw)
-    training = (train_cache_ngram, fine_tune_lm, train_tiny_llama, fit_mixture)
+    training = (train_cache_ngram, fine_tune_lm, fit_mixture)
     fetching = (fetch_notes, fetch_papers, seal_snapshot)
     guidelines = (rate_papers, judge_reviews, generate_guideline)
     examiners = (grade_items, prefer_pairs, write_instructions)

@@ -23,7 +23,8 @@ Shape = Annotated[
     str | None, typer.Option("--shape", help="Shape of the random model: 60m if not given, or llama-3.1-8b on a GPU.")
 ]
 Tokenizer = Annotated[
-    Path | None, typer.Option("--tokenizer", help="Folder with a random model's tokenizer; tiny-llama's if not given.")
+    Path | None,
+    typer.Option("--tokenizer", help="Folder with a random model's tokenizer; else one is learnt from the texts."),
 ]
 Judgments = Annotated[
     Path | None, typer.Option("--judgments", help="Judgments to score, in the format of import reviews; else a sample.")
@@ -74,8 +75,7 @@ def scoring(
     from flows.operations.bench_scoring import bench_scoring, load
     from tasks.lm import weights as known
     from tasks.lm.measurement import use_threads
-    from tasks.lm.random_model import random_weights
-    from tasks.settings import checkout
+    from tasks.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer
 
     known.refuse_unknown("bench scoring", (device, known.Device), (dtype, known.DType))
     known.refuse_unknown("bench scoring", (attention, known.Attention), (quantisation, known.Quantisation))
@@ -87,7 +87,7 @@ def scoring(
     if model is not None:
         weights = known.open_weights(located(placed(model, Path.cwd()), "lm"), **way, quantisation=quantisation)
     else:
-        words = tokenizer or checkout() / "data" / "evaluation_lm" / "tiny-llama"
+        words = read_tokenizer(tokenizer) if tokenizer else learnt_tokenizer(asked.texts)
         weights = random_weights(shape or "60m", words, **way)
     server = _server(endpoint, weights, key_env) if endpoint else None
     with _rounds(rounds) as on_round:

@@ -104,7 +104,6 @@ MixtureRows = Annotated[
 CountRows = Annotated[str, typer.Option("--train", help="FIRST:END, rows to count document frequencies on.")]
 MixedFolder = Annotated[Path, typer.Option("--lm", help="Model whose log-probabilities are mixed: its folder or name.")]
 MixtureOut = Annotated[Path, typer.Option("--out", help="Folder for the mixture, such as MODEL/mixture.")]
-RecipeSet = Annotated[list[str] | None, typer.Option("--set", help="One part of the recipe, name=value; repeatable.")]
 LMSet = Annotated[
     list[str] | None, typer.Option("--set", help="One setting of evaluation_lm, such as dtype=bfloat16; repeatable.")
 ]

@@ -85,43 +85,6 @@ def tune_lm(
     _tell(found)
 
 
-@app.command("tiny-llama", epilog=options.EXIT_CODES)
-def tune_tiny_llama(
-    judgments: options.JudgmentsFile,
-    train: options.TrainRows,
-    choose: options.MixtureRows,
-    out: options.Out,
-    writer: options.OnlyWriter = None,
-    override: options.RecipeSet = None,
-    engine: options.Engine = True,
-    state: options.State = Path("state"),
-    as_json: options.Json = False,
-) -> None:
-    """Train the embedded neural evaluation LM and its copying mixture; minutes on a GPU, half an hour on a CPU.
-
-    A training that was stopped is continued by the same command.
-    """
-    settle(state)
-    with _bar(out, as_json):
-        from flows.tune_tiny_llama import Rows, train_tiny_llama, tune_tiny_llama
-        from tasks import steps
-        from tasks.tuning.recipe import Recipe, altered
-
-        asked = Rows(judgments, train, choose, writer), out, altered(Recipe(), override or ())
-        found = perform(
-            engine, lambda: tune_tiny_llama(*asked), lambda: train_tiny_llama(*asked, steps.undecorated())
-        )
-    if as_json:
-        return screen.print_json(found)
-    loss = found["loss"]
-    screen.say(
-        f"trained on {found['trained_on']} papers in {found['steps']} steps; loss on the {found['chosen_on']} kept "
-        f"aside, nats a token: {loss['held out before']:.4f} before, {loss['held out after']:.4f} after"
-    )
-    _tell_mixture(found["held_out"])
-    screen.say(f"use it with: --set evaluation_lm.backend=tiny-llama --set evaluation_lm.folder={found['folder']}")
-
-
 @app.command("mixture", epilog=options.EXIT_CODES)
 def tune_mixture(
     lm: options.MixedFolder,
@@ -137,7 +100,7 @@ def tune_mixture(
 ) -> None:
     """Fit a copying mixture over a model's log-probabilities: its weights on the papers kept aside, nothing else."""
     settle(state)
-    from flows.tune_tiny_llama import Rows, fit_mixture, tune_mixture
+    from flows.tune_mixture import Rows, fit_mixture, tune_mixture
     from tasks import steps
     from tasks.settings import load
 

@@ -26,6 +26,12 @@ class Load:
     pairs: int
     described: str
 
+    @property
+    def texts(self) -> list[str]:
+        """Each text that is read, once."""
+        asked = (one for paper in self.papers for one in paper)
+        return list(dict.fromkeys(text for one in asked for text in (one.x, one.synopsis, one.reply) if text))
+
 
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
     """The judgments in *file* (the sample's if None) as the work of *papers* papers.

@@ -18,7 +18,7 @@ from tasks.store import Store
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30
 CLOCK_SLACK_S = 120.0
-TORCH_BACKENDS = ("transformers", "tiny-llama")
+TORCH_BACKENDS = ("transformers", "gem-smollm2")
 INSTALL = "pip install -e . -c constraints.txt"
 
 
@@ -67,7 +67,7 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     if needed and "cuda" in (lm.device, settings.embedder.device):
         todo = "install a driver and a torch for CUDA, or set device to auto or cpu"
         yield Finding("gpu", "problem", "none, and the settings ask for cuda", todo)
-    elif lm.backend == "transformers":
+    elif lm.backend in TORCH_BACKENDS:
         yield Finding("gpu", "warning", "none: the evaluation LM runs on the CPU", "fine for small models only")
     else:
         yield Finding("gpu", "ok", f"none, and {lm.backend} does not need one")

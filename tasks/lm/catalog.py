@@ -44,10 +44,10 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
     )
 
 
-def _tiny_llama(settings: EvaluationLMSettings) -> EvaluationLM:
-    folder = settings.folder or checkout() / "data" / "evaluation_lm" / "tiny-llama"
-    lm = _transformers(settings.model_copy(update={"folder": folder}))
-    return lm if settings.mixture else _mixed(lm, folder / "mixture")
+def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
+    folder = settings.folder or checkout() / "data" / "evaluation_lm" / "gem-smollm2"
+    dtype = settings.dtype if "dtype" in settings.model_fields_set else "bfloat16"
+    return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
 
 
 def _mixed(lm: EvaluationLM, folder: Path) -> EvaluationLM:
@@ -61,9 +61,9 @@ def _mixed(lm: EvaluationLM, folder: Path) -> EvaluationLM:
 
 BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
     "cache-ngram": _cache_ngram,
+    "gem-smollm2": _gem_smollm2,
     "transformers": _transformers,
     "vllm": _vllm,
-    "tiny-llama": _tiny_llama,
 }
 
 

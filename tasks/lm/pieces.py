@@ -23,8 +23,8 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     if settings.backend == "cache-ngram":
         return _words
     folder = settings.folder
-    if settings.backend == "tiny-llama":
-        folder = folder or checkout() / "data" / "evaluation_lm" / "tiny-llama"
+    if settings.backend == "gem-smollm2":
+        folder = folder or checkout() / "data" / "evaluation_lm" / "gem-smollm2"
     try:
         folder = folder and located(folder, "lm")
     except LMError:

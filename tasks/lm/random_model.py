@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import LMError
 from tasks.lm.weights import Attention, Device, DType, Weights, blamed, refuse_unknown
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_CONTROL = ("<|im_start|>", "<|im_end|>")
+_CHATML = """
+{%- for message in messages -%}
+    {{- "<|im_start|>" + message.role + "\\n" + message.content + "<|im_end|>\\n" -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- "<|im_start|>assistant\\n" -}}{%- endif -%}"""
 
 MEMINFO = Path("/proc/meminfo")
 
@@ -32,22 +43,25 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 def random_weights(
-    shape: str, tokenizer: Path, *, device: Device = "auto", dtype: DType = "float32", attention: Attention = "sdpa"
+    shape: str,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    device: Device = "auto",
+    dtype: DType = "float32",
+    attention: Attention = "sdpa",
 ) -> Weights:
-    """A random Llama of *shape* with the tokenizer of a model folder; `LMError` if it cannot be had here."""
+    """A random Llama of *shape* that reads by *tokenizer*; `LMError` if it cannot be had here."""
     if shape not in SHAPES:
         raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
     refuse_unknown(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
     import torch
-    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     elif device == "cuda" and not torch.cuda.is_available():
         raise LMError(f"random model {shape}: no CUDA device is available; use device auto or cpu")
-    with blamed(tokenizer, "its tokenizer cannot be read"):
-        words = AutoTokenizer.from_pretrained(str(tokenizer), local_files_only=True, trust_remote_code=False)
-    config = LlamaConfig(**{"vocab_size": len(words), "attn_implementation": attention, **SHAPES[shape]})
+    config = LlamaConfig(**{"vocab_size": len(tokenizer), "attn_implementation": attention, **SHAPES[shape]})
     usual = torch.get_default_dtype()
     torch.set_default_dtype(getattr(torch, dtype))
     try:
@@ -60,7 +74,35 @@ def random_weights(
             model = LlamaForCausalLM(config).eval()
     finally:
         torch.set_default_dtype(usual)
-    return Weights(Path(f"random-{shape}"), model, words, f"random {shape}", dtype, attention, "none")
+    return Weights(Path(f"random-{shape}"), model, tokenizer, f"random {shape}", dtype, attention, "none")
+
+
+def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The tokenizer of a model folder; `LMError` if it has none."""
+    from transformers import AutoTokenizer
+
+    with blamed(folder, "its tokenizer cannot be read"):
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+
+
+def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
+    """A byte-level BPE of *size* tokens at most, learnt from *texts*, with a ChatML template."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    learnt = Tokenizer(models.BPE())
+    learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    learnt.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    learnt.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=size, special_tokens=list(_CONTROL), initial_alphabet=alphabet, show_progress=False
+        ),
+    )
+    found = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
+    found.chat_template = _CHATML
+    return found
 
 
 def _look_for_memory(shape: str, wanted: int) -> None:

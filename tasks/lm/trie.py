@@ -35,8 +35,8 @@ HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.
 
 _SMALLEST = 16
 """Tokens of a pack that is not halved any more."""
-_LOGITS = 2**25
-"""Logits at once: rows are given to the head in chunks."""
+_LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
+"""Logits at once: rows are given to the head in chunks, on the CPU ones that stay in its cache."""
 
 
 class Trie:
@@ -46,7 +46,7 @@ class Trie:
     precision a token by a hundredth of a nat or so. `plan` says what that depends on.
     """
 
-    version = "trie-1"
+    version = "trie-2"
 
     def __init__(self, weights: Weights, budget: int | None = None):
         trie_attention.register()
@@ -122,7 +122,8 @@ class Trie:
         rows, places = np.unique(pack.rows, return_inverse=True)
         rows, places, targets = (torch.tensor(each, device=hidden.device) for each in (rows, places, pack.targets))
         found = torch.empty(len(targets), dtype=torch.float32, device=hidden.device)
-        size = max(1, _LOGITS // head.weight.shape[0])
+        most = _LOGITS_ON_CPU if hidden.device.type == "cpu" else _LOGITS_ON_GPU
+        size = max(1, most // head.weight.shape[0])
         for start in range(0, len(rows), size):
             logits = head(hidden[rows[start : start + size]])
             if cap is not None:
@@ -132,7 +133,8 @@ class Trie:
             logits -= logits.amax(-1, keepdim=True)
             first, last = torch.searchsorted(places, torch.tensor([start, start + size], device=hidden.device)).tolist()
             asked = places[first:last] - start
-            found[first:last] = logits[asked, targets[first:last]] - torch.logsumexp(logits, -1)[asked]
+            chosen = logits[asked, targets[first:last]]
+            found[first:last] = chosen - logits.exp_().sum(-1).log_()[asked]
         return found.cpu()
 
     @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import LMError
-from tasks.lm.adapter_folder import read_adapter
+from tasks.lm.adapter_folder import WEIGHTS, read_adapter
 from tasks.lm.weights import Quantisation, Weights, blamed, lacks_nf4, open_weights
 from tasks.pretrained.cache import located, named
 from tasks.tuning.checkpoint import writing
@@ -68,18 +68,31 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
         return get_peft_model(model, config, autocast_adapter_dtype=True)
 
 
-def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path) -> None:
-    """Writes a trained model and its tokenizer into *folder*, an adapter with the path or name of its *base*."""
+def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
+    """Writes a trained model and its tokenizer into *folder*, an adapter with the path or name of its *base*.
+
+    An adapter's weights are written in *dtype*: they end in a base that has no more digits.
+    """
     with writing(folder):
         if hasattr(model, "peft_config"):
             model.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
             # Embeddings are never part of it; left to guess, peft would ask a hub about the base.
             model.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
+            _convert(folder / WEIGHTS, dtype)
             # A card that peft writes of its own accord, full of blanks to be filled in.
             (folder / "README.md").unlink(missing_ok=True)
         else:
             model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
+
+
+def _convert(file: Path, dtype: str) -> None:
+    """Writes the tensors of *file* anew in *dtype*."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    tensors = {name: each.to(getattr(torch, dtype)) for name, each in load_file(file).items()}
+    save_file(tensors, file, metadata={"format": "pt"})
 
 
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:

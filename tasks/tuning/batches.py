@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import random
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,13 +29,8 @@ class Example:
     weights: tuple[float, ...]
 
 
-Source = Sequence[Example] | Callable[[int, random.Random], Sequence[Example]]
-"""Examples, or what makes them anew for an epoch (from 0) from a seeded generator: the same ones every time."""
-
-
-def examples_of(source: Source, epoch: int, seed: int, max_tokens: int) -> Sequence[Example]:
-    """The examples of *epoch*; `ValueError` on one that nothing can be learnt from or that is too long."""
-    examples = source(epoch, random.Random(f"examples {seed} {epoch}")) if callable(source) else source
+def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
+    """*examples*; `ValueError` on one that nothing can be learnt from or that is too long."""
     for place, example in enumerate(examples):
         if len(example.ids) != len(example.weights):
             raise ValueError(f"example {place} has {len(example.ids)} tokens but {len(example.weights)} weights")
@@ -77,9 +72,7 @@ def weight_of(batch: Sequence[Example]) -> float:
     return float(sum(sum(example.weights[1:]) for example in batch))
 
 
-def summed_loss(
-    model: nn.Module, batch: Sequence[Example], before: Callable[[Tensor], None] | None = None
-) -> Tensor:
+def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Σ weight · −log P(token | those before it) over *batch*, in nats; the log-softmax in float32.
 
     Padding stands on the right with weight 0: a causal model never sees it from the left, so no mask is needed. Only
@@ -94,8 +87,6 @@ def summed_loss(
     rows = (weights[:, 1:] > 0).any(dim=0).nonzero()[:, 0]
     wanted, weights = ids[:, 1:][:, rows].to(device), weights[:, 1:][:, rows].to(device)
     ids, rows = ids.to(device), rows.to(device)
-    if before is not None:
-        before(ids)
     known = _parameters(model)
     options = {"use_cache": False} if "use_cache" in known else {}
     if "logits_to_keep" in known:

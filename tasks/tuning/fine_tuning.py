@@ -48,7 +48,7 @@ def fine_tune(
         rests_on = {name: value for name, value in asked.items() if name not in options}
         rests_on["quantisation"] = weights.quantisation
         past = train(model, learnt.examples, settings.training, folder, held_out=held_out.examples, about=rests_on)
-        save(model, weights.tokenizer, base, folder)
+        save(model, weights.tokenizer, base, folder, settings.dtype)
         picture.draw(past, folder, f"{base.resolve().name}: {settings.method} on {len(papers)} papers")
         made = _record(weights, base, asked, settings, learnt, held_out, past)
         record.write(made, folder)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.errors import LMError, SourceError
 from tasks.lm.engine import is_out_of_memory
 from tasks.tuning import checkpoint, history, shared_prefixes
-from tasks.tuning.batches import Example, Source, batches_of, digest_of, examples_of, summed_loss, weight_of
+from tasks.tuning.batches import Example, batches_of, checked, digest_of, summed_loss, weight_of
 from tasks.tuning.history import History, Point
 from tasks.tuning.optimisation import Training, learning_rate, optimiser_for
 
@@ -31,35 +31,31 @@ __all__ = ["Example", "History", "Point", "Training", "learning_rate", "train"]
 
 def train(
     model: nn.Module,
-    examples: Source,
+    examples: Sequence[Example],
     training: Training,
     folder: Path,
     *,
     held_out: Sequence[Example] = (),
-    before_batch: Callable[[Tensor], None] | None = None,
     on_step: Callable[[Point], None] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> History:
     """Trains those parameters of *model* that ask for a gradient, on the device they are on; leaves it evaluating.
 
-    *examples* may be made anew each epoch (see `Source`). *before_batch* is called with the token ids (sequences ×
-    tokens) of each training batch before the model reads it; what it draws it draws from torch's generator, whose
-    state is kept. *on_step* is called with each new point. *about* says what else the outcome rests on, such as the
+    *on_step* is called with each new point. *about* says what else the outcome rests on, such as the
     digest of the base; a checkpoint under *folder* that rests on something else is refused (`SettingsError`). Leaves
     ``history.jsonl`` and the last checkpoint in *folder*; none is kept of a model whose weights or loss are no
     numbers. `LMError` if a loss, a gradient or a weight is none, or memory runs out.
     """
     with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
-        return _train(model, examples, training, folder, held_out, before_batch, on_step, about)
+        return _train(model, examples, training, folder, held_out, on_step, about)
 
 
 def _train(
     model: nn.Module,
-    examples: Source,
+    examples: Sequence[Example],
     training: Training,
     folder: Path,
     held_out: Sequence[Example],
-    before_batch: Callable[[Tensor], None] | None,
     on_step: Callable[[Point], None] | None,
     about: Mapping[str, Any] | None,
 ) -> History:
@@ -67,10 +63,10 @@ def _train(
 
     torch.manual_seed(training.seed)
     optimiser, used = optimiser_for(model, training)
-    data = examples_of(examples, 0, training.seed, training.max_tokens)
+    data = checked(examples, training.max_tokens)
     if not data:
         raise SourceError(f"training: there is nothing to train on in {training.max_tokens} tokens; raise max_tokens")
-    examples_of(held_out, 0, training.seed, training.max_tokens)
+    checked(held_out, training.max_tokens)
     rests_on = {
         **{f"option {name}": value for name, value in asdict(training).items() if name != "save_every"},
         **(about or {}), "optimiser": used, "training data": digest_of(data), "held-out data": digest_of(held_out),
@@ -99,8 +95,6 @@ def _train(
         _number(measured, "the held-out loss before the first step", folder)
         note(Point(0, planned, 0.0, None, 0.0, measured))
     while not _over(place, training):
-        if place.epoch:
-            data = examples_of(examples, place.epoch, training.seed, training.max_tokens)
         batches = batches_of(
             data, training.batch, training.seed, place.epoch, neighbours=training.share_prefixes
         )
@@ -111,7 +105,7 @@ def _train(
                 break
             rate = learning_rate(training, place.step, planned)
             with _enough_memory(training):
-                loss, norm = _stepped(model, optimiser, step, rate, training, before_batch)
+                loss, norm = _stepped(model, optimiser, step, rate, training)
             done = place.step + 1
             _number(loss, f"the loss at step {done}", folder)
             _number(norm, f"the norm of the gradient at step {done}", folder)
@@ -145,7 +139,6 @@ def _stepped(
     batches: Sequence[Sequence[Example]],
     rate: float,
     training: Training,
-    before_batch: Callable[[Tensor], None] | None,
 ) -> tuple[float, float]:
     """One step of the optimiser over *batches*: the mean loss of its sequences before it, the norm of its gradient.
 
@@ -158,7 +151,7 @@ def _stepped(
     total = 0.0
     for batch in batches:
         with _arithmetic(model, training):
-            loss = _summed_loss(model, batch, training, before_batch) / weight
+            loss = _summed_loss(model, batch, training) / weight
         loss.backward()
         total += loss.item()
     if not math.isfinite(total):
@@ -208,12 +201,8 @@ def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training
         return math.fsum(losses) / sum(map(weight_of, batches))
 
 
-def _summed_loss(
-    model: nn.Module, batch: Sequence[Example], training: Training, before: Callable[[Tensor], None] | None = None
-) -> Tensor:
-    if training.share_prefixes:
-        return shared_prefixes.summed_loss(model, batch)
-    return summed_loss(model, batch, before)
+def _summed_loss(model: nn.Module, batch: Sequence[Example], training: Training) -> Tensor:
+    return (shared_prefixes.summed_loss if training.share_prefixes else summed_loss)(model, batch)
 
 
 @contextmanager

@@ -17,8 +17,7 @@ from tests.contracts import evaluation_lm as contract  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT, Open  # noqa: E402
 
 CACHE_NGRAM = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram"
-TINY_LLAMA = CACHE_NGRAM.parent / "tiny-llama"
-BACKENDS = ("transformers-llama3", "transformers-chatml", "transformers-mistral", "cache-ngram", "tiny-llama")
+BACKENDS = ("transformers-llama3", "transformers-chatml", "transformers-mistral", "cache-ngram")
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -33,14 +32,6 @@ def open_lm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     from tasks.lm.transformers_lm import TransformersLM
     from tests.lm.chat_models import build_chat_model
 
-    if request.param == "tiny-llama":
-        if not TINY_LLAMA.is_dir():
-            pytest.skip(f"the embedded neural evaluation LM has not been trained yet: no {TINY_LLAMA}")
-        from tasks.lm.blend import load
-        from tasks.lm.mixture import Mixture
-
-        inner = TransformersLM.open(TINY_LLAMA, device="cpu")
-        return lambda: Mixture(inner, load(TINY_LLAMA / "mixture"))
     template = request.param.removeprefix("transformers-")
     folder = build_chat_model(tmp_path_factory.mktemp("models") / template, template)
     return lambda: TransformersLM.open(folder, device="cpu")

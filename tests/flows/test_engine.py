@@ -27,7 +27,6 @@ ASKED = {
     "guidelines quality": ("notes.jsonl", "--edition", "SAMPLE-2026"),
     "tune cache-ngram": TRAINED,
     "tune lm": ("--base", "base", *TRAINED),
-    "tune tiny-llama": (*TRAINED, "--choose", "8:16"),
     "tune mixture": (*TRAINED, "--choose", "8:16", "--lm", "lm"),
 }
 """Every command with ``--prefect``, as far as its flow."""

@@ -18,7 +18,7 @@ import torch
 from flows.stages.runners import VISIBLE, gpus
 from tasks.lm import trie_attention
 from tasks.lm.one_by_one import OneByOne
-from tasks.lm.random_model import random_weights
+from tasks.lm.random_model import random_weights, read_tokenizer
 from tasks.lm.span import ChatTemplate
 from tasks.lm.transformers_lm import TransformersLM
 from tasks.lm.trie import Trie
@@ -66,7 +66,7 @@ def by_trie(weights: Weights, budget: int) -> tuple[list[float], list[float]]:
 def ways_taken(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Fills up with the names of the ways to attend that are taken."""
     taken: set[str] = set()
-    for name in ("cascaded", "batched", "gathered", "weighed"):
+    for name in ("cascaded", "multiplied", "batched", "gathered", "weighed"):
 
         def noted(*args, way=getattr(trie_attention, name), name=name, **options):
             taken.add(name)
@@ -140,7 +140,7 @@ def test_weights_in_four_bits_are_scored_as_one_text_at_a_time(folders: dict[str
 
 
 def test_a_random_model_is_made_on_the_device(folders: dict[str, Path]) -> None:
-    weights = random_weights("60m", folders["llama"], device="auto", dtype="bfloat16")
+    weights = random_weights("60m", read_tokenizer(folders["llama"]), device="auto", dtype="bfloat16")
     assert {(one.device.type, one.dtype) for one in weights.model.parameters()} == {("cuda", torch.bfloat16)}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="measuring needs the extra `lm`")
@@ -94,12 +92,12 @@ def test_matrix_products_have_a_speed(weights):
 
 def test_a_random_model_has_its_shape(weights: Weights, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(SHAPES, "tiny", {**SHAPES["60m"], "num_hidden_layers": 1, "hidden_size": 64})
-    found = random_weights("tiny", Path(weights.folder), device="cpu", dtype="bfloat16")
+    found = random_weights("tiny", weights.tokenizer, device="cpu", dtype="bfloat16")
     assert found.model.dtype == torch.bfloat16 and torch.get_default_dtype() == torch.float32
     assert found.model.config.num_hidden_layers == 1
     assert found.model.get_input_embeddings().num_embeddings == len(weights.tokenizer)
     with pytest.raises(LMError, match="no shape '7b' for a random model; known: 60m, llama-3.1-8b"):
-        random_weights("7b", Path(weights.folder))
+        random_weights("7b", weights.tokenizer)
 
 
 def test_the_shape_of_60m_has_about_60_million_weights_with_a_small_vocabulary():

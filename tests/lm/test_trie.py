@@ -138,11 +138,13 @@ def by_plain_products(q, k, v, each, scale, *, causal):
     return out, sums
 
 
+@pytest.mark.parametrize("rows", [7, 256])
 @pytest.mark.parametrize("budget", [60, 10**6])
-@pytest.mark.parametrize("way", ["batched", "gathered", "weighed"])
-def test_the_ways_to_attend_agree(weights, conversations, right, monkeypatch, way, budget):
+@pytest.mark.parametrize("way", ["batched", "gathered", "weighed", "multiplied"])
+def test_the_ways_to_attend_agree(weights, conversations, right, monkeypatch, way, budget, rows):
+    monkeypatch.setattr(trie_attention, "_ROWS", rows)
     monkeypatch.setattr(trie_attention, "_variable", by_plain_products)
-    further = {"batched": (), "gathered": (None,), "weighed": (None, None)}[way]
+    further = {"batched": (), "multiplied": (), "gathered": (None,), "weighed": (None, None)}[way]
     used = []
 
     def instead(query, key, value, layout, scale, layer):
@@ -205,7 +207,7 @@ def test_in_half_precision_the_cut_of_the_forwards_is_in_the_identity(weights):
     full = [TransformersLM.open(weights.folder, device="cpu", token_budget=budget) for budget in (100, 200)]
     half = [TransformersLM.open(weights.folder, device="cpu", token_budget=n, dtype="bfloat16") for n in (100, 200)]
     assert full[0].identity == full[1].identity
-    assert [lm.identity.engine_version for lm in half] == ["trie-1, 100 tokens on cpu", "trie-1, 200 tokens on cpu"]
+    assert [lm.identity.engine_version for lm in half] == ["trie-2, 100 tokens on cpu", "trie-2, 200 tokens on cpu"]
 
 
 def test_a_halved_pack_is_remembered(weights, conversations, monkeypatch):

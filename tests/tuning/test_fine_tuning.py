@@ -186,14 +186,25 @@ def test_all_weights_can_be_trained_and_the_folder_is_an_ordinary_one(base: Path
         shutil.move(base.with_name("away"), base)
 
 
-def test_the_adapter_of_a_base_in_bfloat16_is_kept_in_float32(base: Path, tmp_path: Path) -> None:
+def test_the_adapter_of_a_base_in_bfloat16_is_written_in_bfloat16(base: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
     made = tune(base, tmp_path / "out", dtype="bfloat16", max_steps=2)
     assert made["base"]["dtype"] == "bfloat16" and made["steps"] == 2
     tensors = load_file(tmp_path / "out" / "adapter_model.safetensors")
-    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.bfloat16}
     assert open_weights(tmp_path / "out", device="cpu", dtype="bfloat16").model.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_sharing_prefixes_reads_a_paper_a_batch_and_changes_no_loss(base: Path, tmp_path: Path, method: str) -> None:
+    asked = {"method": method, "dtype": "float32", "batch": 9, "max_steps": 3, "learning_rate": 1e-3}
+    shared, alone = (
+        tune(base, tmp_path / str(share), share_prefixes=share, **asked)["loss"]["held out after"]
+        for share in (True, False)
+    )
+    before = tune(base, tmp_path / "none", **asked)["loss"]["held out before"]
+    assert shared == pytest.approx(alone, rel=0.05) and shared < before - 0.02
 
 
 @pytest.mark.parametrize("method", ["lora", "full"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import random
 import resource
 import signal
 from dataclasses import replace
@@ -21,7 +20,7 @@ from tasks.tuning import checkpoint, history  # noqa: E402
 from tasks.tuning.batches import batches_of, summed_loss, weight_of  # noqa: E402
 from tasks.tuning.trainer import Example, History, Point, Training, learning_rate, train  # noqa: E402
 from tests.tuning import small_lm  # noqa: E402
-from tests.tuning.small_lm import HELD_OUT, TRAINING, SmallLM, sequences  # noqa: E402
+from tests.tuning.small_lm import HELD_OUT, LEARNT, TRAINING, SmallLM, sequences  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +67,7 @@ def test_the_loss_is_the_weighted_one_whatever_the_padding() -> None:
 
 
 def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None:
-    examples = MIXED + sequences(0, random.Random(1), 5)
+    examples = MIXED + sequences(1, 5)
     once = replace(TRAINING, epochs=2, warmup_steps=0, max_tokens=99, save_every=0)
     models = []
     for batch, accumulation in ((8, 1), (1, 8), (3, 3)):
@@ -87,7 +86,7 @@ def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None
 def test_training_lowers_the_held_out_loss_and_says_so_in_lines(tmp_path: Path) -> None:
     model = SmallLM()
     seen: list[Point] = []
-    past = train(model, sequences, TRAINING, tmp_path, held_out=HELD_OUT, on_step=seen.append)
+    past = train(model, LEARNT, TRAINING, tmp_path, held_out=HELD_OUT, on_step=seen.append)
     assert past.steps == 18 and [step for step, _ in past.held_out] == [0, 5, 10, 15, 18]
     assert past.held_out[-1][1] < past.held_out[0][1] - 0.2
     total, weight = by_hand(model, list(HELD_OUT))
@@ -98,7 +97,7 @@ def test_training_lowers_the_held_out_loss_and_says_so_in_lines(tmp_path: Path) 
 
 
 def test_all_examples_are_seen_once_an_epoch_in_batches_of_like_length() -> None:
-    examples = sequences(0, random.Random(5), 400)
+    examples = sequences(5, 400)
     batches = batches_of(examples, 4, seed=1, epoch=0)
     assert sorted(id(one) for batch in batches for one in batch) == sorted(map(id, examples))
     spread = [max(len(one.ids) for one in batch) - min(len(one.ids) for one in batch) for batch in batches]
@@ -127,54 +126,27 @@ def test_only_parameters_that_ask_for_it_are_trained(tmp_path: Path) -> None:
     model = SmallLM()
     model.embedding.requires_grad_(False)
     before = weights(model)
-    train(model, sequences, TRAINING, tmp_path)
+    train(model, LEARNT, TRAINING, tmp_path)
     after = weights(model)
     assert not model.training
     changed = {name for name in after if not torch.equal(before[name], after[name])}
     assert changed == {name for name in after if not name.startswith("embedding")}
     model.requires_grad_(False)
     with pytest.raises(ValueError, match="asks for a gradient"):
-        train(model, sequences, TRAINING, tmp_path / "none")
+        train(model, LEARNT, TRAINING, tmp_path / "none")
 
 
 def test_training_ends_after_max_steps_however_many_epochs_that_takes(tmp_path: Path) -> None:
     for steps in (4, 20):
-        past = train(SmallLM(), sequences, replace(TRAINING, max_steps=steps), tmp_path / str(steps), held_out=HELD_OUT)
+        past = train(SmallLM(), LEARNT, replace(TRAINING, max_steps=steps), tmp_path / str(steps), held_out=HELD_OUT)
         assert past.steps == steps == past.held_out[-1][0]
         assert past.points[-1].learning_rate == pytest.approx(learning_rate(TRAINING, steps - 1, steps))
 
 
-def test_examples_are_made_anew_each_epoch_and_the_same_again(tmp_path: Path) -> None:
-    calls: list[tuple[int, float]] = []
-
-    def making(epoch: int, generator: random.Random) -> list[Example]:
-        calls.append((epoch, generator.random()))
-        return sequences(epoch, generator)
-
-    train(SmallLM(), making, TRAINING, tmp_path / "one")
-    first = list(calls)
-    assert [epoch for epoch, _ in first] == [0, 1, 2] and len({drawn for _, drawn in first}) == 3
-    calls.clear()
-    train(SmallLM(), making, TRAINING, tmp_path / "two")
-    assert calls == first
-
-
-def test_before_each_training_batch_its_ids_are_shown(tmp_path: Path) -> None:
-    model = SmallLM()
-    shown: list[tuple[bool, torch.Tensor]] = []
-    train(
-        model, MIXED, replace(TRAINING, epochs=1, batch=3), tmp_path, held_out=HELD_OUT,
-        before_batch=lambda ids: shown.append((model.training, ids)),
-    )
-    assert [(training, sorted(ids.tolist())) for training, ids in shown] == [
-        (True, [[1, 2, 3, 4, 5, 6], [3, 1, 4, 1, 0, 0], [7, 8, 0, 0, 0, 0]])
-    ]
-
-
 def test_arithmetic_in_bfloat16_leaves_the_weights_in_float32(tmp_path: Path) -> None:
     whole, half = SmallLM(), SmallLM()
-    exact = train(whole, sequences, TRAINING, tmp_path / "whole", held_out=HELD_OUT)
-    rough = train(half, sequences, replace(TRAINING, dtype="bfloat16"), tmp_path / "half", held_out=HELD_OUT)
+    exact = train(whole, LEARNT, TRAINING, tmp_path / "whole", held_out=HELD_OUT)
+    rough = train(half, LEARNT, replace(TRAINING, dtype="bfloat16"), tmp_path / "half", held_out=HELD_OUT)
     assert all(value.dtype == torch.float32 for value in half.state_dict().values())
     assert 0 < abs(exact.held_out[-1][1] - rough.held_out[-1][1]) < 0.1
 
@@ -190,7 +162,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, torch.
     """Weights, history and its lines of a run that nobody disturbed."""
     torch.set_num_threads(1)
     folder, model = tmp_path_factory.mktemp("unbroken"), SmallLM()
-    past = train(model, sequences, TRAINING, folder, held_out=HELD_OUT)
+    past = train(model, LEARNT, TRAINING, folder, held_out=HELD_OUT)
     return weights(model), past, (folder / history.FILE).read_text()
 
 
@@ -205,7 +177,7 @@ def test_a_run_killed_again_and_again_ends_with_the_weights_of_an_unbroken_one(u
         assert process.exitcode == -signal.SIGALRM
     assert list((tmp_path / checkpoint.FOLDER).glob("step-*"))
     model = SmallLM(seed=5)
-    past = train(model, sequences, TRAINING, tmp_path, held_out=HELD_OUT)
+    past = train(model, LEARNT, TRAINING, tmp_path, held_out=HELD_OUT)
     assert (past, (tmp_path / history.FILE).read_text()) == unbroken[1:]
     assert same(weights(model), unbroken[0])
 
@@ -220,10 +192,10 @@ def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Pat
             raise Failure
 
     with pytest.raises(Failure):
-        train(SmallLM(), sequences, TRAINING, tmp_path, held_out=HELD_OUT, on_step=fail)
+        train(SmallLM(), LEARNT, TRAINING, tmp_path, held_out=HELD_OUT, on_step=fail)
     torch.rand(7)
     model = SmallLM(seed=8 if last > 2 else 0)
-    assert train(model, sequences, TRAINING, tmp_path, held_out=HELD_OUT) == unbroken[1]
+    assert train(model, LEARNT, TRAINING, tmp_path, held_out=HELD_OUT) == unbroken[1]
     assert same(weights(model), unbroken[0])
     assert len(list((tmp_path / checkpoint.FOLDER).iterdir())) == 1
 
@@ -231,18 +203,18 @@ def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Pat
 @pytest.mark.parametrize(
     ("changed", "data", "why"),
     [
-        ({"batch": 4}, sequences, "option batch was 3, is 4"),
-        ({"learning_rate": 0.5}, sequences, "option learning_rate was 0.01, is 0.5"),
-        ({}, lambda epoch, generator: sequences(epoch, generator, 30), "training data was"),
+        ({"batch": 4}, LEARNT, "option batch was 3, is 4"),
+        ({"learning_rate": 0.5}, LEARNT, "option learning_rate was 0.01, is 0.5"),
+        ({}, sequences(0, 30), "training data was"),
     ],
 )
 def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, changed, data, why: str) -> None:
-    train(SmallLM(), sequences, replace(TRAINING, max_steps=3), tmp_path)
+    train(SmallLM(), LEARNT, replace(TRAINING, max_steps=3), tmp_path)
     with pytest.raises(SettingsError, match=why) as refusal:
         train(SmallLM(), data, replace(TRAINING, max_steps=3, **changed), tmp_path)
     assert f"or delete {tmp_path / 'checkpoint'} to start anew" in str(refusal.value)
     assert "\n" not in str(refusal.value)
-    train(SmallLM(), sequences, replace(TRAINING, max_steps=3, save_every=1), tmp_path)
+    train(SmallLM(), LEARNT, replace(TRAINING, max_steps=3, save_every=1), tmp_path)
 
 
 def test_a_checkpoint_that_rests_on_another_base_is_refused_by_name(tmp_path: Path) -> None:
@@ -270,11 +242,11 @@ def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_pa
 
     try:
         with pytest.raises(SettingsError, match="cannot be written: .+; mend that, then run the same again"):
-            train(SmallLM(), sequences, TRAINING, tmp_path, on_step=fill)
+            train(SmallLM(), LEARNT, TRAINING, tmp_path, on_step=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in (tmp_path / "checkpoint").glob("step-*")] == ["step-00000002"]
-    assert train(SmallLM(), sequences, TRAINING, tmp_path).steps == 18
+    assert train(SmallLM(), LEARNT, TRAINING, tmp_path).steps == 18
 
 
 def test_a_folder_that_cannot_be_is_one_clear_line(tmp_path: Path) -> None:
@@ -296,10 +268,10 @@ def test_a_loss_that_is_no_number_ends_the_training_with_one_clear_line(tmp_path
 def test_a_model_that_a_step_has_spoilt_is_not_kept(tmp_path: Path, held_out) -> None:
     wild = replace(TRAINING, learning_rate=3e37, warmup_steps=0, max_steps=1, clip=0.0)
     with pytest.raises(LMError, match=r"(loss|weight \S+) after step 1 is (nan|inf); lower learning_rate") as refusal:
-        train(SmallLM(), sequences, wild, tmp_path, held_out=held_out)
+        train(SmallLM(), LEARNT, wild, tmp_path, held_out=held_out)
     assert not (tmp_path / "checkpoint").exists() and "delete" not in str(refusal.value)
     assert "NaN" not in (tmp_path / history.FILE).read_text()
-    train(SmallLM(), sequences, replace(wild, learning_rate=0.01), tmp_path, held_out=held_out)
+    train(SmallLM(), LEARNT, replace(wild, learning_rate=0.01), tmp_path, held_out=held_out)
 
 
 def test_where_a_checkpoint_is_in_the_way_of_a_lower_learning_rate_the_advice_says_so(tmp_path: Path) -> None:
@@ -311,7 +283,7 @@ def test_where_a_checkpoint_is_in_the_way_of_a_lower_learning_rate_the_advice_sa
                 model.head.bias[3] = math.nan
 
     with pytest.raises(LMError, match="the loss at step 3 is nan; lower learning_rate .*delete .*checkpoint to start"):
-        train(model, sequences, replace(TRAINING, save_every=1), tmp_path, on_step=spoil)
+        train(model, LEARNT, replace(TRAINING, save_every=1), tmp_path, on_step=spoil)
 
 
 @pytest.mark.parametrize("clip", [0.0, 1.0])
@@ -320,7 +292,7 @@ def test_a_gradient_that_is_no_number_changes_no_weight(tmp_path: Path, clip: fl
     model.head.weight.register_hook(lambda slope: slope * math.inf)
     before = weights(model)
     with pytest.raises(LMError, match="the norm of the gradient at step 1 is (inf|nan); lower learning_rate"):
-        train(model, sequences, replace(TRAINING, clip=clip, warmup_steps=0), tmp_path)
+        train(model, LEARNT, replace(TRAINING, clip=clip, warmup_steps=0), tmp_path)
     assert same(before, weights(model))
 
 
@@ -332,25 +304,27 @@ def test_a_model_that_gives_no_numbers_is_refused_before_the_first_step(tmp_path
         train(model, MIXED, TRAINING, tmp_path, held_out=HELD_OUT)
 
 
-def test_a_tensor_too_large_for_the_cpu_is_no_memory_left_and_other_faults_fly(tmp_path: Path) -> None:
-    def huge(_: torch.Tensor) -> None:
-        torch.empty(2**60)
+def at_the_loss(monkeypatch, fault) -> None:
+    """Training calls *fault* where it computes a loss."""
+    monkeypatch.setattr("tasks.tuning.trainer.summed_loss", lambda model, batch: fault())
 
-    def faulty(_: torch.Tensor) -> None:
-        torch.ones(2) @ torch.ones(3)
 
+def test_a_tensor_too_large_for_the_cpu_is_no_memory_left_and_other_faults_fly(tmp_path: Path, monkeypatch) -> None:
+    at_the_loss(monkeypatch, lambda: torch.empty(2**60))
     with pytest.raises(LMError, match="no memory left for 3 sequences"):
-        train(SmallLM(), MIXED, TRAINING, tmp_path, before_batch=huge)
+        train(SmallLM(), MIXED, TRAINING, tmp_path)
+    at_the_loss(monkeypatch, lambda: torch.ones(2) @ torch.ones(3))
     with pytest.raises(RuntimeError, match="inconsistent tensor size"):
-        train(SmallLM(), MIXED, TRAINING, tmp_path, before_batch=faulty)
+        train(SmallLM(), MIXED, TRAINING, tmp_path)
 
 
-def test_running_out_of_memory_says_what_to_lower(tmp_path: Path) -> None:
-    def full(_: torch.Tensor) -> None:
+def test_running_out_of_memory_says_what_to_lower(tmp_path: Path, monkeypatch) -> None:
+    def full() -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
+    at_the_loss(monkeypatch, full)
     with pytest.raises(LMError, match="no memory left for 3 sequences of up to 30 tokens; lower batch"):
-        train(SmallLM(), MIXED, TRAINING, tmp_path, before_batch=full)
+        train(SmallLM(), MIXED, TRAINING, tmp_path)
 
 
 def test_no_examples_are_one_clear_line(tmp_path: Path) -> None:

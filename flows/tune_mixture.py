@@ -1,0 +1,38 @@
+"""Fitting of the copying mixture over any evaluation LM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from flows.stages.endings import ended
+from flows.tune_evaluation_lm import texts_apart
+from tasks import steps
+from tasks.settings import EvaluationLMSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Human *judgments* by *writer* (None: whoever): rows to *train* on and rows to *choose* the mixture on."""
+
+    judgments: Path
+    train: str
+    choose: str
+    writer: str | None = None
+
+
+@flow(name="tune-mixture", flow_run_name="mixture", persist_result=False)
+def tune_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path) -> dict[str, Any]:
+    """Fits the copying mixture over *lm* into *out*; figures on the papers kept aside."""
+    return ended(fit_mixture, rows, lm, out, steps)
+
+
+def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Any) -> dict[str, Any]:
+    """`tune_mixture` with the steps given."""
+    papers, kept = texts_apart(rows.judgments, rows.train, rows.choose, rows.writer)
+    figures = run.fit_mixture(lm, out, papers, kept)
+    return {"folder": str(out), "counted_on": len(papers), "chosen_on": len(kept), "held_out": figures}
+
