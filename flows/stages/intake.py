@@ -14,8 +14,9 @@ from flows.stages.described import described
 from tasks.corpus.shelf import UNKNOWN, Imported
 from tasks.corpus.tables import papers_from, reviews_from
 from tasks.domains import GIVEN
-from tasks.errors import SettingsError
+from tasks.errors import SettingsError, SourceError
 from tasks.judgments import count
+from tasks.known_names import listed
 from tasks.records import Judgments, Paper, Review
 from tasks.store import Row, Store, now
 
@@ -42,6 +43,11 @@ def import_reviews(
     """Adds the reviews and judgments of *path*, by the candidate *by* where a row names none; the report."""
     known = known_reviews(store)
     taken = read_reviews(store, path, known, by=by, writer=writer, rows=rows, make_papers=make_papers)
+    if by is not None and not taken.unnamed and taken.named not in ((), (by,)):
+        raise SourceError(
+            f"{path.name} names its candidates itself, in its column candidate ({listed(taken.named)}): leave out --as "
+            "and --human"
+        )
     report = keep(store, run_id, path, "reviews", taken)
     return report | {"judged": described(store, taken.reviews, taken.judgments, known)}
 

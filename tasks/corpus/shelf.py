@@ -33,7 +33,8 @@ class Refusal:
 class Imported:
     """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused.
 
-    *left_out* counts the rows that were never asked for, by what they are (a sample of a large file has many).
+    *named* are the candidates that rows of reviews name, *unnamed* counts the rows that name none. *left_out* counts
+    those that were never asked for, by what they are (a sample of a large file has many).
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -45,6 +46,8 @@ class Imported:
     refusals: list[Refusal] = field(default_factory=list)
     columns: tuple[str, ...] = ()
     ignored_columns: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    unnamed: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
 
     def count(self, changed: bool) -> None:

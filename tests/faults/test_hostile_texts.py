@@ -63,8 +63,8 @@ def told(place):
     papers, reviews = files(work / "in")
     use_state = ("--state", state)
     found = {"import papers": said("import", "papers", papers, "--new", "--edition", EDITION, *use_state)}
-    found["import reviews"] = said("import", "reviews", reviews, "--edition", EDITION, *use_state)
-    found["import reviews again"] = said("import", "reviews", reviews, "--edition", EDITION, "--json", *use_state)
+    found["import reviews"] = said("import", "reviews", reviews, "--human", "--edition", EDITION, *use_state)
+    found["import reviews again"] = said("import", "reviews", reviews, "--human", "--edition", EDITION, "--json", *use_state)
     asked = ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", *use_state)
     metrics = ("--set", "scoring.metrics=['gem', 'gem_raw', 'gem_s_abstract']")
     found["refresh"] = said(*asked, *metrics)
@@ -209,7 +209,7 @@ def test_texts_of_ten_megabytes_go_all_the_way(tmp_path, monkeypatch, trial):
     use_state = ("--state", state)
     for arguments in (
         ("import", "papers", papers, "--new", "--edition", EDITION),
-        ("import", "reviews", reviews, "--edition", EDITION, "--writer", "w"),
+        ("import", "reviews", reviews, "--human", "--edition", EDITION, "--writer", "w"),
         ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", "--set", "scoring.metrics=['gem', 'gem_raw']"),
         ("leaderboard", EDITION),
         ("publish", EDITION, "--all-texts"),
