@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tasks.errors import LMError
+from tasks.lm.adapter_folder import read_adapter
 from tasks.lm.segmentation import split
 from tasks.pretrained.cache import located
 from tasks.settings import EvaluationLMSettings, checkout
@@ -27,6 +28,8 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
         folder = folder or checkout() / "data" / "evaluation_lm" / "gem-smollm2"
     try:
         folder = folder and located(folder, "lm")
+        if folder and not (folder / "tokenizer.json").is_file() and (adapter := read_adapter(folder)):
+            folder = adapter.base
     except LMError:
         return None
     if folder is None or not (folder / "tokenizer.json").is_file():

@@ -69,9 +69,9 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
 
 
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
-    """Writes a trained model and its tokenizer into *folder*, an adapter with the path or name of its *base*.
+    """Writes a trained model and its tokenizer into *folder*; an adapter with the path or name of its *base* instead.
 
-    An adapter's weights are written in *dtype*: they end in a base that has no more digits.
+    An adapter's weights are written in *dtype*: the base has no more digits. Its tokenizer is the base's.
     """
     with writing(folder):
         if hasattr(model, "peft_config"):
@@ -83,7 +83,7 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
             (folder / "README.md").unlink(missing_ok=True)
         else:
             model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
 
 
 def _convert(file: Path, dtype: str) -> None:

@@ -1,7 +1,8 @@
 """What an evaluation LM tells apart on real judgments: the figures of its model card.
 
 Run it as `python -m tests.bench.bench_evaluation_lm judgments.parquet FIRST:END KEPT.jsonl [setting=value ...]`, with
-settings of ``evaluation_lm``. x is the second review, y the first and the third. Against the *same* paper's x stand:
+settings of ``evaluation_lm``; ``part=0/2`` and ``part=1/2`` share the papers between two processes, each with a KEPT.jsonl
+of its own, and the command on both files joined prints the figures. x is the second review, y the first and the third. Against the *same* paper's x stand:
 *other*, the second review of the paper half the rows further on; *moved*, the human's own chance (each second review
 changes places with one of like length); *deleted*, every other line of x gone; *generic*, one fixed list.
 
@@ -50,7 +51,7 @@ def firsts(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     ]
 
 
-def scored(lm, papers: Sequence[Sequence[str]], kept: Path) -> tuple[np.ndarray, float]:
+def scored(lm, papers: Sequence[Sequence[str]], kept: Path, part: str) -> tuple[np.ndarray, float]:
     """PMI by paper, reference and kind, (papers, 2, 5); and the seconds it took, on average a pair."""
     done: dict[int, list[list[float]]] = {}
     seconds = 0.0
@@ -60,7 +61,8 @@ def scored(lm, papers: Sequence[Sequence[str]], kept: Path) -> tuple[np.ndarray,
             sys.exit(f"{kept} is of another evaluation LM; name another file")
         done[row["paper"]], seconds = row["pmi"], seconds + row["seconds"]
     begun = time.perf_counter()
-    due = [place for place in range(len(papers)) if place not in done]
+    number, parts = map(int, part.split("/"))
+    due = [place for place in range(len(papers)) if place not in done and place % parts == number]
     texts = firsts(papers)
     for count, place in enumerate(due, 1):
         began = time.perf_counter()
@@ -74,6 +76,8 @@ def scored(lm, papers: Sequence[Sequence[str]], kept: Path) -> tuple[np.ndarray,
             stream.write(json.dumps(row) + "\n")
         left = (time.perf_counter() - begun) / count * (len(due) - count)
         print(f"\r{count}/{len(due)} papers, {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
+    if len(done) < len(papers):
+        sys.exit(f"{len(done)} of {len(papers)} papers are done; run the other parts")
     return np.array([done[place] for place in range(len(papers))]), seconds / (2 * len(KINDS) * len(papers))
 
 
@@ -110,9 +114,11 @@ def told(pmi: np.ndarray, seconds: float) -> None:
 
 def main() -> None:
     file, rows, kept, *settings = sys.argv[1:]
-    lm = open_lm(load(None, tuple(f"evaluation_lm.{one}" for one in settings)).evaluation_lm)
+    part = next((one.removeprefix("part=") for one in settings if one.startswith("part=")), "0/1")
+    named = tuple(f"evaluation_lm.{one}" for one in settings if not one.startswith("part="))
+    lm = open_lm(load(None, named).evaluation_lm)
     papers = [paper for paper in papers_of(Path(file), rows, None) if len(paper) == 3]
-    told(*scored(lm, papers, Path(kept)))
+    told(*scored(lm, papers, Path(kept), part))
 
 
 if __name__ == "__main__":

@@ -72,3 +72,22 @@ def test_minilm_finds_a_rewording_nearer_than_another_matter():
     asked, near, far = embedder.embed(["The experiments are thorough.", "The evaluation is extensive.", "The cat sleeps."])
     assert embedder.identity.digest == held(entry_of(name)).digest and asked.shape == (384,)
     assert asked @ near > asked @ far + 0.2
+
+
+def test_gem_smollm2_tells_a_review_of_the_same_paper_from_one_of_another():
+    from tasks.lm.catalog import open_lm
+
+    needed("smollm2-135m", "torch", "transformers", "peft")
+    lm = open_lm(load(None, ("evaluation_lm.backend=gem-smollm2",)).evaluation_lm)
+    assert (lm.identity.name, lm.identity.dtype) == ("gem-smollm2", "bfloat16")
+    pairs = judged()
+    asked = [
+        Prediction(x, None, y)
+        for place, (own, y) in enumerate(pairs)
+        for x in (None, own, pairs[place - 1][0])
+    ]
+    totals = [answer.total for answer in lm.logprob(asked)]
+    same = [own - alone for alone, own in zip(totals[::3], totals[1::3], strict=True)]
+    other = [strange - alone for alone, strange in zip(totals[::3], totals[2::3], strict=True)]
+    assert statistics.mean(same) > 0 > statistics.mean(other)
+    assert sum(one > two for one, two in zip(same, other, strict=True)) > PAPERS / 2

@@ -79,11 +79,10 @@ def test_the_tuned_model_is_used_by_naming_its_folder(base: Path, adapter) -> No
     assert all(one.total != other.total for one, other in zip(plain.logprob(ASKED), tuned.logprob(ASKED), strict=True))
 
 
-def test_an_adapter_folder_holds_the_adapter_the_tokenizer_the_record_and_the_picture(base: Path, adapter) -> None:
+def test_an_adapter_folder_holds_the_adapter_the_record_and_the_picture(base: Path, adapter) -> None:
     folder, made = adapter
     assert sorted(path.name for path in folder.iterdir()) == [
-        "adapter_config.json", "adapter_model.safetensors", "chat_template.jinja", "history.jsonl", "loss.svg",
-        "tokenizer.json", "tokenizer_config.json", "training.json",
+        "adapter_config.json", "adapter_model.safetensors", "history.jsonl", "loss.svg", "training.json",
     ]  # fmt: skip
     config = json.loads((folder / "adapter_config.json").read_text())
     assert (config["r"], config["lora_alpha"], config["lora_dropout"]) == (16, 16, 0)
