@@ -21,7 +21,7 @@ from flows.stages.domains import in_domain
 from flows.stages.endings import ended
 from flows.stages.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from flows.stages.progress import Progress
-from flows.stages.reading import import_sources, read_papers
+from flows.stages.reading import import_sources, read_papers, reading_notes
 from flows.stages.runners import check_runner
 from flows.stages.runs import Job, recorded
 from flows.stages.scoring import score, separate
@@ -116,7 +116,7 @@ def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
             # Nothing was planned on it: a refused run leaves the edition free to be drawn otherwise.
             store.write(("forget_draw", {}), ("forget_sample", {}))
         raise
-    work.notes[:0] = notes
+    work.notes[:0] = [*notes, *reading_notes(store, job.limit)]
     expose(store, job, _signed(work))
     store.copy_for_readers()
     return work

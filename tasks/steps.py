@@ -139,6 +139,8 @@ def secret(where: str) -> str:
 def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
     """Texts of some papers of a snapshot, rows of the table ``texts``; a paper without PDF or text has no row.
 
+    Each row has *words* too: (page, words by fate) of each page, or of page 0 for a text that is given.
+
     PDFs are read in child processes with limits, as many at a time as there are cores.
     """
     opened = Snapshot.open(Path(snapshot))
@@ -488,11 +490,15 @@ def _given_text(paper_id: str, text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     body, sha256 = body_of(text), hashlib.sha256(text.encode()).hexdigest()
-    row = {"paper_id": paper_id, "origin": "given", "sha256": sha256, "status": "ok", "pages": None}
-    return row | {"abstract": body.abstract, "text": body.text, "notes": []}
+    status = "doubtful" if body.doubts else "ok"
+    row = {"paper_id": paper_id, "origin": "given", "sha256": sha256, "status": status, "pages": None}
+    words = [(body.words.page, dict(body.words.words))]
+    return row | {"abstract": body.abstract, "text": body.text, "notes": list(body.doubts), "words": words}
 
 
 def _pdf_text(paper_id: str, sha256: str, read: PdfText) -> dict[str, Any]:
-    """The row of a PDF; where its status says that the text is not the paper's, it has none."""
+    """The row of a PDF, and its words by page and fate; where its status says that the text is not the paper's, it has
+    none."""
     row = {"paper_id": paper_id, "origin": "pdf", "sha256": sha256, "status": read.status, "pages": read.pages}
-    return row | {"abstract": read.abstract, "text": read.usable, "notes": read.remarks()}
+    words = [(page.page, dict(page.words)) for page in read.words]
+    return row | {"abstract": read.abstract, "text": read.usable, "notes": read.remarks(), "words": words}

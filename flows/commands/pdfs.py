@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -13,14 +14,16 @@ from rich.table import Table
 from flows.commands import options
 from flows.screens import screen
 from tasks.errors import SettingsError, SourceError, no_file
-from tasks.store import Store, find_editions, no_edition
+from tasks.store import Row, Store, find_editions, no_edition
 
-SOUND = ("ok", "repaired")
+if TYPE_CHECKING:
+    from tasks.corpus.pdf_words import PageWords
+
 UNSOUND = 2
 STATUSES = (
-    "Statuses: ok · repaired (damaged, all pages read) · truncated (cut off, or pages lost) · encrypted · empty · "
-    "not_a_pdf · scanned (pictures of pages) · timeout · crashed · too_long. Exit codes: 0 every file is ok or "
-    "repaired · 2 some file is not, or cannot be found."
+    "Statuses: ok · repaired (damaged, all pages read) · doubtful (most words dropped, or a page without a reason) · "
+    "truncated (cut off, or pages lost) · encrypted · empty · not_a_pdf · scanned (pictures of pages) · timeout · "
+    "crashed · too_long. Exit codes: 0 every file is ok or repaired · 2 some file is not, or cannot be found."
 )
 Files = Annotated[list[Path], typer.Argument(help="PDFs.")]
 Wall = Annotated[float, typer.Option("--seconds", min=1, help="Most seconds for one file.")]
@@ -47,11 +50,13 @@ def parse(
     quiet: Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Read PDFs as a run does: status, remarks, and the text that candidates would be given.
+    """Read PDFs as a run does: status, what became of the words of each page, remarks, and the text for candidates.
 
-    Each file is read in a process of its own with limits. The text is without what no reader of the pages sees.
+    Each file is read in a process of its own with limits. The text is without what no reader of the pages sees. Every
+    word is kept, hidden, or dropped by a rule; --json has the counts of each page.
     """
     from tasks.corpus.pdf_reader import Limits, PdfReader
+    from tasks.corpus.pdf_text import SOUND
 
     found, sound = [], True
     with PdfReader(Limits(seconds, seconds, int(memory * 2**30), pages)) as reader:
@@ -63,6 +68,7 @@ def parse(
             screen.say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
             for remark in read.remarks():
                 screen.say(f"  {remark}")
+            _show_words(read.words)
             if not quiet and read.text:
                 parts = (read.title, read.abstract, read.text)
                 screen.say("\n" + "\n\n".join(part for part in parts if part) + "\n")
@@ -97,8 +103,7 @@ def audit(
         return screen.print_json({"paper": name, "status": read.status, "pictures": shown, "findings": [
             {**finding, "meaning": MEANING[finding["kind"]]} for finding in read.to_json()["findings"]
         ]})  # fmt: skip
-    hidden = read.dropped.get("hidden characters", 0)
-    screen.say(f"{name}: {read.status}, {read.pages} pages; {hidden} of {read.characters:,} characters are hidden")
+    screen.say(f"{name}: {read.status}, {read.pages} pages; {read.hidden} of {read.characters:,} characters are hidden")
     for number, finding in enumerate(read.findings, 1):
         screen.say(f"{number:4} {finding.line()}")
     for note in read.notes:
@@ -109,22 +114,61 @@ def audit(
 def texts(
     edition: options.OneEdition = None, state: options.State = Path("state"), as_json: options.Json = False
 ) -> None:
-    """How the papers of an edition were read: counts by status, and what is doubtful or hidden, by paper."""
-    rows = _store(edition, state).read("text_states")
+    """How the papers of an edition were read: counts by status, and what became of their words.
+
+    The table has the papers that are not ok, or of which something is doubtful or hidden; --json has all, with the
+    words of each page by fate.
+    """
+    store = _store(edition, state)
+    rows, words = store.read("text_states"), store.read("text_words")
     if as_json:
+        by_page: dict[str, dict[int, dict[str, int]]] = {row["paper_id"]: {} for row in rows}
+        for row in words:
+            by_page[row["paper_id"]].setdefault(row["page"], {})[row["fate"]] = row["words"]
+        for row in rows:
+            row["by_page"] = [{"page": page, "words": counts} for page, counts in by_page[row["paper_id"]].items()]
         return screen.print_json(rows)
     counts = Counter(f"{row['origin']}: {row['status']}" for row in rows)
     screen.say("; ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no paper was read yet")
+    _show_fates(words)
     table = Table(box=None, padding=(0, 1))
-    for head in ("paper", "status", "pages", "characters", "remarks"):
-        table.add_column(head, justify="right" if head in ("pages", "characters") else "left")
+    numbers = ("pages", "words", "kept", "dropped", "hidden")
+    for head in ("paper", "status", *numbers, "remarks"):
+        table.add_column(head, justify="right" if head in numbers else "left", overflow="fold")
     for row in rows:
         if row["notes"] or row["status"] != "ok":
             remarks = "\n".join(screen.escape(note) for note in row["notes"])
-            cells = (row["paper_id"], row["status"], str(row["pages"] or ""), f"{row['characters']:,}")
-            table.add_row(*map(screen.escape, cells), remarks)
+            shown = [f"{row[name]:,}" if row[name] is not None else "" for name in numbers]
+            table.add_row(*map(screen.escape, (row["paper_id"], row["status"], *shown)), remarks)
     if table.row_count:
         screen.out.print(table)
+
+
+def _show_words(pages: Sequence[PageWords]) -> None:
+    """What became of the words of one file: a line a fate, with the pages."""
+    from tasks.corpus.pdf_words import MEANING, ranges, totals
+
+    found = totals(pages)
+    if not found:
+        return
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("words", justify="right")
+    for head in ("fate", "pages", "what that is"):
+        table.add_column(head, overflow="fold")
+    for fate, count in found.items():
+        table.add_row(f"{count:,}", fate, ranges(page.page for page in pages if fate in page.words), MEANING[fate])
+    table.add_row(f"{sum(found.values()):,}", "all words")
+    screen.out.print(table)
+
+
+def _show_fates(rows: Sequence[Row]) -> None:
+    """What became of the words of all papers of an edition, in one line."""
+    found: Counter[str] = Counter()
+    for row in rows:
+        found[row["fate"]] += row["words"]
+    if found:
+        parts = ", ".join(f"{fate} {count:,}" for fate, count in found.most_common())
+        screen.say(f"{found.total():,} words: {parts}")
 
 
 def _bytes(file: Path) -> bytes:

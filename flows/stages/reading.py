@@ -18,6 +18,7 @@ from flows.stages.planning import sampled_papers
 from flows.stages.progress import Progress
 from flows.stages.runs import Job
 from tasks.corpus.notes import new_records, read_notes
+from tasks.corpus.pdf_text import SOUND
 from tasks.corpus.snapshot import Snapshot
 from tasks.corpus.snapshot_making import make_snapshot
 from tasks.corpus.snapshot_manifest import MANIFEST, NOTES
@@ -171,5 +172,26 @@ def read_papers(store: Store, job: Job, run: Any, progress: Progress) -> None:
     papers = iter(due)
     while some := list(islice(papers, job.settings.writing.chunk)):
         texts = run.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
-        store.write(("add_texts", texts))
+        words = [
+            {"paper_id": text["paper_id"], "page": page, "fate": fate, "words": count}
+            for text in texts
+            for page, counts in text.pop("words")
+            for fate, count in counts.items()
+        ]
+        again = {"paper_id": [text["paper_id"] for text in texts]}
+        store.write(("add_texts", texts), ("forget_text_words", again), ("add_text_words", words))
         progress.advance(len(some))
+
+
+def reading_notes(store: Store, limit: int | None) -> list[str]:
+    """What is to be looked at among the texts of the first *limit* sampled papers, by status, each with an example."""
+    sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
+    found: dict[tuple[str, bool], list[str]] = {}
+    for row in store.rows("text_states"):
+        if row["paper_id"] in sampled and row["status"] not in SOUND:
+            found.setdefault((row["status"], bool(row["characters"])), []).append(row["paper_id"])
+    return [
+        f"papers read with status {status}: {len(ids)} ({'text in use' if text else 'without text'}), first {ids[0]}; "
+        f"see gre-bench texts {store.key}"
+        for (status, text), ids in sorted(found.items())
+    ]

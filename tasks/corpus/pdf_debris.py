@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tasks.corpus.pdf_paragraphs import Paragraph
+from tasks.corpus.pdf_rows import Row
 
 WORD = re.compile(r"[^\W\d_]{3,}")
 FUNCTIONS = frozenset(["min", "max", "sup", "inf", "arg", "argmin", "argmax", "exp", "log", "sin", "cos", "tan", "det",
@@ -18,10 +19,11 @@ FIGURES = 8
 """Numbers in a paragraph of which most words are numbers: a table's rows."""
 
 
-def without_debris(parts: Sequence[Paragraph]) -> tuple[list[Paragraph], int]:
-    """*parts* without the running paragraphs that are scraps, and how many rows went with them."""
-    kept = [part for part in parts if part.kind != "text" or not _is_debris(part)]
-    return kept, sum(len(part.rows) for part in parts) - sum(len(part.rows) for part in kept)
+def without_debris(parts: Sequence[Paragraph]) -> tuple[list[Paragraph], list[Row]]:
+    """*parts* without the running paragraphs that are scraps, and the rows that went with them."""
+    out = [part.kind == "text" and _is_debris(part) for part in parts]
+    kept = [part for part, scrap in zip(parts, out, strict=True) if not scrap]
+    return kept, [row for part, scrap in zip(parts, out, strict=True) if scrap for row in part.rows]
 
 
 def _is_debris(part: Paragraph) -> bool:

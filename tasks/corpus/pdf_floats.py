@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tasks.corpus.pdf_parts import BULLET, KNOWN, NUMBER, Type, bare, follows, goes_on, is_heading, starts_caption
+from tasks.corpus.pdf_prose import prose, reads_as_prose
 from tasks.corpus.pdf_rows import Row
 
 
-def prose(rows: Sequence[Row], usual: Type, captions: Container[int] = ()) -> list[bool]:
-    """For each of *rows* whether it is running text: a full row of words, what follows one, or the end of one."""
-    found: list[bool] = []
-    last: Row | None = None
-    for place, row in enumerate(rows):
-        dense = row.text.replace(" ", "")
-        worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
-        full = worded and row.filled > 0.8 and len(row.text.split()) >= 6
-        above = rows[place - 1] if place else None
-        runs_on = (
-            bool(above)
-            and found[-1]
-            and row.gap < 1.6
-            and follows(row, above, usual)
-            and (abs(row.x0 - above.x0) < 2 or abs(row.x0 - row.left) < 2)
-        )
-        found.append(full or runs_on or _ends(last, row, usual))
-        last = row if found[-1] and place not in captions else last
-    return found
+def without_floats(rows: Sequence[Row], usual: Type) -> tuple[list[Row], list[Row]]:
+    """*rows* without the cells of tables and the labels in figures, and those: what stands between caption and text.
 
-
-def _ends(last: Row | None, row: Row, usual: Type) -> bool:
-    """Whether *row* is the last line of the paragraph that *last*, before a float or a break, leaves open."""
-    if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
-        return False
-    return abs(row.x0 - row.left) < 2 and abs(row.size - usual.size) < 0.03 * usual.size and row.place != last.place
-
-
-def without_floats(rows: Sequence[Row], usual: Type) -> tuple[list[Row], int]:
-    """*rows* without the cells of tables and the labels in figures, known by standing between a caption and text."""
+    What reads as sentences in the size of the text stays wherever it stands.
+    """
     tails = [
         _tail(place, rows, usual)
         for place, row in enumerate(rows)
@@ -67,7 +43,22 @@ def without_floats(rows: Sequence[Row], usual: Type) -> tuple[list[Row], int]:
             out |= above
         elif row.text.lower().startswith("tab"):
             out |= max(above, below, key=len)
-    return [row for place, row in enumerate(rows) if place not in out], len(out)
+    out -= _sentences(out, rows, usual)
+    kept_rows = [row for place, row in enumerate(rows) if place not in out]
+    return kept_rows, [rows[place] for place in sorted(out)]
+
+
+def _sentences(out: Collection[int], rows: Sequence[Row], usual: Type) -> set[int]:
+    """Of the places *out* those of paragraphs that read as prose."""
+    found: set[int] = set()
+    block: list[int] = []
+    for place in [*sorted(out), -1]:
+        if block and (place != block[-1] + 1 or not follows(rows[place], rows[block[-1]], usual)):
+            if reads_as_prose([rows[inside] for inside in block], usual):
+                found |= set(block)
+            block = []
+        block.append(place)
+    return found
 
 
 def _stops(place: int, rows: Sequence[Row], kept: Sequence[bool], usual: Type) -> bool:

@@ -8,10 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from tasks.corpus.pdf_parts import CAPTION
 from tasks.corpus.pdf_rows import Page, Row, extent
+from tasks.corpus.pdf_words import Fate
 
 EDGE = 0.2
 """Share of the page's height, at the top and at the bottom, in which running headers and footers stand."""
+
+LARGER = 1.2
+"""Size of running headers, in units of that of the text, at most."""
 
 NOTICE = re.compile(
     r"proceedings of|copyright|©|c⃝|permission to|all rights reserved|licen[sc]e|arxiv:|under review", re.I
@@ -19,41 +24,48 @@ NOTICE = re.compile(
 PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,4})?\W*", re.I)
 
 
-def without_furniture(pages: Sequence[Page]) -> tuple[list[Page], Counter[str]]:
-    """*pages* without line numbers, page numbers and running headers and footers, and how many of each went."""
-    dropped: Counter[str] = Counter()
+def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], dict[Fate, list[Row]]]:
+    """*pages* without line numbers, page numbers and running headers and footers, and the rows of each that went.
+
+    *usual* is the size of the running text, in points.
+    """
+    dropped: dict[Fate, list[Row]] = {"line numbers": [], "page numbers": [], "headers and footers": []}
     numbered = []
     for page in pages:
         numbers = _line_numbers(page)
-        dropped["line numbers"] += len(numbers)
+        dropped["line numbers"] += numbers
         numbered.append(replace(page, rows=tuple(row for row in page.rows if row not in numbers)))
-    edges = [_edge_rows(page) for page in numbered]
+    edges = [_edge_rows(page, usual) for page in numbered]
     seen: Counter[tuple[str, str]] = Counter()
     for rows in edges:
         seen.update({key for key, _ in rows})
     kept = []
     for place, (page, rows) in enumerate(zip(numbered, edges, strict=True)):
-        out = set()
+        counted: set[Row] = set()
+        out: set[Row] = set()
         for (zone, text), row in rows:
             if PAGE_NUMBER.fullmatch(row.text.strip()) and _stands_alone(row, zone, page):
-                dropped["page numbers"] += 1
-                out.add(row)
+                counted.add(row)
             elif re.search(r"[^\W\d_]{3}", text) and seen[zone, text] > max(1, len(pages) // 8):
-                dropped["headers and footers"] += 1
                 out.add(row)
             elif place == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
-                notice = {other for other in page.rows if other.block == row.block and other.y0 >= row.y0} - out
-                dropped["headers and footers"] += len(notice)
-                out |= notice
+                out |= {other for other in page.rows if other.block == row.block and other.y0 >= row.y0} - counted
         out |= {
-            row for _, row in rows if len(row.text.strip()) <= 2 and any(abs(row.y1 - other.y1) < 3 for other in out)
+            row
+            for _, row in rows
+            if len(row.text.strip()) <= 2 and any(abs(row.y1 - other.y1) < 3 for other in out | counted)
         }
-        kept.append(replace(page, rows=tuple(row for row in page.rows if row not in out)))
-    return kept, +dropped
+        dropped["page numbers"] += counted
+        dropped["headers and footers"] += out - counted
+        kept.append(replace(page, rows=tuple(row for row in page.rows if row not in out | counted)))
+    return kept, dropped
 
 
-def _edge_rows(page: Page) -> list[tuple[tuple[str, str], Row]]:
-    """The pieces in the outer three rows at the top and the bottom, each under a key that recurs from page to page."""
+def _edge_rows(page: Page, usual: float) -> list[tuple[tuple[str, str], Row]]:
+    """The pieces in the outer three rows at the top and the bottom, each under a key that recurs from page to page.
+
+    Captions and what is set larger than the text, as titles of slides, are no furniture though they recur.
+    """
     found = []
     from_top = sorted(page.rows, key=lambda row: row.y0)
     for zone, rows in (("top", from_top), ("bottom", sorted(page.rows, key=lambda row: -row.y1))):
@@ -67,6 +79,8 @@ def _edge_rows(page: Page) -> list[tuple[tuple[str, str], Row]]:
                 heights.append(middle)
             if len(heights) > 3:
                 break
+            if row.size > LARGER * usual or CAPTION.match(row.text.strip()):
+                continue
             found.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
     return found
 

@@ -89,6 +89,24 @@ def glyphs_of(page: Any) -> Glyphs:
     )
 
 
+def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many words of each line of *glyphs* are seen, and of how many every letter and digit is *hidden*.
+
+    What has neither letter nor digit, as the leaders of a table of contents, is no word.
+    """
+    import numpy as np
+
+    if not glyphs.text:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    word = glyphs.word - glyphs.word[0]
+    line = np.zeros(word[-1] + 1, dtype=np.int64)
+    line[word] = glyphs.line
+    there = np.bincount(word, glyphs.solid) > 0
+    seen = np.bincount(word, glyphs.solid & ~hidden) > 0
+    lines = sum(len(block["lines"]) for block in glyphs.blocks)
+    return np.bincount(line[seen], minlength=lines), np.bincount(line[there & ~seen], minlength=lines)
+
+
 def shown_as(page: Any) -> str:
     """The text of *page* as readers give it that follow the file's replacements of what it shows (ActualText)."""
     return str(_text_page(page, followed=True).extractText())

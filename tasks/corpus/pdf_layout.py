@@ -15,18 +15,29 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
     """All rows of *pages*: band after band, in a band the left column before the right one."""
-    gutters = [_gutter(page.rows) for page in pages]
-    votes = [gutter for gutter in gutters if gutter is not None]
-    if len(votes) * 3 < len([page for page in pages if page.rows]):
-        gutters, votes = [None] * len(pages), []
-    usual = statistics.median(votes) if votes else None
-    if usual is None:
-        pages = [_without_sidebar(page, pages) if place < 2 else page for place, page in enumerate(pages)]
+    gutters, usual = _gutters(pages)
     ordered: list[Row] = []
     for page, own in zip(pages, gutters, strict=True):
         gutter = own if own is not None else usual
         ordered += _rows(page.rows, *extent(page.rows), 0) if gutter is None else _banded(page, gutter)
     return ordered
+
+
+def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
+    """*pages* without what a journal prints beside its one column on the first two pages, and the rows that went."""
+    if _gutters(pages)[1] is not None:
+        return list(pages), []
+    kept = [_without_sidebar(page, pages) if place < 2 else page for place, page in enumerate(pages)]
+    return kept, [row for page, rest in zip(pages, kept, strict=True) for row in page.rows if row not in {*rest.rows}]
+
+
+def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
+    """The gutter of each page, and the usual one: none where fewer than a third of the pages have one."""
+    gutters = [_gutter(page.rows) for page in pages]
+    votes = [gutter for gutter in gutters if gutter is not None]
+    if len(votes) * 3 < len([page for page in pages if page.rows]):
+        gutters, votes = [None] * len(pages), []
+    return gutters, statistics.median(votes) if votes else None
 
 
 def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
@@ -112,11 +123,12 @@ def _baselines(pieces: Sequence[Row]) -> Iterator[list[Row]]:
 def _joined(row: list[Row], left: float, right: float, column: int) -> Row:
     row = sorted(row, key=lambda piece: piece.x0)
     main = max(row, key=lambda piece: len(piece.text))
-    text, gap = row[0].text, 0.0
+    text, gap, marks = row[0].text, 0.0, 0
     for before, piece in pairwise(row):
         space = piece.x0 - before.x1
         small = piece.size < 0.8 * main.size and piece.y1 < main.y1 - 0.15 * main.size
         if small and space < 0.12 * main.size and is_note_mark(piece.text, text):
+            marks += piece.words
             continue
         gap = max(gap, space / main.size)
         text = text + piece.text if space < 0.12 * main.size else f"{text.rstrip()} {piece.text.lstrip()}"
@@ -137,4 +149,6 @@ def _joined(row: list[Row], left: float, right: float, column: int) -> Row:
         right=right,
         column=column,
         gap=gap,
+        words=sum(piece.words for piece in row) - marks,
+        marks=marks,
     )

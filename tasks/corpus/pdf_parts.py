@@ -72,8 +72,8 @@ def follows(row: Row, above: Row | None, usual: Type) -> bool:
 
 
 def bare(text: str) -> str:
-    """*text* of a heading without its number and closing punctuation."""
-    return NUMBER.sub("", text, count=1).strip(" .:—–-") if NUMBER.match(text) else text.strip(" .:—–-")
+    """*text* of a heading without its number, unless it is no more than that, and closing punctuation."""
+    return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
 def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
@@ -90,7 +90,7 @@ def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
     if len(letters) < 0.6 * len(name.replace(" ", "")):
         return False
     if any(pattern.fullmatch(name) for pattern in (KNOWN, REFERENCES, APPENDIX)):
-        return row.filled < 0.9
+        return row.filled < 0.9 and not _runs_on(row, above, usual)
     large = row.bold or row.peak > 1.06 * usual.size
     capitals = len(letters) >= 4 and sum(letter.isupper() for letter in letters) > 0.9 * len(letters)
     if re.match(r"\d|[A-Z][. ]|[IVX]+\.", text) and NUMBER.match(text):
@@ -99,6 +99,13 @@ def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
             large or capitals or (dotted and apart and row.filled < 0.8 and text[-1] not in ".:")
         )
     return (large or (capitals and len(words) > 1)) and apart and row.filled < 0.85 and text[-1] not in ".,;:?"
+
+
+def _runs_on(row: Row, above: Row | None, usual: Type) -> bool:
+    """Whether *row* is set as the text above it and goes on with a sentence of that, such as "Appendix B gives."."""
+    if above is None or row.place != above.place or row.bold != above.bold or not follows(row, above, usual):
+        return False
+    return above.filled > 0.85 and above.text[-1] not in ".!?:" and not row.text.isupper()
 
 
 def starts_caption(row: Row, above: Row | None, usual: Type) -> bool:

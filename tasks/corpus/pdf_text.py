@@ -1,35 +1,40 @@
 """A research paper's PDF as text: title, abstract, and the body without references and appendices.
 
 Only what a human can see on the pages is text; what is left out for that is told as findings. Nothing a file holds
-makes this fail: what cannot be read is told by its status. It can still hang or take all memory: `pdf_reader` reads
-files in processes with limits.
+makes this fail: what cannot be read is told by its status, and every word that is left out by the rule that dropped it.
+It can still hang or take all memory: `pdf_reader` reads files in processes with limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from tasks.corpus.pdf_audit import audit_page, judged
+from tasks.corpus.pdf_contents import without_contents
 from tasks.corpus.pdf_debris import without_debris
 from tasks.corpus.pdf_findings import Finding
 from tasks.corpus.pdf_floats import without_floats
 from tasks.corpus.pdf_furniture import without_furniture
-from tasks.corpus.pdf_layout import in_reading_order
+from tasks.corpus.pdf_layout import in_reading_order, without_sidebars
 from tasks.corpus.pdf_opening import LARGEST, blank, cut_off, errors, losses, refusal
-from tasks.corpus.pdf_outline import front, main_matter, title_of
+from tasks.corpus.pdf_outline import front, title_of
 from tasks.corpus.pdf_paragraphs import joined, paragraphs, words_of
 from tasks.corpus.pdf_parts import type_of
-from tasks.corpus.pdf_rows import Page, read_page
+from tasks.corpus.pdf_references import body_of_rows
+from tasks.corpus.pdf_rows import Page, Row, read_page
 from tasks.corpus.pdf_unshown import layers
+from tasks.corpus.pdf_words import Fate, Ledger, PageWords, doubts
 
 Status = Literal[
-    "ok", "repaired", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed", "too_long"
+    "ok", "repaired", "doubtful", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed",
+    "too_long",
 ]
 MEANING: dict[Status, str] = {
     "ok": "all pages of a sound file were read",
     "repaired": "all pages were read, of a file that is damaged",
+    "doubtful": "all pages were read, but most words are dropped, or a page without a reason",
     "truncated": "the file ends too early, or pages of it are lost",
     "encrypted": "a password is needed",
     "empty": "there is no text on any page",
@@ -39,7 +44,9 @@ MEANING: dict[Status, str] = {
     "crashed": "reading broke down or needed too much memory",
     "too_long": "the file has more pages or bytes than are read",
 }
-READABLE: frozenset[Status] = frozenset(["ok", "repaired", "scanned", "too_long"])
+SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
+"""Statuses of files that were read whole."""
+READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
 """Statuses with which the text is the paper's, and can be given to candidates."""
 MOST_FINDINGS = 200
 """Findings of a file that are kept; how many more there are is noted."""
@@ -50,8 +57,8 @@ class PdfText:
     """What a PDF gave.
 
     *text* is the body in reading order: a paragraph, heading or caption a line, a blank line between.
-    *pages* counts the pages read. *dropped* says how many rows of each sort were left out, and characters that were
-    hidden; *characters* counts those on the pages. *notes* tell what is doubtful, *findings* what is hidden.
+    *pages* counts the pages read, and *words* says of each what became of its words. *characters* counts those on the
+    pages, *hidden* those of them that are hidden. *notes* tell what is doubtful, *findings* what is hidden.
     """
 
     status: Status
@@ -59,8 +66,9 @@ class PdfText:
     abstract: str | None = None
     text: str = ""
     pages: int = 0
+    words: tuple[PageWords, ...] = ()
     characters: int = 0
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    hidden: int = 0
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
@@ -83,7 +91,8 @@ class PdfText:
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
         """What `to_json` gave, as it was."""
         found = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
-        return cls(**{**fields, "notes": tuple(fields["notes"]), "findings": tuple(found)})
+        words = tuple(PageWords(**page) for page in fields["words"])
+        return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(found)})
 
 
 @dataclass(slots=True)
@@ -93,7 +102,6 @@ class _Pages:
     pages: list[Page] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    turned: int = 0
     characters: int = 0
     hidden: int = 0
     recognised: int = 0
@@ -146,7 +154,7 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
             empty = blank(page)
             warnings = pymupdf.TOOLS.mupdf_warnings()
             sight, findings, notes = audit_page(page, number, faults)
-            rows, turned = read_page(sight, len(read.pages), (page.rect.width, page.rect.height))
+            rows = read_page(sight, len(read.pages), number, (page.rect.width, page.rect.height))
         except (*faults, IndexError) as error:
             read.notes.append(f"page {number} cannot be read: {_line(error)}")
             read.lost += 1
@@ -160,7 +168,6 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
         read.pages.append(rows)
         read.notes += notes
         read.findings += findings
-        read.turned += turned
         read.characters += len(sight.glyphs.text)
         read.hidden += int(sight.hidden.sum())
         read.recognised += sight.recognised
@@ -196,31 +203,51 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
     notes, findings = read.notes, sorted(read.findings, key=lambda finding: finding.page)
     if len(findings) > MOST_FINDINGS:
         notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
-    got = PdfText(
-        status, pages=len(read.pages), characters=read.characters, findings=tuple(findings[:MOST_FINDINGS]),
-        dropped={"hidden characters": read.hidden} if read.hidden else {},
+    ledger = Ledger(read.pages)
+    parts = _Parts()
+    if any(page.rows for page in read.pages):
+        parts = _parts(read.pages, ledger, notes)
+    words = ledger.pages()
+    found = doubts(words)
+    return PdfText(
+        "doubtful" if found and status in ("ok", "repaired") else status, parts.title, parts.abstract, parts.text,
+        len(read.pages), words, read.characters, read.hidden, (*notes, *found), tuple(findings[:MOST_FINDINGS]),
     )  # fmt: skip
-    if not any(page.rows for page in read.pages):
-        return replace(got, notes=tuple(notes))
-    heights = [page.height for page in read.pages]
-    pages, dropped = without_furniture(read.pages)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the rows of a paper make."""
+
+    title: str | None = None
+    abstract: str | None = None
+    text: str = ""
+
+
+def _parts(pages: Sequence[Page], ledger: Ledger, notes: list[str]) -> _Parts:
+    """Title, abstract and text of *pages*; *ledger* learns which rows went where, *notes* what is doubtful."""
+    heights = [page.height for page in pages]
+    size = type_of([row for page in pages for row in page.rows]).size
+    pages, furniture = without_furniture(pages, size)
+    pages, sidebars = without_sidebars(pages)
     rows = in_reading_order(pages)
     usual = type_of(rows)
     words = words_of(rows)
-    title, rows = title_of(rows, pages[0].height)
-    abstract, body = front(rows, usual, words, heights, notes)
-    body, cut = main_matter(body, usual)
+    title, rows = title_of(rows, heights[0])
+    rows, contents = without_contents(rows, usual)
+    opening = front(rows, usual, words, heights, notes)
+    body, back = body_of_rows(opening.body, usual)
     body, cells = without_floats(body, usual)
     parts, scraps = without_debris(paragraphs(body, usual, heights))
-    dropped.update({"turned": read.turned, "figures and tables": cells + scraps, "references and appendices": cut})
-    return replace(
-        got,
-        title=joined(title, words) or None,
-        abstract=abstract,
-        text="\n\n".join(joined(part.rows, words) for part in parts),
-        dropped={**got.dropped, **+dropped},
-        notes=tuple(notes),
-    )
+    dropped: dict[Fate, Sequence[Row]] = {
+        **furniture, **back, "sidebar": sidebars, "table of contents": contents, "front matter": opening.dropped,
+        "figures and tables": cells, "scraps": scraps,
+    }  # fmt: skip
+    for fate, out in dropped.items():
+        ledger.out(out, fate)
+    ledger.kept([*title, *opening.rows, *(row for part in parts for row in part.rows)])
+    text = "\n\n".join(joined(part.rows, words) for part in parts)
+    return _Parts(joined(title, words) or None, opening.abstract, text)
 
 
 def _line(error: Exception) -> str:

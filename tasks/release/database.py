@@ -20,7 +20,7 @@ from tasks.store import STORAGE_VERSION, TABLES, VIEWS, Row, of_statement, state
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
-    "student_t", "standings", "profiles", "lengths", "moved", "chance", "exposures",
+    "student_t", "standings", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
 )  # fmt: skip
 REDACTED = (
     "runs", "imports", "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",

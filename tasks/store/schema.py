@@ -9,7 +9,7 @@ import duckdb
 from tasks.errors import StoreError
 from tasks.settings import checkout
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 EARLIEST_VERSION = 3
 """The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
 STORAGE_VERSION = "v1.4.0"
@@ -26,6 +26,7 @@ TABLES = (
     "review_versions",
     "paper_sources",
     "texts",
+    "text_words",
     "synopses",
     "replies",
     "draws",

@@ -41,7 +41,7 @@ def clean(reader: PdfReader, name: str, papers: list[Path]) -> None:
     hidden = characters = pages = 0
     start = time.perf_counter()
     for path, read in reader.read_all(papers, Path.read_bytes):
-        out = read.dropped.get("hidden characters", 0)
+        out = read.hidden
         hidden, characters, pages = hidden + out, characters + read.characters, pages + read.pages
         if out:
             print(f"    {path.name}: {out} of {read.characters:,} characters")

@@ -29,3 +29,32 @@ def test_abstract_and_body_are_found_and_the_rest_is_cut(text, abstract, first, 
 
 def test_a_huge_text_is_read_in_linear_time():
     assert len(body_of("word " * 400_000).text) > 1_000_000
+
+
+PROSE = "The gradient of the sampler is bounded by what the corpus holds, and that is all that we say here of it.\n"
+CITED = "\n".join(f"[{number}] A. Kernelson. A margin. Journal of Reading, {2000 + number}." for number in range(1, 9))
+LISTED = "# Title\n\n## Contents\n\nIntroduction\n\nMethod\n\nReferences\n\nAppendix A\n\n"
+SECTIONS = f"# Introduction\n\n{PROSE}\n# Method\n\n{PROSE * 9}\nIt ends here.\n\n"
+
+
+@pytest.mark.parametrize(("text", "last"), [
+    (LISTED + SECTIONS + f"# References\n\n{CITED}\n", "It ends here."),
+    (LISTED + SECTIONS + f"# References\n\n{CITED}\n\n# Appendix A\n\n{PROSE}", "It ends here."),
+    (LISTED + SECTIONS + f"# Appendix A\n\n{PROSE}\n# References\n\n{CITED}\n", "It ends here."),
+    (SECTIONS + f"# References\n\n{CITED}\n\n# Appendix A\n\n{PROSE}\n# References\n\n{CITED}", "It ends here."),
+    (SECTIONS + f"# References\n\n{PROSE * 30}It goes on.", "It goes on."),
+    (SECTIONS + f"# References\n\n{CITED}\n\n# Methods\n\n{PROSE * 30}\nMore.\n\n# References\n\n{CITED}", "More."),
+])  # fmt: skip
+def test_a_heading_in_a_table_of_contents_ends_nothing_and_begins_nothing(text, last):
+    found = body_of(text)
+    assert found.text.startswith("# Introduction\n\nThe gradient") and found.text.endswith(last) and not found.doubts
+
+
+@pytest.mark.parametrize("text", [WHOLE, LISTED + SECTIONS + f"# References\n\n{CITED}\n", "", "No headings."])
+def test_every_word_of_a_given_text_is_kept_or_dropped_by_a_rule(text):
+    assert body_of(text).words.total == len(text.split())
+
+
+def test_a_given_text_of_which_most_is_gone_is_doubtful():
+    found = body_of(SECTIONS + f"# References\n\n{CITED}\n" + PROSE * 200)
+    assert found.words.words["references"] > 3000 and "most words are dropped" in found.doubts[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from tasks.records import Edition
 from tasks.steps import undecorated
 from tests.conftest import ROOT
 from tests.corpus.hidden_text import PHRASE, with_hidden
+from tests.corpus.layouts import Press, front, running
 
 PAPER = ROOT / "data" / "sample" / "pdfs" / "s01.pdf"
 
@@ -29,6 +31,7 @@ def test_parse_prints_statuses_and_texts_and_ends_with_0():
     done = gre_bench("parse", PAPER)
     assert done.returncode == 0, done.stderr
     assert f"{PAPER}: ok, 3 pages" in done.stdout
+    assert "1,274  kept" in done.stdout and "all words" in done.stdout
     assert "Trust Before Speed" in done.stdout and "Learning-rate warmup is used" in done.stdout
 
 
@@ -42,6 +45,7 @@ def test_parse_ends_with_2_where_one_file_of_many_is_not_sound(tmp_path):
     found = json.loads(done.stdout)
     assert [row["status"] for row in found] == ["not_a_pdf", "ok", "truncated"]
     assert found[1]["text"] and found[1]["findings"] == []
+    assert [page["page"] for page in found[1]["words"]] == [1, 2, 3] and found[1]["words"][0]["words"]["kept"] > 400
 
 
 def test_parse_names_a_file_that_is_not_there():
@@ -87,3 +91,47 @@ def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
     assert rows[ids[0]]["text"] == rows[ids[1]]["text"] and rows[ids[2]]["text"] is None
     assert rows[ids[0]]["notes"] == [] and any("too small to be seen" in note for note in rows[ids[1]]["notes"])
     assert any("end of the file" in note for note in rows[ids[2]]["notes"]) and "unknown" not in rows
+    assert [rows[paper_id]["words"][0][0] for paper_id in ids] == [1, 1, 1]
+    assert rows[ids[1]]["words"][0][1]["hidden"] == len(PHRASE.split())
+
+
+def test_a_doubtful_paper_ends_parse_with_2_and_says_why(tmp_path):
+    paper = tmp_path / "tables.pdf"
+    paper.write_bytes(of_tables())
+    done = gre_bench("parse", "--quiet", paper)
+    assert done.returncode == 2, done.stdout
+    assert "doubtful" in done.stdout and "most words are dropped" in done.stdout and "figures and tables" in done.stdout
+
+
+def of_tables() -> bytes:
+    """A paper of little text and long tables."""
+    press = Press()
+    front(press, "Tables and Nothing Else")
+    press.heading("1 Introduction")
+    running(press, 2, 1)
+    for number in range(4):
+        press.table(str(number), "figures of the cohort", rows=45)
+    return press.made().data
+
+
+def test_a_refresh_reports_doubtful_papers_and_texts_shows_where_their_words_went(tmp_path):
+    pdfs = tmp_path / "pdfs"
+    shutil.copytree(PAPER.parent, pdfs)
+    doubtful, cut = sorted(pdfs.glob("*.pdf"))[:2]
+    doubtful.write_bytes(of_tables())
+    cut.write_bytes(cut.read_bytes()[:9000])
+    state = ("--state", tmp_path / "state")
+    sources = ("--set", f"sources.pdfs={pdfs}", "--set", 'scoring.metrics=["gem"]')
+    done = gre_bench("refresh", "--settings", "deployments/demo.toml", *sources, "--no-prefect", *state)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"papers read with status doubtful: 1 (text in use), first {doubtful.stem}" in done.stdout
+    assert f"papers read with status truncated: 1 (without text), first {cut.stem}" in done.stdout
+    shown = gre_bench("texts", *state)
+    assert shown.returncode == 0 and "1 pdf: doubtful" in shown.stdout and "references" in shown.stdout
+    rows = {row["paper_id"]: row for row in json.loads(gre_bench("texts", "--json", *state).stdout)}
+    assert len(rows) == 16
+    for row in rows.values():
+        counts = [count for page in row["by_page"] for count in page["words"].values()]
+        assert sum(counts) == row["kept"] + row["dropped"] + row["hidden"] == row["words"]
+    assert rows[doubtful.stem]["status"] == "doubtful" and rows[doubtful.stem]["characters"]
+    assert rows[doubtful.stem]["kept"] < rows[doubtful.stem]["dropped"]

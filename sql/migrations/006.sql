@@ -1,0 +1,8 @@
+-- from schema version 5: what became of the words of each page; of papers that were read before nothing is known
+create table text_words (
+    paper_id varchar not null,
+    page     integer not null check (page >= 0),
+    fate     varchar not null,
+    words    integer not null check (words > 0),
+    primary key (paper_id, page, fate)
+);

@@ -1,0 +1,86 @@
+"""Words given back, and their order, from papers of known text in many layouts; and from real ones beside pdftotext.
+
+Run it as `python -m tests.bench.bench_layouts [folder of real papers]`. Recall is the share of the words of paragraphs,
+headings and captions that `read_pdf` gives back, precision the share of its words that belong there; inversions are
+paragraphs that come before the one they should follow; left are references, appendices and entries of tables of
+contents that are still there. Of a real paper the text is not known: what pdftotext (poppler-utils) finds before the
+references is compared, cells of tables and headers included, so that 1.0 is not to be expected; breaks count places
+where text that follows in one stands apart in the other.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pymupdf
+
+from tasks.corpus.pdf_text import read_pdf
+from tasks.corpus.pdf_words import totals
+from tests.corpus.layouts import LAYOUTS
+from tests.corpus.recall import compared, words
+
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "paper-pdfs"
+RUN = 6
+"""Words of a run by which places in two texts of a paper are found."""
+
+
+def generated() -> None:
+    print(f"{'layout':34} columns  recall  precision  inversions  left  status    pages/s")
+    for name, make in LAYOUTS.items():
+        paper = make()
+        start = time.process_time()
+        read = read_pdf(paper.data)
+        seconds = time.process_time() - start
+        found = compared(paper, f"{read.title}\n\n{read.abstract}\n\n{read.text}")
+        print(
+            f"{name:34} {paper.columns:7} {found.recall:7.4f} {found.precision:10.4f} {found.inversions:11} {found.left:5}  "
+            f"{read.status:8} {read.pages / seconds:8.0f}"
+        )
+
+
+def breaks(ours: list[str], other: list[str]) -> int:
+    """How many runs of words that are once in both texts stand in the other order, among neighbours."""
+    runs = [{" ".join(text[k : k + RUN]): k for k in range(len(text) - RUN)} for text in (ours, other)]
+    once = [Counter(" ".join(text[k : k + RUN]) for k in range(len(text) - RUN)) for text in (ours, other)]
+    places = [runs[1][run] for run in runs[0] if once[0][run] == 1 and once[1].get(run) == 1]
+    return sum(after < before for before, after in pairwise(places))
+
+
+def real(folder: Path) -> None:
+    print(f"\n{'paper':24} status    kept    of    recall  precision  breaks  pages/s  most dropped")
+    for path in sorted(folder.glob("*.pdf")):
+        data = path.read_bytes()
+        start = time.process_time()
+        read = read_pdf(data)
+        seconds = time.process_time() - start
+        text = subprocess.run(["pdftotext", "-q", str(path), "-"], capture_output=True, check=True).stdout.decode()
+        closing = list(re.finditer(r"^\W*(?:\d+\W+)?(?:references|bibliography)\W*$", text, re.I | re.M))
+        other = words(text[: closing[-1].start()] if closing else text)
+        ours = words(f"{read.title}\n\n{read.abstract}\n\n{read.text}")
+        shared = (Counter(ours) & Counter(other)).total()
+        fates = totals(read.words)
+        gone = sorted(((count, fate) for fate, count in fates.items() if fate != "kept"), reverse=True)[:3]
+        print(
+            f"{path.stem[:24]:24} {read.status:8} {fates['kept']:6} {sum(fates.values()):6} {shared / len(other):8.3f} "
+            f"{shared / len(ours):10.3f} {breaks(ours, other):7} {read.pages / seconds:8.1f}  "
+            + ", ".join(f"{fate} {count}" for count, fate in gone)
+        )
+
+
+if __name__ == "__main__":
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    generated()
+    papers = Path(sys.argv[1]) if len(sys.argv) > 1 else REAL
+    if not papers.is_dir():
+        print(f"no folder {papers}: real papers were not read")
+    elif shutil.which("pdftotext") is None:
+        print("pdftotext (poppler-utils) is not installed: real papers were not compared")
+    else:
+        real(papers)
