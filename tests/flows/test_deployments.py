@@ -89,7 +89,7 @@ def test_the_parameters_given_are_taken_by_the_flow(name):
          lambda job: job.models == ("local-vllm",)),
         ("study-examiners", {"name": "mine", "items": "texts.tsv", "settings": {"models": ["local-vllm"], "layouts": ["003_table9"],
                              "panel": {"human": [1, 5]}}}, lambda job: job.settings.panel.human == (1.0, 5.0)),
-        ("tune", {"base": "base", "judgments": "file.parquet", "train": "0:9", "out": "o", "settings": {"epochs": 1}},
+        ("tune", {"base": "base", "judgments": ["file.parquet"], "train": ["0:9"], "out": "o", "settings": {"epochs": 1}},
          lambda job: job.settings.epochs == 1),
     ],
     ids=["guidelines", "study-examiners", "tune"],

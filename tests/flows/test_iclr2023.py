@@ -88,6 +88,7 @@ def test_every_number_of_a_local_transformers_model_equals_the_one_by_one_comput
         "sources.rows=0:20",
         "evaluation_lm.backend=transformers",
         f"evaluation_lm.folder={folder}",
+        "scoring.chance=false",
     )
     assert (summary["outcome"], summary["scored_now"]) == ("done", 120)
     found = query(

@@ -104,7 +104,8 @@ def test_as_json_it_gives_the_training_record(call, tmp_path: Path) -> None:
     assert (code, found["method"], found["trained_on"], found["kept_aside"]) == (DONE, "full", 2, 0)
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert record == {name: value for name, value in found.items() if name in record}
-    assert len(found["asked"]["judgments"]) == 64 and found["asked"]["rows"] == "0:2"
+    (digest,) = found["asked"]["judgments"]
+    assert len(digest) == 64 and found["asked"]["rows"] == ["0:2"]
     assert (tmp_path / "out" / "model.safetensors").is_file()
 
 
@@ -237,3 +238,26 @@ def test_the_flow_runs_under_the_engine(place: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == DONE, done.stderr
     assert json.loads(done.stdout)["kept_aside"] == 1
+
+
+def test_several_files_are_learnt_from_each_by_its_rows(call, place: Path, tmp_path: Path) -> None:
+    more = write(tmp_path / "more.jsonl", [row | {"paper_id": f"q{row['row']}"} for row in rows(3)])
+    code, said, _ = call(
+        "--train", "0:2", "--judgments", str(more), "--train", "1:3", "--out", str(tmp_path / "out"), "--json"
+    )
+    found = json.loads(said)
+    assert (code, found["trained_on"]) == (DONE, 4)
+    assert found["asked"]["rows"] == ["0:2", "1:3"] and len(set(found["asked"]["judgments"])) == 2
+
+
+@pytest.mark.parametrize(
+    ("further", "why"),
+    [
+        (("--judgments", "judgments.jsonl"), "2 files of judgments and 1 ranges of rows; give one --train for each"),
+        (("--judgments", "judgments.jsonl", "--train", "1:3"), "paper p1 of judgments.jsonl is in an earlier"),
+    ],
+)
+def test_files_that_do_not_go_together_are_refused(call, tmp_path: Path, further: tuple[str, ...], why: str) -> None:
+    code, _, error = call("--train", "0:2", *further, "--out", str(tmp_path / "out"))
+    assert code == BAD_INPUT and why in " ".join(error.split())
+    assert not (tmp_path / "out").exists()
