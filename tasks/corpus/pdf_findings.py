@@ -18,6 +18,7 @@ Kind = Literal[
     "annotation",
     "zero_width",
     "packed",
+    "illegible",
     "actual_text",
     "instruction",
 ]
@@ -33,6 +34,7 @@ MEANING: dict[Kind, str] = {
     "annotation": "text of an annotation or form field",
     "zero_width": "characters without width (zero-width, direction or tag characters)",
     "packed": "many characters in the place of one",
+    "illegible": "letters squeezed, skewed, set on one another, or in noise",
     "actual_text": "text said to stand for what is shown",
     "instruction": "a passage in plain sight that instructs reviewers or models",
 }

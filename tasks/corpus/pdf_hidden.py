@@ -7,12 +7,12 @@ drawn with and without text, the page must differ where the character stands, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpus.pdf_findings import INVISIBLE, Finding, Kind, readable
 from tasks.corpus.pdf_glyphs import Glyphs, glyphs_of
 from tasks.corpus.pdf_ink import Ink, ink_of
+from tasks.corpus.pdf_legibility import illegible
 from tasks.corpus.pdf_overprint import covers, overprinted
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PALE = 20
 """Steps of 255 by which text must differ from its ground in one of red, green and blue."""
+PALER, CONTRAST = 110, 1.3
+"""Steps of 255, and the contrast ratio, below which together text is as good as gone. WCAG asks for 4.5."""
 TINY = 0.95
 """Points: type that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
@@ -39,6 +41,7 @@ WRITTEN = 20
 """Steps of 255 between neighbouring pixels of a scan where something is written."""
 KINDS: tuple[Kind | None, ...] = (
     None, "pale", "tiny", "transparent", "unpainted", "covered", "clipped", "off_page", "zero_width", "packed",
+    "illegible",
 )  # fmt: skip
 
 
@@ -98,13 +101,16 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
         around = (*band[unseen, :2].min(axis=0) - 3, *band[unseen, 2:].max(axis=0) + 3)
         surely, pale = _unseen(glyphs, ink_of(page, FINER, around), band, drawn & unseen)
         unseen &= surely
+    under = overprinted(glyphs, page, log)
+    legible = drawn & ~unseen & ~under
+    why[illegible(glyphs, ink, legible)] = _code("illegible")
     if unseen.any():
         own = np.abs(glyphs.color - ink.beneath(band)).max(axis=1)
         why[unseen] = _code("clipped")
         why[unseen & covers(glyphs, log)] = _code("covered")
         why[unseen & pale] = _code("pale")
         why[unseen & pale & (glyphs.opacity < 0.5) & (own >= PALE)] = _code("transparent")
-    why[overprinted(glyphs, page, log)] = _code("covered")
+    why[under] = _code("covered")
     if glyphs.clipping.any():
         why[glyphs.clipping & ~ink.contrasts(band, PALE)] = _code("unpainted")
     why[~glyphs.painted & ~glyphs.clipping] = _code("unpainted")
@@ -127,16 +133,41 @@ def _unseen(
     """
     import numpy as np
 
-    pale = among & (glyphs.opacity * np.abs(glyphs.color - ink.beneath(band)).max(axis=1) < PALE)
+    ground = ink.beneath(band)
+    shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
+    step = np.abs(shown - ground).max(axis=1)
+    pale = among & ((step < PALE) | ((step < PALER) & (contrast(shown, ground) < CONTRAST)))
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
         return pale, pale
-    unseen = _by_word(glyphs, pale | lost, among)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (unseen | ~glyphs.solid).astype(np.int8), [0]])))
+    return _long(glyphs, _by_word(glyphs, pale | lost, among)), pale
+
+
+def _long(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """*found* without stretches of a few letters, but for those of lines that have many."""
+    import numpy as np
+
+    found = found.copy()
+    letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(found))
+    line = np.bincount(glyphs.line, found & letters, minlength=int(glyphs.line[-1]) + 1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (found | ~glyphs.solid).astype(np.int8), [0]])))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
-        if sum(map(str.isalpha, compress(glyphs.text[start:end], unseen[start:end]))) < LETTERS:
-            unseen[start:end] = False
-    return unseen, pale
+        if letters[start:end][found[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
+            found[start:end] = False
+    return found
+
+
+def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The contrast ratio of colours (n × 3, steps of 255), from 1 to 21 (WCAG 2.2, with luminance of sRGB)."""
+    import numpy as np
+
+    def luminance(colours: NDArray[np.float64]) -> NDArray[np.float64]:
+        part = np.clip(colours, 0, 255) / 255
+        linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+        return linear @ np.array([0.2126, 0.7152, 0.0722])
+
+    one, other = luminance(colour), luminance(ground)
+    return (np.maximum(one, other) + 0.05) / (np.minimum(one, other) + 0.05)
 
 
 def _bands(glyphs: Glyphs) -> NDArray[np.float64]:

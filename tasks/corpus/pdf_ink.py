@@ -57,6 +57,18 @@ class Ink:
             total += self.ground[_whole(y, height - 1), _whole(x, width - 1)]
         return total / 5
 
+    def rough(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.float64]:
+        """For each of *boxes* the share of pixels of the ground that differ from a neighbour by *least*."""
+        import numpy as np
+
+        grey = self.ground.astype(np.int16).sum(axis=2) // 3
+        edges = np.zeros(grey.shape, dtype=bool)
+        edges[:, 1:] |= np.abs(np.diff(grey, axis=1)) >= least
+        edges[1:] |= np.abs(np.diff(grey, axis=0)) >= least
+        if not edges.any():
+            return np.zeros(len(boxes))
+        return self._count(edges, boxes) / np.maximum(self._count(np.ones_like(edges), boxes), 1)
+
     def _count(self, mask: NDArray[np.bool_], boxes: NDArray[np.float64]) -> NDArray[np.int64]:
         """How many pixels of *mask* lie in each box; a box of no width has one column."""
         import numpy as np

@@ -10,9 +10,11 @@ import pymupdf
 import pytest
 
 from tasks.corpus.pdf_findings import Finding, readable
+from tasks.corpus.pdf_hidden import look_at
 from tasks.corpus.pdf_reader import PdfReader
 from tasks.corpus.pdf_text import PdfText, read_pdf
 from tests.conftest import ROOT, SHARED
+from tests.corpus.hidden_further import FURTHER, OPEN
 from tests.corpus.hidden_text import BLANK, PHRASE, WAYS, WHITE, with_hidden
 
 SAMPLES = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
@@ -55,6 +57,21 @@ def test_a_hidden_passage_is_reported_and_left_out_of_the_text(way):
     shown = "These words cover others and are plain to see for everyone who reads"
     assert got.text.replace(shown, "").split() == clean(path).text.split()
     assert got.abstract == clean(path).abstract and PHRASE[:12] not in f"{got.title}{got.text}"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=pytest.mark.xfail(strict=True, reason="it gets through")) if way in OPEN else way for way in FURTHER],
+)
+def test_a_passage_hidden_in_a_further_way_is_not_among_what_is_seen(way):
+    with pymupdf.open(SAMPLES[4]) as document:
+        FURTHER[way](document[0], PHRASE)
+        data = document.tobytes()
+    with pymupdf.open(stream=data, filetype="pdf") as document:
+        sight = look_at(document[0], 1)
+    seen = squeezed("".join(letter for letter, out in zip(sight.glyphs.text, sight.hidden, strict=True) if not out))
+    assert not [word for word in ("referee", "merits", "outstanding") if word in seen]
+    assert "personalisedfederated" in seen
 
 
 @pytest.mark.parametrize("way", ["white", "tiny", "render mode 3", "under a rectangle under text", "turned white"])
