@@ -17,29 +17,29 @@ from typing import Any
 
 from prefect import flow
 
-from flows.annual_refresh import outcome_of, usable
-from flows.stages.domains import in_domain
-from flows.stages.endings import ended
-from flows.stages.instruments import instruments
-from flows.stages.intake import known_papers, known_reviews
-from flows.stages.planning import Work, add_plan, lacks, synopses
-from flows.stages.progress import Progress
-from flows.stages.reading import import_sources
-from flows.stages.runs import Job, recorded
-from flows.stages.scoring import counts, reasons_of, score
-from flows.stages.workers import Workers
-from flows.stages.writing import judge_responses
-from tasks import steps
-from tasks.domains import GIVEN, Part
-from tasks.errors import SourceError
-from tasks.metrics.agreement import agreements
-from tasks.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
-from tasks.metrics.cases import Response, the_writer_of
-from tasks.metrics.catalog import recipe_of
-from tasks.metrics.chance import Moved
-from tasks.records import HUMAN, Problem, Score, Source
-from tasks.settings import Settings
-from tasks.store import Row, Store
+from gre_bench.catalogs.domains import GIVEN, Part
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import HUMAN, Problem, Score, Source
+from gre_bench.core.settings import Settings
+from gre_bench.flows.annual_refresh import outcome_of, usable
+from gre_bench.metrics.agreement import agreements
+from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
+from gre_bench.metrics.cases import Response, the_writer_of
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.chance import Moved
+from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.planning import Work, add_plan, lacks, synopses
+from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.workers import Workers
+from gre_bench.pipeline.scoring import counts, reasons_of, score
+from gre_bench.pipeline.writing import judge_responses
+from gre_bench.store import Row, Store
+from gre_bench.tasks import steps
 
 
 @flow(
@@ -57,7 +57,7 @@ def agree_with_humans(
 
 
 def agree(job: Job, run: Any) -> dict[str, Any]:
-    """`agree_with_humans` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    """`agree_with_humans` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:

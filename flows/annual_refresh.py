@@ -15,24 +15,24 @@ from typing import Any
 
 from prefect import flow
 
-from flows.stages.certificates import certify
-from flows.stages.changes import write_changes
-from flows.stages.domains import in_domain
-from flows.stages.endings import ended
-from flows.stages.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
-from flows.stages.progress import Progress
-from flows.stages.reading import import_sources, read_papers, reading_notes
-from flows.stages.runners import check_runner
-from flows.stages.runs import Job, recorded
-from flows.stages.scoring import score, separate
-from flows.stages.standings import expose, settle, unsettle
-from flows.stages.workers import Workers
-from flows.stages.writing import reviewers, write_assw, write_judgments, write_reviews
-from tasks import steps
-from tasks.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
-from tasks.known_names import whole
-from tasks.settings import Settings
-from tasks.store import Row, Store, no_edition
+from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
+from gre_bench.core.known_names import whole
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.changes import write_changes
+from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
+from gre_bench.pipeline.ranking import expose, settle, unsettle
+from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.runners import check_runner
+from gre_bench.pipeline.runs.workers import Workers
+from gre_bench.pipeline.scoring import score, separate
+from gre_bench.pipeline.validation_records import certify
+from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
+from gre_bench.store import Row, Store, no_edition
+from gre_bench.tasks import steps
 
 
 @flow(
@@ -60,7 +60,7 @@ def annual_refresh(
 
 
 def refresh(job: Job, run: Any) -> dict[str, Any]:
-    """`annual_refresh` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    """`annual_refresh` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:

@@ -15,18 +15,18 @@ from typing import Any
 
 from prefect import flow
 
-from flows.guidelines.inputs import Material, conditions, from_edition, from_files, from_reviews
-from flows.guidelines.results import KIND, Study, keep, study_folder
-from flows.stages.endings import ended
-from flows.stages.quote import over_budget, quoted
-from flows.stages.studies import bounded
-from tasks import steps
-from tasks.errors import SettingsError
-from tasks.guidelines.ratings import Rating
-from tasks.prompts.conditions import Condition
-from tasks.records import digest
-from tasks.settings import BudgetSettings
-from tasks.writing.catalog import Desk, study_account
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import digest
+from gre_bench.core.settings import BudgetSettings
+from gre_bench.guidelines.ratings import Rating
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.quote import over_budget, quoted
+from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.prompts.conditions import Condition
+from gre_bench.studies.guidelines.inputs import Material, conditions, from_edition, from_files, from_reviews
+from gre_bench.studies.guidelines.results import KIND, Study, keep, study_folder
+from gre_bench.tasks import steps
+from gre_bench.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
 
 
 def compare(job: GuidelineJob, run: Any) -> dict[str, Any]:
-    """`compare_guidelines` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    """`compare_guidelines` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
     material, chosen = prepared(job)
     papers = list(material.contents.items())
     ratings: list[Rating] = []
@@ -81,7 +81,7 @@ def compare(job: GuidelineJob, run: Any) -> dict[str, Any]:
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """The same for reviews that were written elsewhere (`tasks.corpus.rated_reviews`): nothing is asked."""
+    """The same for reviews that were written elsewhere (`gre_bench.ingest.datasets.rated_reviews`): nothing is asked."""
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
     return keep(Study(name, source, ratings, human, {}, seed), state)

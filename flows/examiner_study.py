@@ -17,27 +17,27 @@ from typing import Any
 
 from prefect import flow
 
-from flows.examiners.baselines import baseline
-from flows.examiners.grid import Grid, grid
-from flows.examiners.inputs import Material, from_edition, from_file
-from flows.examiners.instructions import instructions, lost
-from flows.examiners.pairs import pairs_of, reports
-from flows.examiners.panel import check_panel, panel_of
-from flows.examiners.results import KIND, Study, keep
-from flows.examiners.settings import StudySettings
-from flows.guidelines.results import study_folder
-from flows.screens import screen
-from flows.stages.endings import ended
-from flows.stages.studies import bounded
-from tasks import steps
-from tasks.errors import SettingsError
-from tasks.examiners.asking import FREE, Cost
-from tasks.examiners.binning import bin_grades
-from tasks.examiners.column import Column
-from tasks.examiners.examiner import Examiner
-from tasks.models import Model
-from tasks.models import load as load_models
-from tasks.writing.catalog import Desk, study_account
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.cli.views import screen
+from gre_bench.core.errors import SettingsError
+from gre_bench.examiners.asking import FREE, Cost
+from gre_bench.examiners.binning import bin_grades
+from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.results.column import Column
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.studies.examiners.baselines import baseline
+from gre_bench.studies.examiners.grid import Grid, grid
+from gre_bench.studies.examiners.inputs import Material, from_edition, from_file
+from gre_bench.studies.examiners.instructions import instructions, lost
+from gre_bench.studies.examiners.pairs import pairs_of, reports
+from gre_bench.studies.examiners.panel import check_panel, panel_of
+from gre_bench.studies.examiners.results import KIND, Study, keep
+from gre_bench.studies.examiners.settings import StudySettings
+from gre_bench.studies.guidelines.results import study_folder
+from gre_bench.tasks import steps
+from gre_bench.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def examiner_study(job: ExaminerJob) -> dict[str, Any]:
 
 
 def study(job: ExaminerJob, run: Any) -> dict[str, Any]:
-    """`examiner_study` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``.
+    """`examiner_study` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``.
 
     Progress goes to the error stream, one line an examiner: the tables and the JSON stand alone.
     """

@@ -17,14 +17,14 @@ from typing import Any
 
 from prefect import flow
 
-from flows.stages.endings import ended
-from tasks import steps
-from tasks.corpus.fetch_steps import Asked, Reached, take
-from tasks.corpus.snapshot import Snapshot
-from tasks.corpus.snapshot_diff import changes
-from tasks.corpus.venues import check_verified, venue_of
-from tasks.errors import SourceError
-from tasks.settings import Settings
+from gre_bench.core.errors import SourceError
+from gre_bench.core.settings import Settings
+from gre_bench.ingest.openreview.fetch_steps import Asked, Reached, take
+from gre_bench.ingest.records.venues import check_verified, venue_of
+from gre_bench.ingest.snapshot.diff import changes
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.tasks import steps
 
 NAP_S = 60.0
 

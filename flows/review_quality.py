@@ -17,21 +17,21 @@ from typing import Any, get_args
 
 from prefect import flow
 
-from flows.guidelines.results import KIND, put, study_folder, table
-from flows.stages.endings import ended
-from flows.stages.intake import file_sha256
-from flows.stages.quote import over_budget, quoted
-from flows.stages.studies import bounded
-from tasks import steps
-from tasks.corpus.review_fields import review_fields
-from tasks.corpus.source_files import read_notes_file
-from tasks.corpus.venues import check_verified, venue_of
-from tasks.errors import SettingsError, SourceError
-from tasks.guidelines.review_points import FieldedReview, mean_date, median_length
-from tasks.guidelines.review_quality import CRITERIA, NAMES, SAMPLED, Group, Points, Quality, judge, sampled
-from tasks.records import Problem
-from tasks.settings import BudgetSettings, edition_of
-from tasks.writing.catalog import Desk, study_account
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import Problem
+from gre_bench.core.settings import BudgetSettings, edition_of
+from gre_bench.guidelines.review_points import FieldedReview, mean_date, median_length
+from gre_bench.guidelines.review_quality import CRITERIA, NAMES, SAMPLED, Group, Points, Quality, judge, sampled
+from gre_bench.ingest.records.review_fields import review_fields
+from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.venues import check_verified, venue_of
+from gre_bench.pipeline.intake import file_sha256
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.quote import over_budget, quoted
+from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.studies.guidelines.results import KIND, put, study_folder, table
+from gre_bench.tasks import steps
+from gre_bench.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def review_quality(job: QualityJob) -> dict[str, Any]:
 
 
 def judged(job: QualityJob, run: Any) -> dict[str, Any]:
-    """`review_quality` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    """`review_quality` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:

@@ -10,18 +10,18 @@ from typing import Any
 
 from prefect import flow
 
-from flows.stages.endings import ended
-from flows.stages.intake import row_range
-from flows.stages.studies import bounded
-from tasks import steps
-from tasks.corpus.tables import papers_from, reviews_from
-from tasks.errors import SettingsError, SourceError
-from tasks.records import HUMAN, Paper
-from tasks.settings import BudgetSettings
-from tasks.tuning import record
-from tasks.tuning.pairs import SYNOPSES, JudgedPaper, Metric
-from tasks.tuning.settings import TuningSettings
-from tasks.writing.catalog import Desk, study_account
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import HUMAN, Paper
+from gre_bench.core.settings import BudgetSettings
+from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.pipeline.intake import row_range
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.studies import bounded
+from gre_bench.tasks import steps
+from gre_bench.tuning import record
+from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
+from gre_bench.tuning.settings import TuningSettings
+from gre_bench.writing.catalog import Desk, study_account
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from prefect import flow
 
-from flows.stages.endings import ended
-from flows.tune_evaluation_lm import texts_apart
-from tasks import steps
-from tasks.settings import EvaluationLMSettings
+from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.flows.tune_evaluation_lm import texts_apart
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.tasks import steps
 
 
 @dataclass(frozen=True, slots=True)

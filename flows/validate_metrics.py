@@ -15,24 +15,24 @@ from typing import Any
 
 from prefect import flow
 
-from flows.annual_refresh import outcome_of, prepare, usable
-from flows.stages.certificates import certify, grant
-from flows.stages.changes import chosen_changes, maker, untried
-from flows.stages.domains import in_domain
-from flows.stages.endings import ended
-from flows.stages.planning import Work
-from flows.stages.progress import Progress
-from flows.stages.runs import Job, recorded
-from flows.stages.scoring import counts, reasons_of, score, separate
-from flows.stages.workers import Workers
-from tasks import steps
-from tasks.changes.catalog import CHANGES
-from tasks.metrics.catalog import recipe_of
-from tasks.metrics.validation import Found, found_effects, lengths
-from tasks.records import HUMAN, Signature
-from tasks.settings import Settings
-from tasks.stats.verdicts import overall
-from tasks.store import Row, Store
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.records import HUMAN, Signature
+from gre_bench.core.settings import Settings
+from gre_bench.flows.annual_refresh import outcome_of, prepare, usable
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.validation import Found, found_effects, lengths
+from gre_bench.pipeline.changes import chosen_changes, maker, untried
+from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.planning import Work
+from gre_bench.pipeline.runs.endings import ended
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.workers import Workers
+from gre_bench.pipeline.scoring import counts, reasons_of, score, separate
+from gre_bench.pipeline.validation_records import certify, grant
+from gre_bench.stats.verdicts import overall
+from gre_bench.store import Row, Store
+from gre_bench.tasks import steps
 
 
 @flow(
@@ -54,7 +54,7 @@ def validate_metrics(
 
 
 def validate(job: Job, run: Any) -> dict[str, Any]:
-    """`validate_metrics` with the steps given: `tasks.steps` itself, or ``steps.undecorated()``."""
+    """`validate_metrics` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)

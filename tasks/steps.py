@@ -17,39 +17,39 @@ from typing import TYPE_CHECKING, Any
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from tasks.changes import catalog as changes
-from tasks.changes.catalog import CHANGES
-from tasks.changes.material import Material
-from tasks.corpus.fetch_steps import Asked, Reached, bring_notes, bring_papers, freeze
-from tasks.corpus.paper_text import body_of
-from tasks.corpus.pdf_reader import PdfReader
-from tasks.corpus.pdf_text import PdfText
-from tasks.corpus.snapshot import Snapshot
-from tasks.errors import ChangeError, GreBenchError, Paused, SettingsError
-from tasks.guidelines.asking import Answer
-from tasks.guidelines.ratings import Rating
-from tasks.guidelines.review_points import FieldedReview
-from tasks.lm.catalog import open_lm
-from tasks.lm.chats import chat_lm
-from tasks.metrics.catalog import EXAMINER, Recipe, recipe_of
-from tasks.metrics.scoring import Metric, MetricWork, Scored, score
-from tasks.metrics.signing import NOTHING, signature
-from tasks.prompts.conditions import Condition
-from tasks.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
-from tasks.settings import EmbedderSettings, EvaluationLMSettings, ScoringSettings
-from tasks.writing.catalog import Desk, scribe, writes_reviews
-from tasks.writing.examiner import ExaminerLM, open_examiner, open_logprobs
+from gre_bench.changes import catalog as changes
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.changes.material import Material
+from gre_bench.core.errors import ChangeError, GreBenchError, Paused, SettingsError
+from gre_bench.core.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
+from gre_bench.core.settings import EmbedderSettings, EvaluationLMSettings, ScoringSettings
+from gre_bench.guidelines.asking import Answer
+from gre_bench.guidelines.ratings import Rating
+from gre_bench.guidelines.review_points import FieldedReview
+from gre_bench.ingest.openreview.fetch_steps import Asked, Reached, bring_notes, bring_papers, freeze
+from gre_bench.ingest.pdf.reader import PdfReader
+from gre_bench.ingest.pdf.text import PdfText
+from gre_bench.ingest.records.paper_text import body_of
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.chats import chat_lm
+from gre_bench.metrics.catalog import EXAMINER, Recipe, recipe_of
+from gre_bench.metrics.scoring import Metric, MetricWork, Scored, score
+from gre_bench.metrics.signing import NOTHING, signature
+from gre_bench.prompts.conditions import Condition
+from gre_bench.writing.catalog import Desk, scribe, writes_reviews
+from gre_bench.writing.examiner import ExaminerLM, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
-    from tasks.examiners.asking import Asked as Instructed
-    from tasks.examiners.examiner import Examiner, ItemKind
-    from tasks.examiners.grading import Grade
-    from tasks.examiners.metric import Grader
-    from tasks.examiners.pairwise import Pair, Preference
-    from tasks.examiners.wordings import Item
-    from tasks.tuning.cache_ngram import HeldOut
-    from tasks.tuning.pairs import JudgedPaper, Metric
-    from tasks.tuning.settings import TuningSettings
+    from gre_bench.examiners.asking import Asked as Instructed
+    from gre_bench.examiners.examiner import Examiner, ItemKind
+    from gre_bench.examiners.grading import Grade
+    from gre_bench.examiners.metric import Grader
+    from gre_bench.examiners.panel.pairwise import Pair, Preference
+    from gre_bench.examiners.wordings import Item
+    from gre_bench.tuning.cache_ngram import HeldOut
+    from gre_bench.tuning.pairs import JudgedPaper, Metric
+    from gre_bench.tuning.settings import TuningSettings
 
 HOUR = 3600.0
 
@@ -208,7 +208,7 @@ def write_assw(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
 @task(name="rate under guideline", task_run_name="{name} under {condition.name}", **WRITING)
 def rate_papers(name: str, desk: Desk, condition: Condition, papers: Sequence[tuple[str, str]]) -> list[Rating]:
     """Ratings of *papers*, each (paper id, content), by the LM *name* under a guideline *condition*."""
-    from tasks.guidelines.reviewing import rate
+    from gre_bench.guidelines.reviewing import rate
 
     lm = guided(name, desk)
     return rate(lm.writer, lm.sampling, name, condition, papers)
@@ -217,8 +217,8 @@ def rate_papers(name: str, desk: Desk, condition: Condition, papers: Sequence[tu
 @task(name="judge review quality", task_run_name="{criterion} by {name}", **WRITING)
 def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]) -> list[Answer[int]]:
     """Points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
-    from tasks.guidelines.asking import ask
-    from tasks.guidelines.consistency import CRITERIA
+    from gre_bench.guidelines.asking import ask
+    from gre_bench.guidelines.consistency import CRITERIA
 
     lm, asked = guided(name, desk), CRITERIA[criterion]
     return ask(lm.writer, lm.sampling, [asked.chat(review) for review in reviews], asked.points)
@@ -227,7 +227,7 @@ def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[Field
 @task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
 def generate_guideline(name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> Answer[str]:
     """A guideline made from a group of *reviews* by the LM *name*."""
-    from tasks.guidelines.generation import generate
+    from gre_bench.guidelines.generation import generate
 
     lm = guided(name, desk)
     return generate(lm.writer, lm.sampling, reviews)
@@ -235,7 +235,7 @@ def generate_guideline(name: str, desk: Desk, reviews: Sequence[FieldedReview]) 
 
 def guided(name: str, desk: Desk) -> ExaminerLM:
     """The LM *name* of the models file, for work under guidelines; `SettingsError` names the known ones."""
-    from tasks.models import load as load_models
+    from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(desk.models)):
         raise SettingsError(f"no model {name!r} in the models file; known: {', '.join(models)}")
@@ -249,7 +249,7 @@ def grader_of(
 
     Aggregation logprob asks the *evaluation_lm* if there is one, else the endpoint's likeliest tokens.
     """
-    from tasks.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
+    from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
 
     if examiner.form.answer == "nothing":
         return by_nobody(examiner), asked(examiner)
@@ -277,16 +277,16 @@ def grade_items(
 @task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
 def prefer_pairs(name: str, desk: Desk, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
     """Which text of each of *pairs* the LM *name* prefers, asked in both orders."""
-    from tasks.examiners.pairwise import prefer
+    from gre_bench.examiners.panel.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, desk).writer, item)
 
 
 @task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
 def write_instructions(name: str, desk: Desk, chat: Chat) -> Instructed[str]:
-    """Instructions for examiners by the LM *name*, sound by the checks of `tasks.examiners.generated`."""
-    from tasks.examiners.asking import ask
-    from tasks.examiners.generated import sound
+    """Instructions for examiners by the LM *name*, sound by the checks of `gre_bench.examiners.generated`."""
+    from gre_bench.examiners.asking import ask
+    from gre_bench.examiners.generated import sound
 
     found = open_examiner(name, desk)
     return ask(found.writer, [chat], found.sampling, sound)[0]
@@ -315,20 +315,20 @@ def sign_metrics(
 def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -> LMIdentity:
     """Identity of what *recipe* asks that asks no evaluation LM."""
     if recipe.asks == "embedder":
-        from tasks.lm.embedder import open_embedder
+        from gre_bench.lm.embedders.catalog import open_embedder
 
         return open_embedder(instruments.embedder).identity
     if recipe.name.startswith(EXAMINER):
-        from tasks.examiners.metric import check_metric
+        from gre_bench.examiners.metric import check_metric
 
         examiner = _examiner(recipe, scoring)
         check_metric(examiner)
         return grader_of(examiner, scoring.examiner, instruments.desk)[1]
     if recipe.asks == "writer":
-        from tasks.metrics.lm_examiner import PROMPT
+        from gre_bench.metrics.lm_examiner import PROMPT
 
         return open_examiner(scoring.examiner, instruments.desk).identity(PROMPT)
-    from tasks.metrics.overlap import OVERLAPS
+    from gre_bench.metrics.overlap import OVERLAPS
 
     return replace(NOTHING, engine_version=OVERLAPS[_MEASURES.get(recipe.name, recipe.name)].identity)
 
@@ -336,28 +336,28 @@ def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -
 def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring: ScoringSettings) -> Metric:
     """The metric of *recipe* that asks no evaluation LM."""
     if recipe.asks == "embedder":
-        from tasks.lm.embedder import open_embedder
-        from tasks.metrics.bertscore import BertScore
+        from gre_bench.lm.embedders.catalog import open_embedder
+        from gre_bench.metrics.bertscore import BertScore
 
         return BertScore(open_embedder(instruments.embedder), signature_id)
     if recipe.name.startswith(EXAMINER):
-        from tasks.examiners.metric import ExaminerMetric
+        from gre_bench.examiners.metric import ExaminerMetric
 
         examiner = _examiner(recipe, scoring)
         return ExaminerMetric(examiner, grader_of(examiner, scoring.examiner, instruments.desk)[0], signature_id)
     if recipe.asks == "writer":
-        from tasks.metrics.lm_examiner import LMExaminer
+        from gre_bench.metrics.lm_examiner import LMExaminer
 
         found = open_examiner(scoring.examiner, instruments.desk)
         return LMExaminer(found.writer, found.sampling, signature_id)
-    from tasks.metrics.overlap import OVERLAPS, Overlap
+    from gre_bench.metrics.overlap import OVERLAPS, Overlap
 
     return Overlap(OVERLAPS[_MEASURES.get(recipe.name, recipe.name)], signature_id)
 
 
 def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
     """The examiner of the settings that *recipe* names; `SettingsError` for a combination that cannot be."""
-    from tasks.examiners.examiner import examiner_of
+    from gre_bench.examiners.examiner import examiner_of
 
     name = recipe.name.removeprefix(EXAMINER)
     return examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
@@ -426,7 +426,7 @@ def _cell(value: Any) -> Any:
 )
 def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path) -> HeldOut:
     """Trains the evaluation LM on the judgments of *papers*, writes it to *folder*, gives its held-out figures."""
-    from tasks.tuning.cache_ngram import save, train
+    from gre_bench.tuning.cache_ngram import save, train
 
     model, figures = train(papers, kept)
     save(model, folder)
@@ -450,7 +450,7 @@ def fine_tune_lm(
     data: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Fine-tunes the evaluation LM in *base* (Xu et al. 2025, appendix E) into *folder*; its training record."""
-    from tasks.tuning.fine_tuning import fine_tune
+    from gre_bench.tuning.fine_tuning import fine_tune
 
     return fine_tune(base, papers, kept, metrics, settings, folder, data)
 
@@ -463,7 +463,7 @@ def fit_mixture(
     lm: EvaluationLMSettings, folder: Path, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
     """Fits a copying mixture over the evaluation LM of *lm* to *kept*, into *folder*; its figures there."""
-    from tasks.tuning.token_mixture import fit_into
+    from gre_bench.tuning.token_mixture import fit_into
 
     return fit_into(folder, open_lm(lm), papers, kept)
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tasks.errors import SpanError
-from tasks.records import LMIdentity, Prediction, SpanLogprob
+from gre_bench.core.errors import SpanError
+from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from tests.holds import hold
 
 

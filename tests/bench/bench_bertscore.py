@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tasks.lm.embedder import Embedder
-from tasks.lm.hashed_ngrams import HashedNgrams
-from tasks.metrics.bertscore import BertScore, match, sentences
-from tasks.metrics.overlap import OVERLAPS, Overlap
-from tasks.records import Case
+from gre_bench.core.records import Case
+from gre_bench.lm.embedders.catalog import Embedder
+from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams
+from gre_bench.metrics.bertscore import BertScore, match, sentences
+from gre_bench.metrics.overlap import OVERLAPS, Overlap
 from tests.conftest import ROOT, SHARED
 
 REAL = SHARED / "iclr2023" / "human_reviews.parquet"
@@ -91,7 +91,7 @@ def main() -> None:
     print(f"{len(papers)} papers, {len(asked)} pairs, {'ICLR 2023' if REAL.is_file() else 'sample'}\n")
     embedders: dict[str, Embedder] = {"hashed-ngrams": HashedNgrams()}
     try:
-        from tasks.lm.sentence_embedder import SentenceEmbedder
+        from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
         from tests.lm.sentence_models import build_sentence_model
 
         with tempfile.TemporaryDirectory() as folder:

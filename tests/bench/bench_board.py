@@ -23,11 +23,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.stages.runs import Job
-from flows.stages.standings import settle
-from tasks.records import Edition
-from tasks.settings import Settings
-from tasks.store import Store
+from gre_bench.core.records import Edition
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.ranking import settle
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.store import Store
 
 BENCH = Edition("BENCH", 2026)
 SIGNED = {

@@ -12,10 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from tasks.lm.cache_ngram import CacheNgram
-from tasks.lm.known_text import FEATURES
-from tasks.lm.segmentation import is_word, split
-from tasks.records import Prediction
+from gre_bench.core.records import Prediction
+from gre_bench.lm.ngram.cache_ngram import CacheNgram
+from gre_bench.lm.ngram.known_text import FEATURES
+from gre_bench.lm.ngram.segmentation import is_word, split
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram"
 PLAIN_PAIRS = 8

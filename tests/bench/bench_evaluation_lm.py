@@ -21,13 +21,13 @@ from pathlib import Path
 
 import numpy as np
 
-from flows.tune_evaluation_lm import papers_of
-from tasks.controls import GENERIC_JUDGMENTS, other
-from tasks.lm.catalog import open_lm
-from tasks.metrics.chance import Placed, moves
-from tasks.records import Prediction
-from tasks.settings import load
-from tasks.stats.auc import separation
+from gre_bench.core.controls import GENERIC_JUDGMENTS, other
+from gre_bench.core.records import Prediction
+from gre_bench.core.settings import load
+from gre_bench.flows.tune_evaluation_lm import papers_of
+from gre_bench.lm.catalog import open_lm
+from gre_bench.metrics.chance import Placed, moves
+from gre_bench.stats.auc import separation
 
 KINDS = ("same", "other", "moved", "deleted", "generic")
 

@@ -1,7 +1,7 @@
 """Hidden text found and text wrongly called hidden; how files of all sorts are read; pages a second.
 
 Run it as `python -m tests.bench.bench_hidden_text [folder of research papers] [folder of hostile files]`. Each way of
-`tests.corpus.hidden_text` hides one passage in each sample paper; recall is the share of passages of which a finding
+`tests.ingest.pdf.hidden_text` hides one passage in each sample paper; recall is the share of passages of which a finding
 has the text. What is hidden in papers that nobody altered may be hidden indeed: look at it with `gre-bench audit`.
 """
 
@@ -13,8 +13,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tasks.corpus.pdf_reader import PdfReader
-from tests.corpus.hidden_text import PHRASE, WAYS, with_hidden
+from gre_bench.ingest.pdf.reader import PdfReader
+from tests.ingest.pdf.hidden_text import PHRASE, WAYS, with_hidden
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"

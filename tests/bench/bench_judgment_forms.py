@@ -12,8 +12,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 
-from tasks.review_text import Section, split
-from tasks.writing.rule_judgments import WRITER, judgments_of
+from gre_bench.core.review_text import Section, split
+from gre_bench.writing.rules.judgments import WRITER, judgments_of
 from tests.bench.bench_rule_judgments import FILE
 
 

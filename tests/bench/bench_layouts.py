@@ -21,10 +21,10 @@ from pathlib import Path
 
 import pymupdf
 
-from tasks.corpus.pdf_text import read_pdf
-from tasks.corpus.pdf_words import totals
-from tests.corpus.layouts import LAYOUTS
-from tests.corpus.recall import compared, words
+from gre_bench.ingest.pdf.text import read_pdf
+from gre_bench.ingest.pdf.words import totals
+from tests.ingest.pdf.layouts import LAYOUTS
+from tests.ingest.pdf.recall import compared, words
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "paper-pdfs"
 RUN = 6

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pymupdf
 
-from tasks.corpus.pdf_text import read_pdf
+from gre_bench.ingest.pdf.text import read_pdf
 
 ROOT = Path(__file__).resolve().parents[2]
 TEI = "{http://www.tei-c.org/ns/1.0}"

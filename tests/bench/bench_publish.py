@@ -16,12 +16,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tasks.metrics.catalog import METRICS
-from tasks.release import manifest
-from tasks.release.database import Additions
-from tasks.release.publishing import Publication, Published, publish
-from tasks.release.shelf import Shelf
-from tasks.store import Store
+from gre_bench.metrics.catalog import METRICS
+from gre_bench.release import manifest
+from gre_bench.release.database import Additions
+from gre_bench.release.publishing import Publication, Published, publish
+from gre_bench.release.release_store import Shelf
+from gre_bench.store import Store
 from tests.bench.bench_board import BENCH, Cost, apart, costs, make, test
 
 Step = tuple[str, float, float]

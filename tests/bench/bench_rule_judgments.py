@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from tasks.controls import other
-from tasks.judgments import OPENINGS
-from tasks.lm.cache_ngram import CacheNgram
-from tasks.records import Prediction
-from tasks.writing.rule_judgments import WRITER, judgments_of
+from gre_bench.core.controls import other
+from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.records import Prediction
+from gre_bench.lm.ngram.cache_ngram import CacheNgram
+from gre_bench.writing.rules.judgments import WRITER, judgments_of
 from tests.conftest import ROOT, SHARED
 
 FILE = SHARED / "iclr2023" / "human_reviews.parquet"

@@ -17,9 +17,9 @@ from typing import Any
 
 import duckdb
 
-from tasks.records import Edition
-from tasks.store import Store
-from tasks.store.read_copy import CopyForReaders, sha256
+from gre_bench.core.records import Edition
+from gre_bench.store import Store
+from gre_bench.store.read_copy import CopyForReaders, sha256
 
 BENCH = Edition("BENCH", 2026)
 QUERIES = ("select 1", "from leaderboard", "select count(*), sum(total) from spans", "from spans order by prediction limit 1000")

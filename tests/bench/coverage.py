@@ -1,4 +1,4 @@
-"""Worlds with known truth in which every interval of `tasks.stats` is tried: scores of two references a paper.
+"""Worlds with known truth in which every interval of `gre_bench.stats` is tried: scores of two references a paper.
 
 A candidate's standardised score is √alike·common + √(1 − alike)·own, and both parts are √share·paper + √(1 − share)·
 pair: *common* is what papers and references do to all candidates, *own* what they do to one. So the two pairs of a
@@ -16,12 +16,12 @@ from functools import cache
 import numpy as np
 from scipy import stats as scipy_stats
 
-from tasks.stats import clustered_interval, flat_interval, paired_test, separation
-from tasks.stats.comparison import compare
-from tasks.stats.correlation import correlate, partial, within_groups
-from tasks.stats.effects import effect
-from tasks.stats.length import length_controlled
-from tasks.stats.ranks import rank_intervals
+from gre_bench.stats import clustered_interval, flat_interval, paired_test, separation
+from gre_bench.stats.comparison import compare
+from gre_bench.stats.correlation import correlate, partial, within_groups
+from gre_bench.stats.effects import effect
+from gre_bench.stats.length import length_controlled
+from gre_bench.stats.ranks import rank_intervals
 
 SIGMA = {"normal": 0.0, "lognormal": 0.5}
 BEFORE_AFTER = 0.83

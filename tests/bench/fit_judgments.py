@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow.parquet as parquet
 from scipy import optimize, sparse
 
-from tasks.writing.clause_stance import NONE, SCALE, STANCES, features
-from tasks.writing.review_clauses import Clause, clauses_of
+from gre_bench.writing.rules.clause_stance import NONE, SCALE, STANCES, features
+from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 from tests.bench.bench_rule_judgments import FILE, judged, words
 from tests.conftest import ROOT
 

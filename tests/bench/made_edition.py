@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tasks.controls import CONTROLS
-from tasks.judgments import OPENINGS
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.judgments import OPENINGS
 
 WRITER = "made-up"
 HUMAN_REVIEWS = 3

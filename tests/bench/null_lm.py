@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tasks.lm import catalog
-from tasks.records import LMIdentity, Prediction, SpanLogprob
-from tasks.settings import EvaluationLMSettings
+from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
+from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.lm import catalog
 
 CHARACTERS_PER_TOKEN = 6.2
 """Of real judgments, as Llama's tokenizer cuts them."""

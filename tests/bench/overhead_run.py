@@ -10,13 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from flows.stages import engine
+from gre_bench.pipeline.runs import prefect_engine
 
 
 def main() -> None:
     asked = json.loads(sys.argv[1])
     folder = Path(asked["folder"])
-    engine.settle(folder)
+    prefect_engine.settle(folder)
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     with_engine = asked["runner"] != "alone"
     if with_engine:
@@ -25,7 +25,7 @@ def main() -> None:
     signing = _timed_signing()
     _tell_stages()
     # What a process loads before it does anything is no part of a run.
-    for name in ("flows.annual_refresh", "tasks.stats", "pyarrow.dataset", "duckdb", "scipy.stats"):
+    for name in ("gre_bench.flows.annual_refresh", "gre_bench.stats", "pyarrow.dataset", "duckdb", "scipy.stats"):
         importlib.import_module(name)
     _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
     wall, cpu = time.perf_counter(), time.process_time()
@@ -43,15 +43,15 @@ def _tell(event: str, **more: Any) -> None:
 
 def _start_server() -> None:
     """Prefect's temporary server, which lives as long as this process."""
-    engine.tame_server()
+    prefect_engine.tame_server()
     from prefect import flow
 
     flow(name="nothing")(lambda: None)()
 
 
 def _job(asked: dict[str, Any], folder: Path) -> Any:
-    from flows.stages.runs import Job
-    from tasks.settings import parse
+    from gre_bench.core.settings import parse
+    from gre_bench.pipeline.runs.job import Job
     from tests.bench.null_lm import NullSettings
 
     run = {} if asked["runner"] in ("alone", "here") else {"runner": asked["runner"], "workers": asked["workers"]}
@@ -66,7 +66,7 @@ def _job(asked: dict[str, Any], folder: Path) -> Any:
 
 def _timed_signing() -> list[float]:
     """Where the time goes that a run waits for its first worker: to sign costs nothing with the null LM."""
-    from flows.stages import workers
+    from gre_bench.pipeline.runs import workers
 
     taken: list[float] = []
     steps_apart = workers.Workers._steps_apart
@@ -91,7 +91,7 @@ def _timed_signing() -> list[float]:
 
 def _tell_stages() -> None:
     """Makes each stage tell when it begins."""
-    from flows.stages.progress import Progress
+    from gre_bench.pipeline.runs.progress import Progress
 
     stage = Progress.stage
 
@@ -103,8 +103,8 @@ def _tell_stages() -> None:
 
 
 def _refresh(job: Any, with_engine: bool) -> dict[str, Any]:
-    from flows.annual_refresh import annual_refresh, refresh
-    from tasks import steps
+    from gre_bench.flows.annual_refresh import annual_refresh, refresh
+    from gre_bench.tasks import steps
 
     if with_engine:
         return annual_refresh(job.settings, job.state)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks import controls
-from tasks.changes import elongation
-from tasks.changes.catalog import CHANGES, apply, check, identity, named
-from tasks.changes.material import Material
-from tasks.corpus.venues import venue_of
-from tasks.errors import ChangeError
-from tasks.judgments import OPENINGS, is_judgment, strict
+from gre_bench.changes import elongation
+from gre_bench.changes.catalog import CHANGES, apply, check, identity, named
+from gre_bench.changes.material import Material
+from gre_bench.core import controls
+from gre_bench.core.errors import ChangeError
+from gre_bench.core.judgments import OPENINGS, is_judgment, strict
+from gre_bench.ingest.records.venues import venue_of
 from tests.changes.toy import ELONGATED, SPACED, TOY
 from tests.conftest import ROOT
 

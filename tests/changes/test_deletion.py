@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.changes.deletion import MISSING, blanked, completed, deleted
-from tasks.changes.material import Material
-from tasks.changes.pieces import ICLR_2023, cut, parts, texts
-from tasks.errors import ReplyError
+from gre_bench.changes.deletion import MISSING, blanked, completed, deleted
+from gre_bench.changes.material import Material
+from gre_bench.changes.pieces import ICLR_2023, cut, parts, texts
+from gre_bench.core.errors import ReplyError
 from tests.changes.toy import BLANKED, BLANKED_AS_PRINTED, DELETED, SPACED, TOY
 
 toy = Material("toy", TOY)

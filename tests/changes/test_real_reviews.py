@@ -7,11 +7,11 @@ from statistics import mean
 import pandas
 import pytest
 
-from tasks.changes.catalog import apply, check
-from tasks.changes.material import Material
-from tasks.changes.pieces import Splitter
-from tasks.writing.rule_judgments import judgments_of
-from tasks.writing.rule_scribe import RuleScribe
+from gre_bench.changes.catalog import apply, check
+from gre_bench.changes.material import Material
+from gre_bench.changes.pieces import Splitter
+from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.writer import RuleScribe
 
 pytestmark = pytest.mark.shared
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tasks.lm.embedder import Embedder
+from gre_bench.lm.embedders.catalog import Embedder
 
 Open = Callable[[], Embedder]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from tasks.errors import SpanError
-from tasks.lm.protocol import EvaluationLM, checked
-from tasks.records import Prediction, SpanLogprob
+from gre_bench.core.errors import SpanError
+from gre_bench.core.records import Prediction, SpanLogprob
+from gre_bench.lm.protocol import EvaluationLM, checked
 
 Open = Callable[[], EvaluationLM]
 

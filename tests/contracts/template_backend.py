@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tasks.errors import SpanError
-from tasks.lm.transformers_lm import TransformersLM
-from tasks.records import Prediction
+from gre_bench.core.errors import SpanError
+from gre_bench.core.records import Prediction
+from gre_bench.lm.backends.transformers_lm import TransformersLM
 from tests.contracts.evaluation_lm import MEGABYTE, SYNOPSIS, Open, X, Y
 
 Reference = Callable[[], TransformersLM]

@@ -10,9 +10,9 @@ import pytest
 
 pytest.register_assert_rewrite("tests.contracts.evaluation_lm")
 
-from tasks.errors import SpanError  # noqa: E402
-from tasks.lm.protocol import EvaluationLM  # noqa: E402
-from tasks.records import LMIdentity, Prediction, SpanLogprob  # noqa: E402
+from gre_bench.core.errors import SpanError  # noqa: E402
+from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob  # noqa: E402
+from gre_bench.lm.protocol import EvaluationLM  # noqa: E402
 from tests.contracts import evaluation_lm as contract  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT, Open  # noqa: E402
 
@@ -25,11 +25,11 @@ def open_lm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == "cache-ngram":
         if not CACHE_NGRAM.is_dir():
             pytest.skip(f"the embedded evaluation LM has not been trained yet: no {CACHE_NGRAM}")
-        from tasks.lm.cache_ngram import CacheNgram
+        from gre_bench.lm.ngram.cache_ngram import CacheNgram
 
         return lambda: CacheNgram.load(CACHE_NGRAM)
     pytest.importorskip("torch", reason="this evaluation LM needs the extra `lm`")
-    from tasks.lm.transformers_lm import TransformersLM
+    from gre_bench.lm.backends.transformers_lm import TransformersLM
     from tests.lm.chat_models import build_chat_model
 
     template = request.param.removeprefix("transformers-")

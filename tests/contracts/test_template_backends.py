@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="these evaluation LMs need the extra `lm`")
 pytest.register_assert_rewrite("tests.contracts.template_backend")
 
-from tasks.lm.transformers_lm import TransformersLM  # noqa: E402
+from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
 from tests.contracts.template_backend import RULES, each_token_has_the_log_probability_of_the_reference  # noqa: E402
 from tests.lm.chat_models import ARCHITECTURES, build_chat_model  # noqa: E402
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import LMError, ReplyError, SettingsError
-from tasks.examiners import scales
-from tasks.examiners.aggregation import approximation, aspect_mean, logprob
-from tasks.examiners.binning import bin_grades, binned
-from tasks.examiners.examiner import Binning, Examiner
-from tasks.examiners.grading import Grade
-from tasks.examiners.top_logprobs import Token, probabilities, weighted
-from tasks.examiners.weighing import grade_by_lm
-from tasks.examiners.wordings import Item
-from tasks.lm.chats import chat_lm
-from tasks.records import LMIdentity, Problem, SpanLogprob
+from gre_bench.core.errors import LMError, ReplyError, SettingsError
+from gre_bench.core.records import LMIdentity, Problem, SpanLogprob
+from gre_bench.examiners import scales
+from gre_bench.examiners.aggregation import approximation, aspect_mean, logprob
+from gre_bench.examiners.binning import bin_grades, binned
+from gre_bench.examiners.examiner import Binning, Examiner
+from gre_bench.examiners.grading import Grade
+from gre_bench.examiners.top_logprobs import Token, probabilities, weighted
+from gre_bench.examiners.weighing import grade_by_lm
+from gre_bench.examiners.wordings import Item
+from gre_bench.lm.chats import chat_lm
 
 ITEM = Item("1", "A short source about ferries.", "A summary.")
 
@@ -210,7 +210,7 @@ def test_what_the_filter_calls_redundant_gets_the_lowest_score_of_its_scale():
 
 
 def test_many_replies_are_asked_in_parts_and_keep_their_places(monkeypatch):
-    monkeypatch.setattr("tasks.examiners.weighing.TOGETHER", 7)
+    monkeypatch.setattr("gre_bench.examiners.weighing.TOGETHER", 7)
     asked = []
 
     class Counting(Known):
@@ -227,7 +227,7 @@ def test_many_replies_are_asked_in_parts_and_keep_their_places(monkeypatch):
 @pytest.fixture(scope="module", params=["llama3", "chatml", "mistral"])
 def tiny(request, tmp_path_factory):
     pytest.importorskip("torch", reason="needs the extra `lm`")
-    from tasks.lm.transformers_lm import TransformersLM
+    from gre_bench.lm.backends.transformers_lm import TransformersLM
     from tests.lm.chat_models import build_chat_model
 
     return TransformersLM.open(build_chat_model(tmp_path_factory.mktemp("examiner") / request.param, request.param), device="cpu")
@@ -238,8 +238,8 @@ def test_a_score_has_the_probability_of_its_whole_token_sequence_and_end(tiny, t
     """Against the model itself: each token's softmax multiplied up, for "100", "1.5" and "Very Good" as for "1"."""
     import torch
 
-    from tasks.examiners.wordings import chats
-    from tasks.records import Chat
+    from gre_bench.core.records import Chat
+    from gre_bench.examiners.wordings import chats
 
     examiner = Examiner(template=template, aggregation="logprob", mass="raw")
     scale, [chat] = examiner.form.scale, chats(examiner, ITEM)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import ReplyError
-from tasks.examiners import answers, scales
-from tasks.examiners.templates import DEVELOPMENT, TEMPLATES
+from gre_bench.core.errors import ReplyError
+from gre_bench.examiners import answers, scales
+from gre_bench.examiners.templates import DEVELOPMENT, TEMPLATES
 
 COUNTS = [
     ("4", scales.FIVE, 4.0),

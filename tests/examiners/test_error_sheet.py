@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import SourceError
-from tasks.examiners.error_sheet import COLUMNS, ERRORS, shares, sheet
-from tasks.examiners.grading import Grade
-from tasks.examiners.wordings import Item
-from tasks.records import Problem
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Problem
+from gre_bench.examiners.grading import Grade
+from gre_bench.examiners.results.error_sheet import COLUMNS, ERRORS, shares, sheet
+from gre_bench.examiners.wordings import Item
 
 ITEMS = [Item(str(place), "source", "text") for place in range(4)]
 GRADES = [

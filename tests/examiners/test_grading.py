@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from scipy.stats import kendalltau
 
-from tasks.errors import SettingsError
-from tasks.examiners.examiner import Examiner
-from tasks.examiners.grading import grade
-from tasks.examiners.metric import ExaminerMetric, asked, by_endpoint, by_writer
-from tasks.examiners.templates import TEMPLATES
-from tasks.examiners.weighing import grade_by_endpoint
-from tasks.examiners.wordings import Item
-from tasks.models import Model
-from tasks.records import Case, LMIdentity, Sampling
-from tasks.writing.archive import ReplyArchive
-from tasks.writing.batch import Patience
-from tasks.writing.http_writer import HttpWriter
-from tasks.writing.logprob_writer import LogprobWriter
+from gre_bench.catalogs.models import Model
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Case, LMIdentity, Sampling
+from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.grading import grade
+from gre_bench.examiners.metric import ExaminerMetric, asked, by_endpoint, by_writer
+from gre_bench.examiners.templates import TEMPLATES
+from gre_bench.examiners.weighing import grade_by_endpoint
+from gre_bench.examiners.wordings import Item
+from gre_bench.writing.archive import ReplyArchive
+from gre_bench.writing.batch import Patience
+from gre_bench.writing.http_writer import HttpWriter
+from gre_bench.writing.logprob_writer import LogprobWriter
 from tests.conftest import SHARED
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply

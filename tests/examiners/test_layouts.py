@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import SettingsError
-from tasks.examiners.layouts import LAYOUTS, layout
+from gre_bench.core.errors import SettingsError
+from gre_bench.examiners.layouts import LAYOUTS, layout
 from tests.conftest import ROOT, SHARED
 
 FOLDER = ROOT / "data" / "published"

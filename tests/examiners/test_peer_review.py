@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import SettingsError
-from tasks.examiners import scales
-from tasks.examiners.bradley_terry import bradley_terry
-from tasks.examiners.chair import decide, verdict, weight, weights
-from tasks.examiners.elo import full_round
-from tasks.examiners.examiner import Examiner
-from tasks.examiners.metric import by_writer
-from tasks.examiners.pairwise import Pair, games, position_bias, prefer
-from tasks.examiners.peer_review import Question, Seat, examine, examine_pairs, review, tournament
-from tasks.examiners.qualification import Exam, agreement, exam, stretched
-from tasks.examiners.wordings import Item
+from gre_bench.core.errors import SettingsError
+from gre_bench.examiners import scales
+from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.metric import by_writer
+from gre_bench.examiners.panel.bradley_terry import bradley_terry
+from gre_bench.examiners.panel.chair import decide, verdict, weight, weights
+from gre_bench.examiners.panel.elo import full_round
+from gre_bench.examiners.panel.pairwise import Pair, games, position_bias, prefer
+from gre_bench.examiners.panel.peer_review import Question, Seat, examine, examine_pairs, review, tournament
+from gre_bench.examiners.panel.qualification import Exam, agreement, exam, stretched
+from gre_bench.examiners.wordings import Item
 from tests.examiners.test_grading import writer
 from tests.servers.scripted_chat import scripted_chat
 from tests.servers.scripted_examiner import chooser, examiner

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.errors import SettingsError
-from tasks.examiners.bradley_terry import Game, bradley_terry
-from tasks.examiners.elo import elo, elo_spread, expected, full_round, sampled_round
+from gre_bench.core.errors import SettingsError
+from gre_bench.examiners.panel.bradley_terry import Game, bradley_terry
+from gre_bench.examiners.panel.elo import elo, elo_spread, expected, full_round, sampled_round
 
 # Agresti 2002, Categorical Data Analysis, 2nd ed., Table 10.10: games won in 1987, row against column.
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")

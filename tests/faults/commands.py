@@ -89,10 +89,10 @@ def server() -> ForkServerContext:
     context.set_forkserver_preload(
         [
             "tests.faults.commands",
-            "flows.cli",
-            "flows.annual_refresh",
-            "flows.boards.publishing",
-            "tasks.writing.http_writer",
+            "gre_bench.cli.app",
+            "gre_bench.flows.annual_refresh",
+            "gre_bench.reports.publishing",
+            "gre_bench.writing.http_writer",
         ]
     )
     return context
@@ -152,8 +152,8 @@ def _main(arguments: list[str], folder: str, before: Before | None) -> None:
     os.environ |= {"COLUMNS": "10000", "PYTHONUNBUFFERED": "1"}
     sys.argv = ["gre-bench", *arguments]
     use(OverlapLM())
-    from flows.cli import main
-    from tasks.writing import http_writer
+    from gre_bench.cli.app import main
+    from gre_bench.writing import http_writer
 
     http_writer.Patience = partial(http_writer.Patience, attempts=2, first_wait_s=0.01)
     if before:

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from flows import cli
-from flows.stages import spending
-from tasks.lm import vllm_client
-from tasks.patience import Patience
-from tasks.store import Store
-from tasks.writing import http_writer
-from tests.flows.calling import call
+from gre_bench.cli import app
+from gre_bench.http.retry import Patience
+from gre_bench.lm.backends import vllm_client
+from gre_bench.pipeline.runs import spending
+from gre_bench.store import Store
+from gre_bench.writing import http_writer
+from tests.cli.calling import call
 from tests.flows.refreshing import DEMO, EDITION, query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
@@ -70,7 +70,7 @@ def said(*arguments: object) -> tuple[int, str, str]:
     sys.argv = ["gre-bench", *map(str, arguments)]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            cli.main()
+            app.main()
     except SystemExit as stopped:
         code = stopped.code if isinstance(stopped.code, int) else 0
     except Exception:  # a bug: the test of exit codes shows it, the others go on

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import SettingsError, StoreError
-from tasks.store import Store
+from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.store import Store
 from tests.flows.refreshing import EDITION, assert_same, query, tables
 
 ENDED = {"scored", "excluded", "failed"}

@@ -20,13 +20,14 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from flows.annual_refresh import refresh
-from flows.stages import spending
-from flows.stages.runs import Job
-from tasks import settings, steps
-from tasks.errors import GreBenchError, StoreError
-from tasks.store import Store
-from tasks.writing import http_writer
+from gre_bench.core import settings
+from gre_bench.core.errors import GreBenchError, StoreError
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs import spending
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.store import Store
+from gre_bench.tasks import steps
+from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.faults.points import armed
 from tests.flows.refreshing import EDITION, query, tables, use
@@ -43,7 +44,7 @@ MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
 
 T = TypeVar("T")
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.faults.killing", "flows.cli", "scipy.special"])
+CONTEXT.set_forkserver_preload(["tests.faults.killing", "gre_bench.cli.app", "scipy.special"])
 
 
 def by_lm(folder: Path, server: ScriptedChat, *more: str) -> tuple[str, ...]:
@@ -172,7 +173,7 @@ def _command(
     for number, name in ((1, "out.txt"), (2, "err.txt")):
         os.dup2(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
     use(OverlapLM(pause_s=pause_s, held_at=held_at))
-    from flows import cli
+    from gre_bench.cli import app as cli
 
     begin = cli.app
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.store.database import Database
+from gre_bench.store.database import Database
 
 UNCHANGING = ("select", "from", "with", "set", "pragma", "describe")
 """Statements that commit nothing."""

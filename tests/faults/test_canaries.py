@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.corpus import fetch_steps
-from tasks.corpus.loopback import Account
+from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.ingest.openreview.loopback.server import Account
 from tests.conftest import ROOT
 from tests.faults import endpoints
 from tests.faults.canaries import CANARIES, forms, leaks
@@ -154,7 +154,7 @@ def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tm
             ("ok", ["fetch", "SAMPLE", "2026", "--set", f"fetch.host={host.v2}", *sets]),
         ):
             server.then = then
-            found = subprocess.run([sys.executable, "-m", "tests.flows.killed", *arguments, "--state", str(state)],
+            found = subprocess.run([sys.executable, "-m", "tests.pipeline.runs.killed", *arguments, "--state", str(state)],
                                    env=environment, cwd=ROOT, text=True, capture_output=True, timeout=600)  # fmt: skip
             told.append(found)
     assert [found.returncode for found in told] == [3, 0, 0], [found.stderr[-2000:] for found in told]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.prompts import library
-from tasks.release import manifest
-from tasks.store import Store
+from gre_bench.prompts import library
+from gre_bench.release import manifest
+from gre_bench.store import Store
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables

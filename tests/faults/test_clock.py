@@ -14,17 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from flows.stages import progress, reading, runs
-from tasks.corpus.rate_limits import Limit
-from tasks.corpus.request_budget import RequestBudget
-from tasks.errors import BudgetReached, Paused
-from tasks.store import Store
-from tasks.store import edition as stores
+from gre_bench.core.errors import BudgetReached, Paused
+from gre_bench.http.rate_limits import Limit
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.pipeline import reading
+from gre_bench.pipeline.runs import job, progress
+from gre_bench.store import Store
+from gre_bench.store import edition as stores
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, query, run, tables, use
-from tests.flows.test_kills import is_scoring
 from tests.holds import wait_for
+from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
 
 DAY = 86_400.0
@@ -35,7 +36,7 @@ FAKETIME = next(
 )
 SLOWLY = """
 import sys, time
-from flows.cli import main
+from gre_bench.cli.app import main
 from tests.flows.refreshing import use
 from tests.scripted_lms import OverlapLM
 class Busy(OverlapLM):
@@ -71,7 +72,7 @@ class HandSet:
 @pytest.fixture
 def hand_set(monkeypatch):
     clock = HandSet()
-    for module in (stores, runs, progress, reading):
+    for module in (stores, job, progress, reading):
         monkeypatch.setattr(module, "now", clock)
     return clock
 

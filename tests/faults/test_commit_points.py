@@ -10,7 +10,7 @@ from shutil import rmtree
 
 import pytest
 
-from tasks.writing.ledger import Ledger
+from gre_bench.writing.spend_log import Ledger
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable
 from tests.faults.killing import GIVEN, by_lm, debris, ended, on_each_core, whole
 from tests.flows.refreshing import EDITION, assert_same

@@ -13,21 +13,23 @@ from typing import Any
 
 import pytest
 
-from flows.annual_refresh import refresh as refreshed
-from flows.stages import certificates, scoring, spending
-from flows.stages.runs import Job
-from tasks import settings, steps
-from tasks.errors import GreBenchError, LMError, SourceError, StoreError
-from tasks.lm.cache_ngram import CacheNgram
-from tasks.release import manifest
-from tasks.settings import checkout
-from tasks.store import TABLES, Store
-from tasks.writing.ledger import Ledger, ledger_of
+from gre_bench.core import settings
+from gre_bench.core.errors import GreBenchError, LMError, SourceError, StoreError
+from gre_bench.core.settings import checkout
+from gre_bench.flows.annual_refresh import refresh as refreshed
+from gre_bench.lm.ngram.cache_ngram import CacheNgram
+from gre_bench.pipeline import scoring, validation_records
+from gre_bench.pipeline.runs import spending
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.release import manifest
+from gre_bench.store import TABLES, Store
+from gre_bench.tasks import steps
+from gre_bench.writing.spend_log import Ledger, ledger_of
 from tests.faults.commands import assert_one_line, command, refresh, sample
 from tests.faults.damage import Damage, cuts, damages, done_to, flips
 from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import EDITION, query, tables, use
-from tests.flows.test_certificates import SIGNED, granted
+from tests.pipeline.test_validation_records import SIGNED, granted
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import scripted_chat
 
@@ -314,7 +316,7 @@ def test_a_damaged_snapshot_is_kept_beside_and_made_anew_from_the_files_at_hand(
 def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or_a_count_another(
     tmp_path, monkeypatch, trial, count
 ):
-    monkeypatch.setattr(certificates, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(validation_records, "SHIPPED", tmp_path / "shipped")
     made = granted(tmp_path, EDITION, "pass", 1, monkeypatch)
     (file,) = (tmp_path / "validations" / EDITION).glob("*.json")
     whole = file.read_bytes()
@@ -322,7 +324,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
         file.write_bytes(whole)
         said = done_to(file, damage)
         try:
-            found = certificates.certificate(tmp_path, SIGNED.signature_id)
+            found = validation_records.certificate(tmp_path, SIGNED.signature_id)
             assert json.dumps(asdict(found)) == json.dumps(asdict(made)), said
         except StoreError as error:
             one_line(error, file)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tasks.release import manifest
-from tasks.store import Store
+from gre_bench.release import manifest
+from gre_bench.store import Store
 from tests.faults.commands import Ended, assert_one_line, command, refresh, sample, small_files
 from tests.faults.disks import Disk, full_at, mounted
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed

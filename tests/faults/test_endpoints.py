@@ -8,11 +8,11 @@ from functools import partial
 
 import pytest
 
-from tasks.lm.catalog import open_lm
+from gre_bench.lm.catalog import open_lm
+from tests.cli.calling import call
 from tests.faults import endpoints
 from tests.faults.endpoints import ATTEMPTS, CODES, Ended, outcomes, reasons, refresh, some_chats, texts
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
-from tests.flows.calling import call
 from tests.flows.refreshing import DEMO, tables
 from tests.servers.scripted_chat import scripted_chat
 from tests.servers.scripted_vllm import scripted_vllm

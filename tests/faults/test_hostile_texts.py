@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from flows.screens import screen
+from gre_bench.cli.views import screen
 from tests.faults import endpoints
 from tests.faults.endpoints import said
 from tests.faults.hostile import CANDIDATES, EDITION, FORMULA, PAPERS, REFUSED, TEXTS, Tags, files, steering

@@ -10,20 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from flows.annual_refresh import refresh
-from flows.stages.runs import Job
-from tasks import settings, steps
-from tasks.corpus.pdf_reader import Limits, PdfReader
-from tasks.lm.engine import out_of_memory
-from tasks.lm.span import Conversation
-from tasks.store import Store
+from gre_bench.core import settings
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.ingest.pdf.reader import Limits, PdfReader
+from gre_bench.lm.engine.protocol import out_of_memory
+from gre_bench.lm.span import Conversation
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.faults.commands import DEMO
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
 from tests.flows.refreshing import EDITION, query, run, tables, use
-from tests.flows.test_kills import is_scoring
-from tests.flows.test_workers import SHARDED, command, descendants, ended
 from tests.holds import wait_for
+from tests.pipeline.runs.test_kills import is_scoring
+from tests.pipeline.runs.test_workers import SHARDED, command, descendants, ended
 from tests.scripted_lms import OverlapLM
 
 __all__ = ["command"]

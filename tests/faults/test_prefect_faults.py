@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.stages.engine import QUIET
-from tasks.store import Store
+from gre_bench.pipeline.runs.prefect_engine import QUIET
+from gre_bench.store import Store
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_readable, assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, run, tables, use
@@ -29,7 +29,7 @@ ENDS = "done, in the same tables"
 WITHIN_S = 240.0
 """Prefect's minute of patience, the ends of its services, and what a busy machine adds."""
 PAIRS = 256
-PROGRAM = "import tests.flows.sharded; from flows.cli import main; main()"
+PROGRAM = "import tests.pipeline.runs.sharded; from gre_bench.cli.app import main; main()"
 """The command, with the scripted evaluation LM known to it."""
 
 

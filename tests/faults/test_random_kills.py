@@ -19,7 +19,7 @@ from shutil import rmtree
 
 import pytest
 
-from tasks.writing.ledger import Ledger
+from gre_bench.writing.spend_log import Ledger
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import (
@@ -152,7 +152,7 @@ def engine(state: Path, kill_after_s: float | None) -> float | None:
     command = ("refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted", "--state", str(state))
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.flows.killed", *command, "--set", "run.chunk_papers=4"], cwd=ROOT,
+        [sys.executable, "-m", "tests.pipeline.runs.killed", *command, "--set", "run.chunk_papers=4"], cwd=ROOT,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     try:

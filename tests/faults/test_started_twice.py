@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.store import Store
-from tasks.writing.ledger import Ledger
+from gre_bench.store import Store
+from gre_bench.writing.spend_log import Ledger
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_undisturbed
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables

@@ -15,15 +15,15 @@ from shutil import rmtree
 
 import pytest
 
-from tasks.corpus.loopback_mischief import mischief
-from tasks.store import Store
+from gre_bench.ingest.openreview.loopback.fault_injection import mischief
+from gre_bench.store import Store
 from tests.conftest import ROOT
-from tests.corpus.test_pdf_reader import endless
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said
 from tests.flows.fetching import ACCOUNT, served
 from tests.flows.refreshing import EDITION, tables
 from tests.holds import wait_for
+from tests.ingest.pdf.test_reader import endless
 from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
@@ -266,7 +266,7 @@ def test_a_refresh_under_the_prefect_engine_at_random_moments(undisturbed, tmp_p
 def under_prefect(state: Path) -> subprocess.Popen[str]:
     command = ("refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted", "--state", str(state))
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.flows.killed", *command], cwd=ROOT, text=True,
+        [sys.executable, "-m", "tests.pipeline.runs.killed", *command], cwd=ROOT, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
 

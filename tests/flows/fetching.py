@@ -11,15 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from flows.fetch import FetchJob, bring
-from tasks import steps
-from tasks.corpus import fetch_steps, loopback_limits
-from tasks.corpus.loopback import Account, Loopback
-from tasks.corpus.request_budget import RequestBudget
-from tasks.corpus.snapshot import Snapshot
-from tasks.corpus.snapshot_journal import Journal
-from tasks.corpus.source_files import read_notes_file
-from tasks.settings import load
+from gre_bench.core.settings import load
+from gre_bench.flows.fetch import FetchJob, bring
+from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.ingest.openreview.journal import Journal
+from gre_bench.ingest.openreview.loopback import limits
+from gre_bench.ingest.openreview.loopback.server import Account, Loopback
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.tasks import steps
 from tests.conftest import ROOT
 
 SAMPLE = ROOT / "data" / "sample"
@@ -58,7 +59,7 @@ def set_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         return time.time() + seconds
 
     monkeypatch.setattr(RequestBudget.__init__, "__defaults__", (clock,))
-    monkeypatch.setattr(loopback_limits, "time", SimpleNamespace(time=clock))
+    monkeypatch.setattr(limits, "time", SimpleNamespace(time=clock))
 
 
 def undisturbed(state: Path) -> tuple[str, Counter]:

@@ -11,14 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flows.annual_refresh import refresh
-from flows.stages.intake import import_papers, import_reviews
-from flows.stages.planning import draw_sample
-from flows.stages.reading import import_sources, read_papers
-from flows.stages.runs import Job, recorded
-from tasks import settings, steps
-from tasks.lm import catalog
-from tasks.store import Store
+from gre_bench.core import settings
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.lm import catalog
+from gre_bench.pipeline.intake import import_papers, import_reviews
+from gre_bench.pipeline.planning import draw_sample
+from gre_bench.pipeline.reading import import_sources, read_papers
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.scripted_lms import OverlapLM
 

@@ -7,13 +7,14 @@ import json
 import pytest
 from scipy import stats
 
-from flows.agree_with_humans import agree
-from flows.check_symmetry import check_symmetry
-from flows.stages.domain_intake import import_graded
-from flows.stages.runs import Job, recorded
-from tasks import settings, steps
-from tasks.errors import SourceError
-from tasks.store import Store
+from gre_bench.core import settings
+from gre_bench.core.errors import SourceError
+from gre_bench.flows.agree_with_humans import agree
+from gre_bench.pipeline.domain_intake import import_graded
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.store import Store
+from gre_bench.studies.symmetry import check_symmetry
+from gre_bench.tasks import steps
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 
@@ -131,7 +132,7 @@ def test_symmetry_takes_every_two_reviews_once_from_spans_that_are_there_already
 
 
 def test_a_board_is_the_same_after_the_symmetry_of_its_edition_was_checked(tmp_path):
-    from flows.annual_refresh import refresh
+    from gre_bench.flows.annual_refresh import refresh
     from tests.flows.refreshing import demo
 
     wanted = demo('scoring.metrics=["gem"]', "edition.papers=6")

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from flows.annual_refresh import refresh
-from flows.operations.dry_run import estimate
-from flows.stages.runs import Job
-from tasks import settings, stats, steps
-from tasks.errors import SettingsError, SourceError, SpanError
-from tasks.records import Prediction
-from tasks.store import Store
+from gre_bench import stats
+from gre_bench.core import settings
+from gre_bench.core.errors import SettingsError, SourceError, SpanError
+from gre_bench.core.records import Prediction
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.preflight.dry_run import estimate
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.flows.refreshing import (
     EDITION,
     add_papers,

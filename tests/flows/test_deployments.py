@@ -16,10 +16,10 @@ from prefect.exceptions import ParameterTypeError
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
-from flows.operations import doctor_prefect
-from tasks.corpus.loopback_limits import Limit
-from tasks.corpus.snapshot import Snapshot
-from tasks.settings import Settings
+from gre_bench.core.settings import Settings
+from gre_bench.ingest.openreview.loopback.limits import Limit
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.preflight import doctor_prefect
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
 from tests.servers.prefect_server import answered, running, serving

@@ -9,15 +9,16 @@ from functools import partial
 import pytest
 from typer.testing import CliRunner
 
-from flows.annual_refresh import refresh
-from flows.cli import app
-from flows.screens.validation import show
-from flows.stages.runs import Job
-from flows.validate_metrics import validate
-from tasks import settings, steps
-from tasks.errors import SettingsError
-from tasks.writing import http_writer
-from tasks.writing.catalog import Desk
+from gre_bench.cli.app import app
+from gre_bench.cli.views.validation import show
+from gre_bench.core import settings
+from gre_bench.core.errors import SettingsError
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows.validate_metrics import validate
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.tasks import steps
+from gre_bench.writing import http_writer
+from gre_bench.writing.catalog import Desk
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written

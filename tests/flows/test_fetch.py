@@ -10,14 +10,14 @@ from random import Random
 
 import pytest
 
-from flows.fetch import FetchJob, fetch, take_of
-from tasks.corpus.loopback import Loopback
-from tasks.corpus.loopback_limits import Limit
-from tasks.corpus.loopback_mischief import MISCHIEFS, mischief
-from tasks.corpus.notes import read_notes
-from tasks.corpus.snapshot_journal import read
-from tasks.corpus.venues import venue_of
-from tasks.errors import SettingsError, SourceError, UnfinishedError
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
+from gre_bench.flows.fetch import FetchJob, fetch, take_of
+from gre_bench.ingest.openreview.journal import read
+from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, mischief
+from gre_bench.ingest.openreview.loopback.limits import Limit
+from gre_bench.ingest.openreview.loopback.server import Loopback
+from gre_bench.ingest.records.notes import read_notes
+from gre_bench.ingest.records.venues import venue_of
 from tests.conftest import SHARED
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
@@ -130,7 +130,7 @@ def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path
 @pytest.fixture(scope="module")
 def context():
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.flows.fetching", "openreview.api", "tasks.corpus.openreview_transport"])
+    context.set_forkserver_preload(["tests.flows.fetching", "openreview.api", "gre_bench.ingest.openreview.transport"])
     return context
 
 
@@ -359,11 +359,11 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
 
 
 def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
-    from flows.annual_refresh import refresh
-    from flows.stages.runs import Job
-    from tasks import steps
-    from tasks.settings import load
-    from tasks.store import Store
+    from gre_bench.core.settings import load
+    from gre_bench.flows.annual_refresh import refresh
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.store import Store
+    from gre_bench.tasks import steps
 
     rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
     with served() as loopback:

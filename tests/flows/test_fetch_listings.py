@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.corpus.loopback_limits import Limit, Windows
-from tasks.corpus.loopback_mischief import mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import mischief
+from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, fetched, opened, served, set_forward
 

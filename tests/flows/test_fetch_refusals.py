@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.corpus.loopback_limits import Limit
-from tasks.corpus.loopback_mischief import mischief
-from tasks.corpus.refusals import IN_A_ROW
-from tasks.corpus.venues import venue_of
-from tasks.errors import SourceError
+from gre_bench.core.errors import SourceError
+from gre_bench.ingest.openreview.loopback.fault_injection import mischief
+from gre_bench.ingest.openreview.loopback.limits import Limit
+from gre_bench.ingest.openreview.refusals import IN_A_ROW
+from gre_bench.ingest.records.venues import venue_of
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, fetched, opened, pdf_of, served
 

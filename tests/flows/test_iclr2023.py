@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flows.annual_refresh import refresh
-from flows.stages.runs import Job
-from tasks import settings, steps
-from tasks.prompts.library import render
-from tasks.records import Prediction
-from tasks.store import Store
+from gre_bench.core import settings
+from gre_bench.core.records import Prediction
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.prompts.library import render
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import query
 from tests.lm.chat_models import build_chat_model

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from flows.annual_refresh import refresh
-from flows.stages.runs import Job
-from tasks import settings, steps
-from tasks.store import Store
+from gre_bench.core import settings
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.conftest import ROOT, SHARED
 from tests.flows.refreshing import query
 

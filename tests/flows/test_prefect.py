@@ -14,11 +14,11 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.testing.utilities import prefect_test_harness
 
-from flows.annual_refresh import annual_refresh
-from flows.stages.endings import summary_of
-from tasks import steps
-from tasks.errors import BudgetReached
-from tasks.store import Store
+from gre_bench.core.errors import BudgetReached
+from gre_bench.flows.annual_refresh import annual_refresh
+from gre_bench.pipeline.runs.endings import summary_of
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, reviews_by, run, tables, use
 from tests.scripted_lms import OverlapLM
@@ -110,7 +110,7 @@ from pathlib import Path
 from tests.flows.refreshing import demo, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
-from flows.annual_refresh import annual_refresh
+from gre_bench.flows.annual_refresh import annual_refresh
 use(OverlapLM())
 summary = annual_refresh(demo(), Path({str(tmp_path)!r}))
 print(summary["outcome"], summary["scored_now"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tasks.settings import load
+from gre_bench.core.settings import load
 from tests.conftest import ROOT
 from tests.servers.prefect_server import answered, running, serving
 
@@ -44,7 +44,7 @@ def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ra
     for folder in (start, pids, tmp_path / "server"):
         folder.mkdir()
     # Workers know the scripted evaluation LM, which leaves the ids of the processes that score.
-    (start / "sitecustomize.py").write_text("import tests.flows.sharded\n")
+    (start / "sitecustomize.py").write_text("import tests.pipeline.runs.sharded\n")
     scripted = {"PYTHONPATH": f"{start}:{ROOT}", "SCRIPTED_PIDS": str(pids), "SCRIPTED_LM_PAUSE_S": "0.02"}
     with serving(tmp_path / "server") as server:
         answered(server, "python", "deployments/server_setup.py")

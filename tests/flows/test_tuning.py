@@ -16,14 +16,14 @@ import pytest
 pytest.importorskip("torch", reason="tuning needs the extra `lm`")
 pytest.importorskip("peft", reason="tuning needs the extra `lm`")
 
-from flows import cli
-from flows.screens import screen
-from flows.screens.bar import last_point
-from flows.stages.engine import tame_server
-from flows.tune_evaluation_lm import judged_papers, papers_of
-from tasks.errors import SettingsError, SourceError
-from tasks.lm.transformers_lm import TransformersLM
-from tasks.tuning.settings import load
+from gre_bench.cli import app
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.bar import last_point
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.flows.tune_evaluation_lm import judged_papers, papers_of
+from gre_bench.lm.backends.transformers_lm import TransformersLM
+from gre_bench.pipeline.runs.prefect_engine import tame_server
+from gre_bench.tuning.settings import load
 from tests.conftest import ROOT
 from tests.lm.chat_models import build_chat_model
 
@@ -74,7 +74,7 @@ def call(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=300))
         code = DONE
         try:
-            cli.main()
+            app.main()
         except SystemExit as stopped:
             code = stopped.code or DONE
         found = capsys.readouterr()
@@ -205,7 +205,7 @@ def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -
 def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [
-        sys.executable, "-m", "flows.cli", "tune", "lm", "--no-prefect", "--base", str(place / "base"), "--judgments",
+        sys.executable, "-m", "gre_bench.cli.app", "tune", "lm", "--no-prefect", "--base", str(place / "base"), "--judgments",
         str(place / "judgments.jsonl"), "--train", "0:6", "--out", str(out), *FAST, "--set", "epochs=2",
         "--set", "save_every=1", "--state", str(tmp_path / "state"), "--json",
     ]  # fmt: skip
@@ -228,7 +228,7 @@ def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, t
 @pytest.mark.slow
 def test_the_flow_runs_under_the_engine(place: Path, tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "flows.cli", "tune", "lm", "--base", str(place / "base"), "--judgments",
+        sys.executable, "-m", "gre_bench.cli.app", "tune", "lm", "--base", str(place / "base"), "--judgments",
         str(place / "judgments.jsonl"), "--train", "0:3", "--choose", "3:4", "--out", str(tmp_path / "out"), *FAST,
         "--state", str(tmp_path / "state"), "--json",
     ]  # fmt: skip

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from flows import cli
-from flows.screens import screen
-from tasks.corpus.snapshot import Snapshot
+from gre_bench.cli import app
+from gre_bench.cli.views import screen
+from gre_bench.ingest.snapshot.snapshot import Snapshot
 from tests.conftest import ROOT
 
 SAMPLE = (ROOT / "data" / "sample" / "notes.jsonl").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def call(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["gre-bench", "import", "notes", str(notes), "-e", f"{venue}-{year}", "--new", "--state", str(tmp_path), *more])
         monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=300))
         with pytest.raises(SystemExit) as stopped:
-            cli.main()
+            app.main()
         found = capsys.readouterr()
         return stopped.value.code or 0, found.out, found.err
 

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from flows.annual_refresh import refresh
-from flows.stages.certificates import certificate
-from flows.stages.runs import Job
-from flows.validate_metrics import validate
-from tasks import settings, steps
-from tasks.changes.catalog import CHANGES
-from tasks.errors import SettingsError, StoreError
-from tasks.stats.effects import effect
-from tasks.store import Store
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core import settings
+from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows.validate_metrics import validate
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validation_records import certificate
+from gre_bench.stats.effects import effect
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
 from tests.scripted_lms import OverlapLM
@@ -165,7 +166,7 @@ def test_a_pilot_certifies_nothing(tmp_path):
 
 
 def test_shipped_certificates_are_whole_and_named_by_their_signature():
-    from tasks.records import Signature
+    from gre_bench.core.records import Signature
 
     files = list((ROOT / "data" / "validations").glob("*/*.json"))
     assert files

@@ -6,18 +6,18 @@ import json
 
 import pytest
 
-import flows.validate_metrics
-from flows.annual_refresh import refresh
-from flows.check_symmetry import check_symmetry
-from flows.stages.changes import changed_judgments
-from flows.stages.runs import Job
-from flows.validate_metrics import validate
-from tasks import steps
-from tasks.errors import SettingsError, SourceError
-from tasks.metrics.cases import Entry, Lack, Response, plan
-from tasks.metrics.catalog import recipe_of
-from tasks.records import Candidate, Paper
-from tasks.store import Store
+import gre_bench.flows.validate_metrics
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import Candidate, Paper
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows.validate_metrics import validate
+from gre_bench.metrics.cases import Entry, Lack, Response, plan
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.pipeline.changes import changed_judgments
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.store import Store
+from gre_bench.studies.symmetry import check_symmetry
+from gre_bench.tasks import steps
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
 from tests.flows.test_validation import asked, cells
 from tests.scripted_lms import OverlapLM
@@ -44,7 +44,7 @@ def killed_while_scoring(state, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(flows.validate_metrics, "score", stop)
+        patched.setattr(gre_bench.flows.validate_metrics, "score", stop)
         with pytest.raises(KeyboardInterrupt):
             run(state)
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from tasks.guidelines.closeness import closeness, rmse
-from tasks.guidelines.differences import differences
-from tasks.guidelines.given import Given, condition_of, given_ratings, shortened
-from tasks.guidelines.outcomes import compared, human_means, outcomes, yardstick
-from tasks.guidelines.ratings import Rating
-from tasks.guidelines.wording import moving_ratio, type_token_ratio, wording, words
-from tasks.records import Problem
+from gre_bench.core.records import Problem
+from gre_bench.guidelines.closeness import closeness, rmse
+from gre_bench.guidelines.differences import differences
+from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
+from gre_bench.guidelines.outcomes import compared, human_means, outcomes, yardstick
+from gre_bench.guidelines.ratings import Rating
+from gre_bench.guidelines.wording import moving_ratio, type_token_ratio, wording, words
 
 
 def test_rmse_bias_and_mean_error_of_a_worked_table():

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import ReplyError
-from tasks.guidelines.ratings import Rating, normalised, overall_rating, temporary_score
-from tasks.records import Problem
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Problem
+from gre_bench.guidelines.ratings import Rating, normalised, overall_rating, temporary_score
 
 # round(((t + 10)/20)·9 + 1) with the half of t = 0 rounded down, computed by hand.
 NORMALISED = {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import ReplyError
-from tasks.guidelines.consistency import CRITERIA
-from tasks.guidelines.review_points import (
+from gre_bench.core.errors import ReplyError
+from gre_bench.guidelines.consistency import CRITERIA
+from gre_bench.guidelines.review_points import (
     DAY_MS,
     FieldedReview,
     characters,
@@ -19,7 +19,7 @@ from tasks.guidelines.review_points import (
     mean_date,
     median_length,
 )
-from tasks.guidelines.review_quality import NAMES, Quality, group_of, judge, sampled
+from gre_bench.guidelines.review_quality import NAMES, Quality, group_of, judge, sampled
 
 FIELDS = {"summary": "s" * 10, "strengths": "t" * 20, "weaknesses": "w" * 30, "questions": "q" * 40, "rating": "6: weak",
           "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good"}

@@ -8,7 +8,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from tasks.pretrained.entries import Pretrained
+from gre_bench.core.pretrained.entries import Pretrained
 
 SENTENCES = {
     "modules.json": json.dumps([

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.errors import LMError, SpanError
-from tasks.lm.cache_ngram import CacheNgram
-from tasks.lm.copying import Copies, continued, earlier
-from tasks.lm.known_text import stem
-from tasks.lm.protocol import checked
-from tasks.lm.segmentation import Alphabet, Form, alphabet_of_python, form_counts, join, split
-from tasks.lm.spelling import Speller, spelling_counts
-from tasks.records import Prediction, SpanLogprob
-from tasks.tuning.cache_ngram import Recipe, held_out, save, train
+from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.records import Prediction, SpanLogprob
+from gre_bench.lm.ngram.cache_ngram import CacheNgram
+from gre_bench.lm.ngram.copying import Copies, continued, earlier
+from gre_bench.lm.ngram.known_text import stem
+from gre_bench.lm.ngram.segmentation import Alphabet, Form, alphabet_of_python, form_counts, join, split
+from gre_bench.lm.ngram.spelling import Speller, spelling_counts
+from gre_bench.lm.protocol import checked
+from gre_bench.tuning.cache_ngram import Recipe, held_out, save, train
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram"
 

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
-from tasks.errors import SettingsError
-from tasks.lm.catalog import open_lm
-from tasks.records import Prediction, SpanLogprob
-from tasks.settings import EvaluationLMSettings
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Prediction, SpanLogprob
+from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.lm.catalog import open_lm
 from tests.lm.chat_models import build_chat_model
 
 TEXTS = ("The reviewer appreciates the clear writing.", "The reviewer criticizes the limited novelty.")

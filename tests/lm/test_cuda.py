@@ -15,16 +15,16 @@ pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
 import torch
 
-from flows.stages.runners import VISIBLE, gpus
-from tasks.lm import trie_attention
-from tasks.lm.one_by_one import OneByOne
-from tasks.lm.random_model import random_weights, read_tokenizer
-from tasks.lm.span import ChatTemplate
-from tasks.lm.transformers_lm import TransformersLM
-from tasks.lm.trie import Trie
-from tasks.lm.weights import Weights, open_weights
-from tasks.prompts.library import render
-from tasks.records import Prediction, SpanLogprob
+from gre_bench.core.records import Prediction, SpanLogprob
+from gre_bench.lm.backends.transformers_lm import TransformersLM
+from gre_bench.lm.engine import trie_attention
+from gre_bench.lm.engine.one_by_one import OneByOne
+from gre_bench.lm.engine.trie import Trie
+from gre_bench.lm.random_model import random_weights, read_tokenizer
+from gre_bench.lm.span import ChatTemplate
+from gre_bench.lm.weights import Weights, open_weights
+from gre_bench.pipeline.runs.runners import VISIBLE, gpus
+from gre_bench.prompts.library import render
 from tests.contracts.evaluation_lm import CONTRACT, ORDINARY
 from tests.lm.chat_models import build_chat_model
 

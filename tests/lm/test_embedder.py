@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 pytest.register_assert_rewrite("tests.contracts.embedder")
 
-from tasks.errors import LMError, SettingsError  # noqa: E402
-from tasks.lm.embedder import open_embedder  # noqa: E402
-from tasks.lm.hashed_ngrams import HashedNgrams  # noqa: E402
-from tasks.settings import EmbedderSettings, load  # noqa: E402
+from gre_bench.core.errors import LMError, SettingsError  # noqa: E402
+from gre_bench.core.settings import EmbedderSettings, load  # noqa: E402
+from gre_bench.lm.embedders.catalog import open_embedder  # noqa: E402
+from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams  # noqa: E402
 from tests.contracts.embedder import CONTRACT, ORDINARY, Open  # noqa: E402
 
 BACKENDS = ("hashed-ngrams", "sentence-transformers", "sentence-transformers-with-query")
@@ -44,7 +44,7 @@ def opened(request: pytest.FixtureRequest) -> Open:
     if request.param == "hashed-ngrams":
         return HashedNgrams
     folders = request.getfixturevalue("models")
-    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 
     return lambda: SentenceEmbedder.open(folders["query" if "query" in request.param else "plain"], "cpu")
 
@@ -149,7 +149,7 @@ def test_no_network_is_used(models, monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 
     assert len(SentenceEmbedder.open(models["query"], "cpu").embed(ORDINARY, query=True)) == len(ORDINARY)
 
@@ -157,7 +157,7 @@ def test_no_network_is_used(models, monkeypatch):
 def test_a_model_is_known_by_what_its_folder_holds(models, model):
     from safetensors.numpy import load_file, save_file
 
-    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 
     original = SentenceEmbedder.open(models["plain"], "cpu").identity
     (model / "README.md").write_text("Notes.")
@@ -171,7 +171,7 @@ def test_a_model_is_known_by_what_its_folder_holds(models, model):
 
 
 def test_sentences_beyond_what_the_model_reads_are_cut(models):
-    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 
     embedder = SentenceEmbedder.open(models["plain"], "cpu")
     long = "paper " * 100
@@ -184,7 +184,7 @@ def test_a_model_stored_in_half_precision_computes_in_float32(model):
     import torch
     from safetensors.torch import load_file, save_file
 
-    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 
     weights = load_file(model / "model.safetensors")
     save_file({name: weight.half() for name, weight in weights.items()}, model / "model.safetensors", {"format": "pt"})
@@ -271,7 +271,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("damage", "said"), FAULTS, ids=[said[:30] + f"-{place}" for place, (_, said) in enumerate(FAULTS)])
 def test_a_folder_that_cannot_be_used_is_one_line_that_names_it(model, damage, said):
-    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 
     damage(model)
     with pytest.raises(LMError) as caught:
@@ -284,7 +284,7 @@ def test_a_folder_that_cannot_be_used_is_one_line_that_names_it(model, damage, s
 def test_a_pooler_that_no_embedding_is_made_of_may_lack(model):
     from safetensors.torch import load_file, save_file
 
-    from tasks.lm.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 
     weights = load_file(model / "model.safetensors")
     kept = {name: weight for name, weight in weights.items() if not name.startswith("pooler.")}

@@ -8,12 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
-from tasks.lm.harness import harness_logprobs  # noqa: E402
-from tasks.lm.one_by_one import OneByOne  # noqa: E402
-from tasks.lm.span import ChatTemplate, Conversation  # noqa: E402
-from tasks.lm.weights import Weights, open_weights  # noqa: E402
-from tasks.prompts.library import render  # noqa: E402
-from tasks.records import Prediction  # noqa: E402
+from gre_bench.core.records import Prediction  # noqa: E402
+from gre_bench.lm.engine.harness import harness_logprobs  # noqa: E402
+from gre_bench.lm.engine.one_by_one import OneByOne  # noqa: E402
+from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
+from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
+from gre_bench.prompts.library import render  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
 pytest.importorskip("lm_eval", reason="the comparison needs the extra `harness`")

@@ -6,12 +6,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 
-from tasks.errors import LMError  # noqa: E402
-from tasks.lm import measurement, work  # noqa: E402
-from tasks.lm.random_model import SHAPES, random_weights  # noqa: E402
-from tasks.lm.span import Conversation  # noqa: E402
-from tasks.lm.weights import Weights, open_weights  # noqa: E402
-from tasks.records import Prediction  # noqa: E402
+from gre_bench.core.errors import LMError  # noqa: E402
+from gre_bench.core.records import Prediction  # noqa: E402
+from gre_bench.lm import measurement  # noqa: E402
+from gre_bench.lm.engine import work  # noqa: E402
+from gre_bench.lm.random_model import SHAPES, random_weights  # noqa: E402
+from gre_bench.lm.span import Conversation  # noqa: E402
+from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
 CONVERSATIONS = [

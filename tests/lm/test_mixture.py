@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 pytest.register_assert_rewrite("tests.contracts.evaluation_lm")
 
-from tasks.errors import LMError, SettingsError, SpanError  # noqa: E402
-from tasks.lm.bending import FEATURES, Bending, bent  # noqa: E402
-from tasks.lm.blend import ARRAYS, CONFIG, OWN_TERMS, TERMS, Blend, load, save  # noqa: E402
-from tasks.lm.catalog import open_lm  # noqa: E402
-from tasks.lm.mixture import Known, Mixture  # noqa: E402
-from tasks.lm.token_copies import PLACES, TokenCopies, Tokens, likeness, own_chances, own_places  # noqa: E402
-from tasks.records import LMIdentity, Prediction, SpanLogprob  # noqa: E402
-from tasks.settings import EvaluationLMSettings  # noqa: E402
+from gre_bench.core.errors import LMError, SettingsError, SpanError  # noqa: E402
+from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob  # noqa: E402
+from gre_bench.core.settings import EvaluationLMSettings  # noqa: E402
+from gre_bench.lm.backends.blend import ARRAYS, CONFIG, OWN_TERMS, TERMS, Blend, load, save  # noqa: E402
+from gre_bench.lm.backends.mixture import Known, Mixture  # noqa: E402
+from gre_bench.lm.backends.reweighting import FEATURES, Bending, bent  # noqa: E402
+from gre_bench.lm.backends.token_copies import PLACES, TokenCopies, Tokens, likeness, own_chances, own_places  # noqa: E402
+from gre_bench.lm.catalog import open_lm  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT  # noqa: E402
 
 SIGNS = "abAB .\u0000"

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.lm.packs import TokenTrie
-from tasks.lm.span import Conversation
+from gre_bench.lm.engine.packs import TokenTrie
+from gre_bench.lm.span import Conversation
 
 IDS = st.lists(st.integers(0, 2), min_size=2, max_size=12)
 

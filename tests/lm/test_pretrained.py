@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError
-from tasks.lm import pretrained_conversion, pretrained_models, pretrained_wheel
-from tasks.lm.pretrained_models import get, remove
-from tasks.pretrained import cache as caches
-from tasks.pretrained import entries as registry_of
-from tasks.pretrained.cache import SUMS, VARIABLE, cache, held, located, named, placed
-from tasks.pretrained.entries import Pretrained, entries, entry_of
-from tasks.settings import load, load_over
+from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError
+from gre_bench.core.pretrained import cache as caches
+from gre_bench.core.pretrained import entries as registry_of
+from gre_bench.core.pretrained.cache import SUMS, VARIABLE, cache, held, located, named, placed
+from gre_bench.core.pretrained.entries import Pretrained, entries, entry_of
+from gre_bench.core.settings import load, load_over
+from gre_bench.lm.pretrained import conversion, models
+from gre_bench.lm.pretrained import wheel as pretrained_wheel
+from gre_bench.lm.pretrained.models import get, remove
 from tests.lm.pretrained_wheels import SENTENCES, gguf, registry, wheel, zipped
 
 MEMBER = "made_up/model.zip"
@@ -154,13 +155,13 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
 
 
 STEPS = {
-    "the lock is taken": (pretrained_models, "_whole"),
+    "the lock is taken": (models, "_whole"),
     "the wheel is checked": (pretrained_wheel, "take"),
-    "the file is taken out": (pretrained_conversion, "convert"),
-    "the model is made": (pretrained_models, "write_sums"),
-    "all is written": (pretrained_models, "_move"),
+    "the file is taken out": (conversion, "convert"),
+    "the model is made": (models, "write_sums"),
+    "all is written": (models, "_move"),
     "a rename": (os, "rename"),
-    "what is there is looked at": (pretrained_models, "held"),
+    "what is there is looked at": (models, "held"),
 }
 
 
@@ -297,7 +298,7 @@ def test_a_disk_that_may_not_be_written_is_named(carried, place, monkeypatch):
     def refuses(*given, **more):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(place))
 
-    monkeypatch.setattr(pretrained_models.tempfile, "mkdtemp", refuses)
+    monkeypatch.setattr(models.tempfile, "mkdtemp", refuses)
     with pytest.raises(SettingsError, match="cannot be written: Read-only file system .*; set GRE_BENCH_MODELS"):
         fetch(carried)
 
@@ -380,8 +381,8 @@ def test_a_folder_that_exists_wins_over_a_known_name():
 
 
 def test_a_name_that_is_not_here_says_what_to_run():
-    from tasks.lm.catalog import open_lm
-    from tasks.lm.embedder import open_embedder
+    from gre_bench.lm.catalog import open_lm
+    from gre_bench.lm.embedders.catalog import open_embedder
 
     chosen = load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=smollm2-135m",
                          "embedder.backend=sentence-transformers", "embedder.folder=minilm-l6-v2"))  # fmt: skip
@@ -394,14 +395,14 @@ def test_a_name_that_is_not_here_says_what_to_run():
 
 
 def test_a_name_wants_the_backend_that_opens_it():
-    from tasks.lm.catalog import open_lm
+    from gre_bench.lm.catalog import open_lm
 
     with pytest.raises(SettingsError, match="smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"):
         open_lm(load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm)
 
 
 def test_a_name_that_is_nearly_known_brings_that_one():
-    from tasks.lm.weights import open_weights
+    from gre_bench.lm.weights import open_weights
 
     with pytest.raises(LMError, match=r"did you mean the pretrained model smollm2-135m\?"):
         open_weights(Path.cwd() / "smollm-135m")
@@ -426,8 +427,8 @@ def known_lm(language_model: Carried, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(known_lm, place, tmp_path, monkeypatch, capfd):
-    from tasks.lm.catalog import open_lm
-    from tasks.records import Prediction
+    from gre_bench.core.records import Prediction
+    from gre_bench.lm.catalog import open_lm
 
     digests = set()
     for folder in (place, tmp_path / "elsewhere"):
@@ -447,7 +448,7 @@ def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(known
 
 
 def test_a_changed_model_is_not_scored_with(known_lm, place):
-    from tasks.lm.catalog import open_lm
+    from gre_bench.lm.catalog import open_lm
 
     fetch(known_lm)
     (place / "tiny-lm" / "chat_template.jinja").open("a").write("\n")
@@ -458,10 +459,10 @@ def test_a_changed_model_is_not_scored_with(known_lm, place):
 
 def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     pytest.importorskip("peft")
-    from tasks.lm.adapter_folder import read_adapter
-    from tasks.lm.weights import open_weights
-    from tasks.tuning.adapters import open_base, save, trainable
-    from tasks.tuning.settings import load as tuning
+    from gre_bench.lm.adapter_folder import read_adapter
+    from gre_bench.lm.weights import open_weights
+    from gre_bench.tuning.adapters import open_base, save, trainable
+    from gre_bench.tuning.settings import load as tuning
 
     base, settings = placed("tiny-lm", Path.cwd()), tuning(None, ())
     with pytest.raises(LMError, match="run: gre-bench models get tiny-lm"):
@@ -493,7 +494,7 @@ def test_a_file_that_is_no_gguf_is_one_line(tmp_path, place):
 
 
 def test_what_a_conversion_lacks_is_said_before_a_download(known_lm, place, monkeypatch):
-    monkeypatch.setattr(pretrained_conversion.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(conversion.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"):
         through_pip(known_lm[1])
     assert left(place) == []

@@ -7,15 +7,15 @@ import time
 
 import pytest
 
-from tasks.corpus.notes import read_notes
-from tasks.corpus.source_files import read_notes_file
-from tasks.corpus.venues import venue_of
-from tasks.errors import GreBenchError
-from tasks.pretrained.cache import held
-from tasks.pretrained.entries import entry_of
-from tasks.records import Prediction
-from tasks.settings import load
-from tasks.writing.rule_judgments import judgments_of
+from gre_bench.core.errors import GreBenchError
+from gre_bench.core.pretrained.cache import held
+from gre_bench.core.pretrained.entries import entry_of
+from gre_bench.core.records import Prediction
+from gre_bench.core.settings import load
+from gre_bench.ingest.records.notes import read_notes
+from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.venues import venue_of
+from gre_bench.writing.rules.judgments import judgments_of
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.pretrained
@@ -44,7 +44,7 @@ def judged() -> list[tuple[str, str]]:
 
 
 def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
-    from tasks.lm.catalog import open_lm
+    from gre_bench.lm.catalog import open_lm
 
     name = needed("smollm2-135m", "torch", "transformers")
     chosen = load(None, ("evaluation_lm.backend=transformers", f"evaluation_lm.folder={name}"))
@@ -64,7 +64,7 @@ def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
 
 
 def test_minilm_finds_a_rewording_nearer_than_another_matter():
-    from tasks.lm.embedder import open_embedder
+    from gre_bench.lm.embedders.catalog import open_embedder
 
     name = needed("minilm-l6-v2", "torch", "sentence_transformers")
     chosen = load(None, ("embedder.backend=sentence-transformers", f"embedder.folder={name}"))
@@ -75,7 +75,7 @@ def test_minilm_finds_a_rewording_nearer_than_another_matter():
 
 
 def test_gem_smollm2_tells_a_review_of_the_same_paper_from_one_of_another():
-    from tasks.lm.catalog import open_lm
+    from gre_bench.lm.catalog import open_lm
 
     needed("smollm2-135m", "torch", "transformers", "peft")
     lm = open_lm(load(None, ("evaluation_lm.backend=gem-smollm2",)).evaluation_lm)

@@ -12,10 +12,10 @@ pytest.importorskip("transformers", reason="chat templates and tokenizers come w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.errors import LMError, SpanError
-from tasks.lm.span import ChatTemplate, encode
-from tasks.prompts.library import load, render
-from tasks.records import Chat, Prediction
+from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.records import Chat, Prediction
+from gre_bench.lm.span import ChatTemplate, encode
+from gre_bench.prompts.library import load, render
 from tests.lm.chat_models import build_tokenizer
 
 TEMPLATES = ("llama3", "chatml", "mistral")

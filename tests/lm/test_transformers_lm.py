@@ -15,10 +15,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 transformers = pytest.importorskip("transformers", reason="the evaluation LM needs the extra `lm`")
 
-from tasks.errors import LMError, SpanError  # noqa: E402
-from tasks.lm.transformers_lm import TransformersLM  # noqa: E402
-from tasks.prompts.library import load, render  # noqa: E402
-from tasks.records import Prediction, SpanLogprob  # noqa: E402
+from gre_bench.core.errors import LMError, SpanError  # noqa: E402
+from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
+from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
+from gre_bench.prompts.library import load, render  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
 TEMPLATES = ("llama3", "chatml", "mistral")
@@ -295,7 +295,7 @@ def test_a_missing_library_says_how_to_install_it(
 
 
 def test_importing_the_module_loads_neither_library() -> None:
-    code = "import sys, tasks.lm.transformers_lm; print(sorted({'torch', 'transformers', 'jinja2'} & set(sys.modules)))"
+    code = "import sys, gre_bench.lm.backends.transformers_lm; print(sorted({'torch', 'transformers', 'jinja2'} & set(sys.modules)))"
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

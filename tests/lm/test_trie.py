@@ -6,17 +6,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the engine needs the extra `lm`")
 
-from tasks.errors import LMError, SpanError  # noqa: E402
-from tasks.lm import trie_attention  # noqa: E402
-from tasks.lm.batches import Batches  # noqa: E402
-from tasks.lm.one_by_one import OneByOne  # noqa: E402
-from tasks.lm.protocol import take_remarks  # noqa: E402
-from tasks.lm.span import ChatTemplate, Conversation  # noqa: E402
-from tasks.lm.transformers_lm import TransformersLM  # noqa: E402
-from tasks.lm.trie import HALVED, Trie  # noqa: E402
-from tasks.lm.weights import Weights, open_weights  # noqa: E402
-from tasks.prompts.library import render  # noqa: E402
-from tasks.records import Prediction, SpanLogprob  # noqa: E402
+from gre_bench.core.errors import LMError, SpanError  # noqa: E402
+from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
+from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
+from gre_bench.lm.engine import trie_attention  # noqa: E402
+from gre_bench.lm.engine.batches import Batches  # noqa: E402
+from gre_bench.lm.engine.one_by_one import OneByOne  # noqa: E402
+from gre_bench.lm.engine.trie import HALVED, Trie  # noqa: E402
+from gre_bench.lm.protocol import take_remarks  # noqa: E402
+from gre_bench.lm.span import ChatTemplate, Conversation  # noqa: E402
+from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
+from gre_bench.prompts.library import render  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
 TEXTS = (

@@ -12,15 +12,15 @@ import pytest
 
 transformers = pytest.importorskip("transformers", reason="the evaluation LM needs the extra `lm`")
 
-from tasks.errors import LMError, SettingsError, SpanError  # noqa: E402
-from tasks.lm.catalog import open_lm  # noqa: E402
-from tasks.lm.protocol import take_remarks  # noqa: E402
-from tasks.lm.span import ChatTemplate  # noqa: E402
-from tasks.lm.vllm_client import Patience  # noqa: E402
-from tasks.lm.vllm_lm import VLLM  # noqa: E402
-from tasks.prompts.library import render  # noqa: E402
-from tasks.records import Prediction, SpanLogprob  # noqa: E402
-from tasks.settings import EvaluationLMSettings  # noqa: E402
+from gre_bench.core.errors import LMError, SettingsError, SpanError  # noqa: E402
+from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
+from gre_bench.core.settings import EvaluationLMSettings  # noqa: E402
+from gre_bench.lm.backends.vllm_client import Patience  # noqa: E402
+from gre_bench.lm.backends.vllm_lm import VLLM  # noqa: E402
+from gre_bench.lm.catalog import open_lm  # noqa: E402
+from gre_bench.lm.protocol import take_remarks  # noqa: E402
+from gre_bench.lm.span import ChatTemplate  # noqa: E402
+from gre_bench.prompts.library import render  # noqa: E402
 from tests.contracts.evaluation_lm import CONTRACT  # noqa: E402
 from tests.holds import hold_until  # noqa: E402
 from tests.lm.chat_models import build_tokenizer  # noqa: E402

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.controls import CONTROLS, GENERIC_JUDGMENTS, other
-from tasks.errors import SettingsError
-from tasks.metrics.cases import Entry, Response, plan, the_writer
-from tasks.metrics.catalog import METRICS
-from tasks.records import HUMAN, Candidate, Paper
+from gre_bench.core.controls import CONTROLS, GENERIC_JUDGMENTS, other
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN, Candidate, Paper
+from gre_bench.metrics.cases import Entry, Response, plan, the_writer
+from gre_bench.metrics.catalog import METRICS
 
 HUMANS = Candidate(HUMAN, "human")
 MODEL = Candidate("m", "model", "m")

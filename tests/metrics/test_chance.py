@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks import controls
-from tasks.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement
-from tasks.metrics.cases import Entry, Response, plan
-from tasks.metrics.catalog import METRICS, recipe_of
-from tasks.metrics.chance import BLOCK, Placed, moved_responses, moves
-from tasks.metrics.logprobs import LogprobMetric, terms
-from tasks.metrics.signing import signature
-from tasks.records import HUMAN, Candidate, LMIdentity, Paper
-from tasks.settings import METRIC_NAMES, ScoringSettings
+from gre_bench.core import controls
+from gre_bench.core.records import HUMAN, Candidate, LMIdentity, Paper
+from gre_bench.core.settings import METRIC_NAMES, ScoringSettings
+from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement
+from gre_bench.metrics.cases import Entry, Response, plan
+from gre_bench.metrics.catalog import METRICS, recipe_of
+from gre_bench.metrics.chance import BLOCK, Placed, moved_responses, moves
+from gre_bench.metrics.logprobs import LogprobMetric, terms
+from gre_bench.metrics.signing import signature
 from tests.scripted_lms import OverlapLM
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import SpanError
-from tasks.metrics.catalog import METRICS
-from tasks.metrics.logprobs import RAW_CUT, LogprobMetric, ask, needed
-from tasks.metrics.logprobs import terms as terms_of
-from tasks.metrics.signing import signature as signature_of
-from tasks.records import Case, Prediction, SpanLogprob
-from tasks.settings import ScoringSettings
+from gre_bench.core.errors import SpanError
+from gre_bench.core.records import Case, Prediction, SpanLogprob
+from gre_bench.core.settings import ScoringSettings
+from gre_bench.metrics.catalog import METRICS
+from gre_bench.metrics.logprobs import RAW_CUT, LogprobMetric, ask, needed
+from gre_bench.metrics.logprobs import terms as terms_of
+from gre_bench.metrics.signing import signature as signature_of
 from tests.scripted_lms import FaultyLM, OverlapLM
 
 SETTINGS = ScoringSettings()

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import ReplyError
-from tasks.metrics.lm_examiner import RETRIES, LMExaminer, chat, overall_score
-from tasks.models import Model
-from tasks.records import Case, Sampling, Score
-from tasks.writing.archive import ReplyArchive
-from tasks.writing.http_writer import HttpWriter, Patience
+from gre_bench.catalogs.models import Model
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Case, Sampling, Score
+from gre_bench.metrics.lm_examiner import RETRIES, LMExaminer, chat, overall_score
+from gre_bench.writing.archive import ReplyArchive
+from gre_bench.writing.http_writer import HttpWriter, Patience
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 
 CASE = Case("p1", "c1", "none", "review", "The review is here.", "", "The whole paper.")

@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics.overlap import OVERLAPS, Measure, Overlap, bleu, bleu_words, common_subsequence, rouge_l, rouge_words
-from tasks.records import Case
+from gre_bench.core.records import Case
+from gre_bench.metrics.overlap import (
+    OVERLAPS,
+    Measure,
+    Overlap,
+    bleu,
+    bleu_words,
+    common_subsequence,
+    rouge_l,
+    rouge_words,
+)
 
 CASE = Case("p1", "c1", "r1", "review", "The paper is clear and short.", "The paper is clear but long.")
 texts = st.lists(st.sampled_from(["The", "the", "paper", "papers", "is", "clear.", "clearly", "why?", "0.85", "—"]), max_size=30).map(" ".join)

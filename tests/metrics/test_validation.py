@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.metrics.validation import found_effects, lengths
-from tasks.records import Case
-from tasks.settings import ValidationSettings
+from gre_bench.core.records import Case
+from gre_bench.core.settings import ValidationSettings
+from gre_bench.metrics.validation import found_effects, lengths
 
 SETTINGS = ValidationSettings(resamples=400)
 PAPERS = 30

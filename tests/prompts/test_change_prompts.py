@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from tasks.changes.deletion import MISSING
-from tasks.changes.elongation import openings
-from tasks.prompts.library import fill, load
-from tasks.writing.changing import PROMPTS
+from gre_bench.changes.deletion import MISSING
+from gre_bench.changes.elongation import openings
+from gre_bench.prompts.library import fill, load
+from gre_bench.writing.changing import PROMPTS
 from tests.conftest import SHARED
 
 CHANGING = {

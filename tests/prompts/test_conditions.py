@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import SettingsError
-from tasks.prompts.conditions import SHIPPED, condition
-from tasks.prompts.library import load
+from gre_bench.core.errors import SettingsError
+from gre_bench.prompts.conditions import SHIPPED, condition
+from gre_bench.prompts.library import load
 
 CHECKLIST = "Mine:\n\npeer_review_behavior_checklist:\n  good_paper: {}\n  bad_paper: {}\n"
 

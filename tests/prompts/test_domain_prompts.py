@@ -6,9 +6,9 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from tasks.judgments import OPENINGS
-from tasks.prompts.library import fill, load, render
-from tasks.records import Prediction
+from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.records import Prediction
+from gre_bench.prompts.library import fill, load, render
 
 DERIVED = {
     "predict_judgments_yelp": "predict_judgments",

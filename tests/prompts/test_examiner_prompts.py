@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.examiners.examiner import Examiner
-from tasks.examiners.templates import APPROACHES, TEMPLATES
-from tasks.examiners.wordings import Item, chats, filter_chat, sha256, wording
-from tasks.prompts.library import FOLDER, load
+from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.templates import APPROACHES, TEMPLATES
+from gre_bench.examiners.wordings import Item, chats, filter_chat, sha256, wording
+from gre_bench.prompts.library import FOLDER, load
 from tests.conftest import SHARED
 
 OURS = sorted(

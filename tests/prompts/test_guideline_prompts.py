@@ -7,7 +7,7 @@ import re
 import pytest
 import yaml
 
-from tasks.prompts.library import fill, load
+from gre_bench.prompts.library import fill, load
 from tests.conftest import SHARED
 
 LISTINGS = {

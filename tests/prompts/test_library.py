@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import PromptError
-from tasks.prompts.library import FOLDER, address, load, render
-from tasks.records import Prediction
+from gre_bench.core.errors import PromptError
+from gre_bench.core.records import Prediction
+from gre_bench.prompts.library import FOLDER, address, load, render
 from tests.conftest import SHARED
 
 

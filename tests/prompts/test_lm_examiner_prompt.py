@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.prompts.library import fill, load
+from gre_bench.prompts.library import fill, load
 from tests.conftest import SHARED
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import PromptError
-from tasks.judgments import OPENINGS
-from tasks.prompts.library import fill, load
-from tasks.replies import ASSW_PARTS, REVIEW_PARTS
+from gre_bench.core.errors import PromptError
+from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS
+from gre_bench.prompts.library import fill, load
 from tests.conftest import SHARED
 
 WRITING = {"judgments": ("C.1", "review"), "review": ("C.3", "paper"), "assw": ("C.4", "paper")}

@@ -9,14 +9,14 @@ from functools import cache
 
 import pytest
 
-from flows import cli
-from flows.boards.publishing import publish_edition
-from flows.screens import screen
-from tasks.release import publishing
-from tasks.release.board import Board
-from tasks.release.drawing import Drawings, drawn
-from tasks.release.pictures import lacking
-from tasks.release.shelf import Shelf
+from gre_bench.cli import app
+from gre_bench.cli.views import screen
+from gre_bench.release import publishing
+from gre_bench.release.figures.drawing import Drawings, drawn
+from gre_bench.release.figures.pictures import lacking
+from gre_bench.release.pages.board import Board
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.publishing import publish_edition
 from tests.release.made_up import EDITION, FREE, make
 
 
@@ -64,7 +64,7 @@ def call(monkeypatch, capsys):
         monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=400))
         code = 0
         try:
-            cli.main()
+            app.main()
         except SystemExit as stopped:
             code = stopped.code or 0
         found = capsys.readouterr()

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.stages.runs import Job
-from flows.stages.standings import expose, settle
-from tasks import models
-from tasks.controls import CONTROLS
-from tasks.records import LMIdentity, Signature
-from tasks.release.shelf import Shelf
-from tasks.settings import Settings, edition_parts, load_over
-from tasks.store import Store, now
+from gre_bench.catalogs import models
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.records import LMIdentity, Signature
+from gre_bench.core.settings import Settings, edition_parts, load_over
+from gre_bench.pipeline.ranking import expose, settle
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.release.release_store import Shelf
+from gre_bench.store import Store, now
 
 EDITION = "ICLR-2025"
 FREE = ("A paper under a free licence",)

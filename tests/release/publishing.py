@@ -7,10 +7,10 @@ import signal
 import time
 from pathlib import Path
 
-from flows.boards.publishing import publication_of
-from tasks.release.publishing import publish
-from tasks.release.shelf import Shelf
-from tasks.store import Store, frozen
+from gre_bench.release.publishing import publish
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.publishing import publication_of
+from gre_bench.store import Store, frozen
 
 
 def publish_until(state: str, edition: str, fatal: str | None, held: str | None = None) -> None:

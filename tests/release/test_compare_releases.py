@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from flows.boards.compare_releases import compare_releases
-from flows.boards.publishing import publish_edition
-from tasks.release.shelf import Shelf
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.compare_releases import compare_releases
+from gre_bench.reports.publishing import publish_edition
 from tests.release.made_up import EDITION, make, shelf_of, store_of
 
 FIRST, SECOND = f"{EDITION}-r1", f"{EDITION}-r2"

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.boards.plotting import plotted, printed_boards
-from tasks.errors import SettingsError
-from tasks.release.axis import across, ticks
-from tasks.release.board import Board, Entry
-from tasks.release.board_csv import as_csv
-from tasks.release.drawing import drawn, write_figures
-from tasks.release.families import SHAPES, families
-from tasks.release.labels import CHARACTER, LINE, POINT, placed
-from tasks.release.names import page_of_paper
+from gre_bench.core.errors import SettingsError
+from gre_bench.release.figures.drawing import drawn, write_figures
+from gre_bench.release.figures.families import SHAPES, families
+from gre_bench.release.figures.labels import CHARACTER, LINE, POINT, placed
+from gre_bench.release.names import page_of_paper
+from gre_bench.release.pages.axis import across, ticks
+from gre_bench.release.pages.board import Board, Entry
+from gre_bench.release.pages.board_csv import as_csv
+from gre_bench.reports.plotting import plotted, printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 

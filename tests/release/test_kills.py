@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from flows.boards.publishing import publication_of, publish_edition
-from tasks.errors import LockedError
-from tasks.release import manifest
-from tasks.release.publishing import publish
-from tasks.store import frozen
+from gre_bench.core.errors import LockedError
+from gre_bench.release import manifest
+from gre_bench.release.publishing import publish
+from gre_bench.reports.publishing import publication_of, publish_edition
+from gre_bench.store import frozen
 from tests.release.made_up import EDITION, FREE, METRICS, make, shelf_of, store_of
 from tests.release.publishing import publish_until
 

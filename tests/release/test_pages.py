@@ -7,10 +7,10 @@ import json
 import duckdb
 import pytest
 
-from flows.boards.publishing import publish_edition
-from tasks.controls import OTHER_PAPER
-from tasks.release.names import page_of_paper
-from tasks.release.shelf import Shelf
+from gre_bench.core.controls import OTHER_PAPER
+from gre_bench.release.names import page_of_paper
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.publishing import publish_edition
 from tests.release import browser
 from tests.release.made_up import make
 from tests.release.visits import axe, click, column, fill, links_that_lead_nowhere, violations

@@ -10,16 +10,16 @@ import duckdb
 import pytest
 from scipy.stats import ttest_ind
 
-from flows.boards.publishing import publication_of, publish_edition
-from tasks.errors import SettingsError, SourceError, StoreError
-from tasks.release import manifest
-from tasks.release.database import REDACTED, WHOLE, Additions, write_database
-from tasks.release.history import histories
-from tasks.release.manifest import public_settings
-from tasks.release.publishing import publish
-from tasks.release.shelf import Shelf
-from tasks.stats.effects import holm
-from tasks.store import STORAGE_VERSION, TABLES, frozen
+from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.release import manifest
+from gre_bench.release.database import REDACTED, WHOLE, Additions, write_database
+from gre_bench.release.history import histories
+from gre_bench.release.manifest import public_settings
+from gre_bench.release.publishing import publish
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.publishing import publication_of, publish_edition
+from gre_bench.stats.effects import holm
+from gre_bench.store import STORAGE_VERSION, TABLES, frozen
 from tests.release.made_up import EDITION, FREE, make, shelf_of, store_of
 
 

@@ -12,13 +12,14 @@ from itertools import pairwise
 import duckdb
 import pytest
 
-from flows.annual_refresh import refresh
-from flows.boards.publishing import publish_edition
-from flows.stages.runs import Job
-from tasks import settings, steps
-from tasks.release import manifest
-from tasks.release.shelf import Shelf
-from tasks.store import Store
+from gre_bench.core import settings
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.release import manifest
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.publishing import publish_edition
+from gre_bench.store import Store
+from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import with_papers_read
 from tests.release import browser

@@ -8,9 +8,9 @@ import shutil
 
 import pytest
 
-from tasks.release.shelf import Shelf
-from tasks.store import Store
-from tests.flows.calling import call
+from gre_bench.release.release_store import Shelf
+from gre_bench.store import Store
+from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, refreshed, use
 from tests.scripted_lms import OverlapLM
 

@@ -10,8 +10,8 @@ import shutil
 
 import pytest
 
-from tasks.errors import SourceError
-from tasks.release import manifest
+from gre_bench.core.errors import SourceError
+from gre_bench.release import manifest
 from tests.release.made_up import EDITION
 
 PLACES = 8

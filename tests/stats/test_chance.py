@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.stats import clustered_test
-from tasks.stats.chance import above_chance
-from tasks.stats.pair_tests import in_one_family, pair_tests
+from gre_bench.stats import clustered_test
+from gre_bench.stats.chance import above_chance
+from gre_bench.stats.pair_tests import in_one_family, pair_tests
 
 
 def test_four_papers_by_hand():

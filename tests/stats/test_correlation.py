@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from tasks.stats.association import association, within
-from tasks.stats.comparison import compare, williams
-from tasks.stats.correlation import correlate, partial, within_groups
+from gre_bench.stats.association import association, within
+from gre_bench.stats.comparison import compare, williams
+from gre_bench.stats.correlation import correlate, partial, within_groups
 
 SCIPY = {"pearson": scipy_stats.pearsonr, "spearman": scipy_stats.spearmanr, "kendall": scipy_stats.kendalltau}
 KINDS = list(SCIPY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tasks.stats.correlation import correlate
+from gre_bench.stats.correlation import correlate
 from tests.bench.coverage import auc, coverage, effects, graded, holds, lengths, means, ranks, true_correlations
 
 WORLDS = 2000

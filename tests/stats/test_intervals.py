@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from tasks import stats
-from tasks.store import statement
+from gre_bench import stats
+from gre_bench.store import statement
 
 # Student's sleep data (Student 1908, table of extra hours; ten patients, two drugs): t = -4.0621, df = 9, p = 0.002833.
 SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.stats.length import adjusted, human_length, length_controlled
+from gre_bench.stats.length import adjusted, human_length, length_controlled
 
 SLOPE = 7.0
 QUALITY = {"human": 20.0, "terse": 22.0, "wordy": 18.0}

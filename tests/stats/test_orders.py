@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.stats.orders import agreement, leads, orders, ranks
-from tasks.stats.pair_tests import pair_tests
+from gre_bench.stats.orders import agreement, leads, orders, ranks
+from gre_bench.stats.pair_tests import pair_tests
 
 
 def world(seed: int = 0, papers: int = 40, number: int = 6):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.stats.effects import holm
-from tasks.stats.pair_tests import PairTest, pair_tests, papers_needed
+from gre_bench.stats.effects import holm
+from gre_bench.stats.pair_tests import PairTest, pair_tests, papers_needed
 
 
 def table(random: np.random.Generator, means, papers: int):

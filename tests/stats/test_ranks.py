@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.stats.ranks import consistency, rank_intervals
+from gre_bench.stats.ranks import consistency, rank_intervals
 
 # Tables 6 (Llama-3.1 70B), 7 (8B) and 10 (8B, other writer) of seed 004: GEM, GEM-S(abstract), GEM-S(ASSW).
 BOARDS = """

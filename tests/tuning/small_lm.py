@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import torch
 
-from tasks.tuning.history import FILE
-from tasks.tuning.trainer import Example, Point, Training, train
+from gre_bench.tuning.history import FILE
+from gre_bench.tuning.trainer import Example, Point, Training, train
 
 TOKENS = 40
 TRAINING = Training(

@@ -13,15 +13,15 @@ import pytest
 torch = pytest.importorskip("torch", reason="tuning needs the extra `lm`")
 pytest.importorskip("peft", reason="tuning needs the extra `lm`")
 
-from tasks.errors import LMError, LockedError, SettingsError, SourceError  # noqa: E402
-from tasks.lm import weights as opening  # noqa: E402
-from tasks.lm.transformers_lm import TransformersLM  # noqa: E402
-from tasks.lm.weights import open_weights  # noqa: E402
-from tasks.records import SpanLogprob  # noqa: E402
-from tasks.tuning import fine_tuning, record  # noqa: E402
-from tasks.tuning.fine_tuning import fine_tune  # noqa: E402
-from tasks.tuning.pairs import JudgedPaper, predictions  # noqa: E402
-from tasks.tuning.settings import TuningSettings  # noqa: E402
+from gre_bench.core.errors import LMError, LockedError, SettingsError, SourceError  # noqa: E402
+from gre_bench.core.records import SpanLogprob  # noqa: E402
+from gre_bench.lm import weights as opening  # noqa: E402
+from gre_bench.lm.backends.transformers_lm import TransformersLM  # noqa: E402
+from gre_bench.lm.weights import open_weights  # noqa: E402
+from gre_bench.tuning import fine_tuning, record  # noqa: E402
+from gre_bench.tuning.fine_tuning import fine_tune  # noqa: E402
+from gre_bench.tuning.pairs import JudgedPaper, predictions  # noqa: E402
+from gre_bench.tuning.settings import TuningSettings  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
 
 THEMES = ("writing", "novelty", "proofs")

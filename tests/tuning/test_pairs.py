@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("transformers", reason="tuning needs the extra `lm`")
 
-from tasks.lm.span import ChatTemplate
-from tasks.prompts.library import load
-from tasks.records import Prediction
-from tasks.tuning.pairs import JudgedPaper, lessons, nine, predictions
+from gre_bench.core.records import Prediction
+from gre_bench.lm.span import ChatTemplate
+from gre_bench.prompts.library import load
+from gre_bench.tuning.pairs import JudgedPaper, lessons, nine, predictions
 from tests.lm.chat_models import build_tokenizer
 
 R1 = "The reviewer appreciates the clear writing.\n\nThe reviewer questions the choice of hyperparameters."

@@ -8,13 +8,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tasks.errors import LMError, SourceError, SpanError
-from tasks.lm.bending import Bending, bent
-from tasks.lm.blend import Blend
-from tasks.lm.mixture import Mixture
-from tasks.records import LMIdentity, Prediction, SpanLogprob
-from tasks.tuning.token_bending import Kept, as_ids, bending_arrays, fit_bend
-from tasks.tuning.token_mixture import count_tokens, fit
+from gre_bench.core.errors import LMError, SourceError, SpanError
+from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
+from gre_bench.lm.backends.blend import Blend
+from gre_bench.lm.backends.mixture import Mixture
+from gre_bench.lm.backends.reweighting import Bending, bent
+from gre_bench.tuning.token_mixture import count_tokens, fit
+from gre_bench.tuning.token_reweighting import Kept, as_ids, bending_arrays, fit_bend
 from tests.tuning.test_cache_ngram_training import corpus
 
 LETTERS = [chr(code) for code in range(32, 127)] + ["\n", "\0"]

@@ -15,10 +15,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs the extra `lm`")
 
-from tasks.errors import LMError, SettingsError, SourceError  # noqa: E402
-from tasks.tuning import checkpoint, history  # noqa: E402
-from tasks.tuning.batches import batches_of, summed_loss, weight_of  # noqa: E402
-from tasks.tuning.trainer import Example, History, Point, Training, learning_rate, train  # noqa: E402
+from gre_bench.core.errors import LMError, SettingsError, SourceError  # noqa: E402
+from gre_bench.tuning import checkpoint, history  # noqa: E402
+from gre_bench.tuning.batches import batches_of, summed_loss, weight_of  # noqa: E402
+from gre_bench.tuning.trainer import Example, History, Point, Training, learning_rate, train  # noqa: E402
 from tests.tuning import small_lm  # noqa: E402
 from tests.tuning.small_lm import HELD_OUT, LEARNT, TRAINING, SmallLM, sequences  # noqa: E402
 
@@ -306,7 +306,7 @@ def test_a_model_that_gives_no_numbers_is_refused_before_the_first_step(tmp_path
 
 def at_the_loss(monkeypatch, fault) -> None:
     """Training calls *fault* where it computes a loss."""
-    monkeypatch.setattr("tasks.tuning.trainer.summed_loss", lambda model, batch: fault())
+    monkeypatch.setattr("gre_bench.tuning.trainer.summed_loss", lambda model, batch: fault())
 
 
 def test_a_tensor_too_large_for_the_cpu_is_no_memory_left_and_other_faults_fly(tmp_path: Path, monkeypatch) -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.errors import StoreError
-from tasks.records import Chat, Reply, Sampling
-from tasks.writing.archive import ReplyArchive, request_digest
+from gre_bench.core.errors import StoreError
+from gre_bench.core.records import Chat, Reply, Sampling
+from gre_bench.writing.archive import ReplyArchive, request_digest
 
 REQUEST = request_digest("model@1", Chat("system", "user"), Sampling())
 REPLY = Reply("ok", "The reviewer suggests x.", model="m", thinking=3, prompt_tokens=5, reply_tokens=None)
@@ -110,7 +110,7 @@ def test_an_entry_killed_while_written_does_not_count(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     archive = ReplyArchive(tmp_path)
-    monkeypatch.setattr("tasks.writing.archive.os.fsync", killed)
+    monkeypatch.setattr("gre_bench.writing.archive.os.fsync", killed)
     with pytest.raises(KeyboardInterrupt):
         archive.put(REQUEST, REPLY)
     monkeypatch.undo()

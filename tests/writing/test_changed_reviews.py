@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.changes.deletion import MISSING, completed
-from tasks.changes.material import Material
-from tasks.errors import SettingsError
-from tasks.judgments import OPENINGS
-from tasks.review_text import split
-from tasks.writing.catalog import Desk, scribe
-from tasks.writing.changing import PROMPTS
-from tasks.writing.rephrasing_lexicon import PHRASES
-from tasks.writing.rule_completion import VAGUE
-from tasks.writing.rule_judgments import judgments_of
-from tasks.writing.rule_rephrasing import rephrased
-from tasks.writing.rule_scribe import NAMES
-from tasks.writing.rule_summary import summaries_of
+from gre_bench.changes.deletion import MISSING, completed
+from gre_bench.changes.material import Material
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.review_text import split
+from gre_bench.writing.catalog import Desk, scribe
+from gre_bench.writing.changing import PROMPTS
+from gre_bench.writing.rules.completion import VAGUE
+from gre_bench.writing.rules.judgments import judgments_of
+from gre_bench.writing.rules.rephrasing import rephrased
+from gre_bench.writing.rules.rephrasing_lexicon import PHRASES
+from gre_bench.writing.rules.summary import summaries_of
+from gre_bench.writing.rules.writer import NAMES
 from tests.changes.toy import BLANKED, SPACED, TOY
 from tests.servers.scripted_chat import MODEL, scripted_chat
 

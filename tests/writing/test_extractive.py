@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.review_text import split
-from tasks.writing.extractive import review_of
-from tasks.writing.rule_judgments import judgments_of
+from gre_bench.core.review_text import split
+from gre_bench.writing.rules.extractive import review_of
+from gre_bench.writing.rules.judgments import judgments_of
 
 TITLE = "RingLock: Ordering Queues without Locks"
 ABSTRACT = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import SettingsError
-from tasks.prompts.conditions import SHIPPED, condition, guided
-from tasks.records import Paper
-from tasks.writing.catalog import Desk, scribe, writes_reviews
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Paper
+from gre_bench.prompts.conditions import SHIPPED, condition, guided
+from gre_bench.writing.catalog import Desk, scribe, writes_reviews
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
 MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import LMError
-from tasks.models import Model
-from tasks.prompts.library import fill
-from tasks.records import Chat, Sampling
-from tasks.replies import REVIEW_PARTS, assw, judgments, tagged
-from tasks.writing.archive import ReplyArchive
-from tasks.writing.http_writer import HttpWriter, Patience
+from gre_bench.catalogs.models import Model
+from gre_bench.core.errors import LMError
+from gre_bench.core.records import Chat, Sampling
+from gre_bench.core.replies import REVIEW_PARTS, assw, judgments, tagged
+from gre_bench.prompts.library import fill
+from gre_bench.writing.archive import ReplyArchive
+from gre_bench.writing.http_writer import HttpWriter, Patience
 from tests.conftest import ROOT
 from tests.holds import LONGEST_S, wait_for
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
@@ -145,14 +145,14 @@ def test_thinking_is_stripped_and_counted(tmp_path):
 
 
 def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again(tmp_path):
-    from tasks.writing.completion import read_completion
+    from gre_bench.writing.completion import read_completion
     answer = read_completion(b'{"choices": [{"finish_reason": "length", "message": {"content": "<think> on and on"}}]}')
     assert (answer.reply.outcome, answer.again) == ("empty", False)
     assert "the limit was reached (17 characters" in answer.reply.detail
 
 
 def test_a_body_without_end_is_not_read_to_its_end():
-    from tasks.writing.http_writer import LARGEST_BODY, _read
+    from gre_bench.writing.http_writer import LARGEST_BODY, _read
     chunks = iter([b"x" * 2**20] * (LARGEST_BODY // 2**20 + 9))
     assert _read(chunks, time.monotonic() + 60) is None
     assert len(list(chunks)) == 8
@@ -284,10 +284,10 @@ def test_a_whole_pipeline_can_run_on_the_scripted_server(tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
-from tasks.models import Model
-from tasks.records import Chat, Sampling
-from tasks.writing.archive import ReplyArchive
-from tasks.writing.http_writer import HttpWriter, Patience
+from gre_bench.catalogs.models import Model
+from gre_bench.core.records import Chat, Sampling
+from gre_bench.writing.archive import ReplyArchive
+from gre_bench.writing.http_writer import HttpWriter, Patience
 
 url, folder, count, then = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 if then == "hang":
@@ -355,7 +355,7 @@ def test_without_room_for_replies_no_more_are_bought(tmp_path, monkeypatch):
 
     with scripted_chat() as server:
         full_writer = writer(server, tmp_path)
-        monkeypatch.setattr("tasks.writing.archive.os.replace", full)
+        monkeypatch.setattr("gre_bench.writing.archive.os.replace", full)
         replies = full_writer.write(chats(40), Sampling())
         assert server.count <= QUICK.concurrency
     assert sum(reply.outcome == "ok" for reply in replies) == server.count

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import SourceError
-from tasks.writing.clause_stance import NONE, load, shipped
-from tasks.writing.english_forms import finite, gerund, past, stated, third
-from tasks.writing.judgment_claims import claim_of
-from tasks.writing.review_clauses import Clause, clauses_of
+from gre_bench.core.errors import SourceError
+from gre_bench.writing.rules.clause_stance import NONE, load, shipped
+from gre_bench.writing.rules.english_forms import finite, gerund, past, stated, third
+from gre_bench.writing.rules.judgment_claims import claim_of
+from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 
 
 @pytest.mark.parametrize(

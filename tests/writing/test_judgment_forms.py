@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.writing.rule_judgments import judgments_of
+from gre_bench.writing.rules.judgments import judgments_of
 from tests.writing.review_forms import DRESSES, forms, listed, prose
 
 STRENGTHS = [

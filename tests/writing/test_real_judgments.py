@@ -7,10 +7,10 @@ from collections import Counter
 import pandas
 import pytest
 
-from tasks.judgments import is_judgment
-from tasks.review_text import split
-from tasks.writing.judgment_claims import LONGEST_LINE
-from tasks.writing.rule_judgments import judgments_of
+from gre_bench.core.judgments import is_judgment
+from gre_bench.core.review_text import split
+from gre_bench.writing.rules.judgment_claims import LONGEST_LINE
+from gre_bench.writing.rules.judgments import judgments_of
 from tests.bench.bench_judgment_forms import FORMS, plain
 
 pytestmark = pytest.mark.shared

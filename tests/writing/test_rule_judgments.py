@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.judgments import OPENINGS, is_judgment
-from tasks.writing.rule_judgments import LONGEST_LINE, judgments_of
+from gre_bench.core.judgments import OPENINGS, is_judgment
+from gre_bench.writing.rules.judgments import LONGEST_LINE, judgments_of
 
 
 def lines(review: str) -> list[str]:

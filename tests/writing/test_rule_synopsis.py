@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.writing.rule_synopsis import LONGEST_POINT, MOST, assw_of
+from gre_bench.writing.rules.synopsis import LONGEST_POINT, MOST, assw_of
 
 ABSTRACT = (
     "Queues are slow on small boards. We propose RingLock, a queue without locks (Lee et al., 2020). "

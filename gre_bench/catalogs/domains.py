@@ -1,0 +1,141 @@
+"""What is reviewed, as ``data/domains.toml`` states it: prompts, synopsis, sections, changes, grades.
+
+Another kind of reviewed thing is a new entry there and its prompt files, never new code (Xu et al. 2025, §4.1 and A.4).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.errors import PromptError, SettingsError
+from gre_bench.core.judgments import is_judgment
+from gre_bench.core.settings import checkout
+from gre_bench.prompts import library
+
+Part = Literal["title", "abstract", "categories"]
+Names = tuple[str, ...]
+
+PEER_REVIEW = "peer-review"
+"""The domain of an edition that names none."""
+
+GIVEN = "given"
+"""Writer of a synopsis that nobody wrote: the source states it."""
+
+
+class Domain(BaseModel):
+    """One kind of reviewed thing; `data/domains.toml` says what each field means."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    item: str = Field(min_length=1)
+    synopsis: Literal["abstract", "categories"]
+    synopsis_of: tuple[Part, ...] = Field(min_length=1)
+    predict: str
+    judgments: str
+    abstract: str | None = None
+    headings: Names = ()
+    grades: Names = ()
+    changes: Names = ()
+    left_out: Mapping[str, str] = {}
+    generic: str
+    source: str = Field(min_length=1)
+
+    def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
+        """The synopsis of an item with these *parts*; None if one that the domain wants is missing or blank."""
+        texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
+        return "\n\n".join(texts) if all(texts) else None
+
+    def why_not(self, change: str) -> str | None:
+        """Why *change* does not apply here, None if it does; `SettingsError` if there is no such change."""
+        if change not in CHANGES:
+            raise SettingsError(f"no change {change!r}; the changes are: {', '.join(CHANGES)}")
+        return self.left_out.get(change)
+
+    @field_validator("generic")
+    @classmethod
+    def _judges(cls, text: str) -> str:
+        text = text.strip()
+        stray = [line for line in text.split("\n") if not is_judgment(line)]
+        if stray or not text:
+            raise ValueError(f"not a judgment: {(stray or [''])[0]!r}; a line opens as 'The reviewer suggests' does")
+        return text
+
+    @field_validator("grades")
+    @classmethod
+    def _ranked(cls, grades: Names) -> Names:
+        if len(set(grades)) != len(grades) or len(grades) == 1:
+            raise ValueError("grades are at least two different names, the worst first")
+        return grades
+
+    @model_validator(mode="after")
+    def _is_of_one_mind(self) -> Domain:
+        if unknown := sorted({*self.changes, *self.left_out} - set(CHANGES)):
+            raise ValueError(f"no change {unknown[0]!r}; the changes are: {', '.join(CHANGES)}")
+        for change in CHANGES:
+            if [*self.changes, *self.left_out].count(change) != 1:
+                raise ValueError(f"change {change} has to stand once, in changes or with its reason in left_out")
+            if change in self.changes and "abstract" in CHANGES[change].needs and self.synopsis != "abstract":
+                raise ValueError(f"change {change} needs an abstract, and the synopsis is {self.synopsis}")
+        if self.synopsis not in self.synopsis_of:
+            raise ValueError(f"synopsis_of lacks {self.synopsis}")
+        for name, fields in ((self.predict, {"synopsis", "x"}), (self.judgments, {"review"}), (self.abstract, None)):
+            _check_prompt(name, fields)
+        return self
+
+
+@cache
+def domains(path: Path | None = None) -> dict[str, Domain]:
+    """All domains of the file *path* (``data/domains.toml`` if None) by name; `SettingsError` names a wrong entry."""
+    path = path or checkout() / "data" / "domains.toml"
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"domains file {path} cannot be read: {error}") from None
+    entries = tree.pop("domain", None)
+    if tree or not isinstance(entries, list):
+        raise SettingsError(f"domains file {path}: write every entry as [[domain]], nothing else")
+    known: dict[str, Domain] = {}
+    for place, entry in enumerate(entries, start=1):
+        domain = _entry(entry, f"{path.name}, entry {place}")
+        if domain.name in known:
+            raise SettingsError(f"{path.name}, entry {place}: {domain.name} is already there")
+        known[domain.name] = domain
+    return known
+
+
+def domain_of(name: str, path: Path | None = None) -> Domain:
+    """The domain *name*; the `SettingsError` for an unknown one names those that are known."""
+    known = domains(path)
+    if name not in known:
+        raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")
+    return known[name]
+
+
+def _check_prompt(name: str | None, fields: set[str] | None) -> None:
+    """`ValueError` if there is no prompt *name*, or it does not take *fields* (any one field if None)."""
+    if name is None:
+        return
+    try:
+        there = set(library.load(name).fields)
+    except PromptError as error:
+        raise ValueError(str(error)) from None
+    if there != fields if fields is not None else len(there) != 1:
+        wanted = ", ".join(sorted(fields)) if fields else "one field"
+        raise ValueError(f"prompt {name} takes {', '.join(sorted(there))}, and has to take {wanted}")
+
+
+def _entry(entry: object, where: str) -> Domain:
+    try:
+        return Domain.model_validate(entry)
+    except ValidationError as error:
+        name = f" ({entry.get('name')})" if isinstance(entry, dict) else ""
+        faults = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        raise SettingsError(f"{where}{name}: " + "; ".join(fault.removeprefix(": ") for fault in faults)) from None

@@ -1,0 +1,128 @@
+"""The LMs that can write, from one TOML file: where each is reached, what it costs, how it samples."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.records import Sampling
+from gre_bench.core.settings import checkout
+from gre_bench.http.endpoints import Limits, base_url, limits_of, wrong
+
+
+class Model(BaseModel):
+    """One LM behind an OpenAI-compatible chat endpoint. What is None is unknown; the key itself is never here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="how candidates and writers are called")
+    endpoint: str = Field(description="base URL, such as http://127.0.0.1:8000/v1")
+    model: str = Field(min_length=1, description="the model as the endpoint calls it")
+    revision: str | None = Field(None, min_length=1, description="what tells it from namesakes; the model if not given")
+    family: str | None = Field(None, description="such as Llama 3.1")
+    parameters: float | None = Field(None, gt=0, description="billions of parameters, all experts counted")
+    knowledge_cutoff: date | None = Field(None, description="last day its training texts can be from")
+    released: date | None = Field(None, description="first day on which anybody could use it")
+    price_in: float | None = Field(None, ge=0, description="USD per million prompt tokens")
+    price_out: float | None = Field(None, ge=0, description="USD per million reply tokens, thinking included")
+    key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="environment variable with the API key")
+    sampling: Sampling = Field(Sampling(), description='temperature ("none": not sent), max_tokens, top_p')
+    limit_as: Literal["max_tokens", "max_completion_tokens"] = Field("max_tokens", description="how a request says it")
+    context: int | None = Field(None, gt=0, description="longest prompt and reply together, in tokens")
+    note: str = ""
+    limits: Limits = Field(Limits(), exclude=True, description="of its endpoint; they stand under [[endpoint]]")
+
+    @property
+    def identity(self) -> str:
+        """``name@revision``, the same whichever endpoint serves it."""
+        return f"{self.name}@{self.revision or self.model}"
+
+    @field_validator("endpoint")
+    @classmethod
+    def _plain_url(cls, url: str) -> str:
+        return base_url(url)
+
+    @field_validator("sampling", mode="before")
+    @classmethod
+    def _named_none(cls, table: Any) -> Any:
+        if not isinstance(table, dict):
+            return table
+        return {name: None if value == "none" and name != "max_tokens" else value for name, value in table.items()}
+
+    @field_validator("sampling")
+    @classmethod
+    def _in_range(cls, sampling: Sampling) -> Sampling:
+        if sampling.temperature is not None and not 0 <= sampling.temperature <= 2:
+            raise ValueError("temperature is not between 0 and 2")
+        if sampling.top_p is not None and not 0 < sampling.top_p <= 1:
+            raise ValueError("top_p is not above 0 and up to 1")
+        if sampling.max_tokens < 1:
+            raise ValueError("max_tokens is below 1")
+        return sampling
+
+    @model_validator(mode="after")
+    def _learnt_before_it_came_out(self) -> Model:
+        if self.knowledge_cutoff and self.released and self.released < self.knowledge_cutoff:
+            raise ValueError(f"released {self.released}, before its knowledge cutoff {self.knowledge_cutoff}")
+        return self
+
+    def key(self) -> str | None:
+        """The API key from the environment, None if the endpoint takes none; `LMError` if it is missing or unusable."""
+        if self.key_env is None:
+            return None
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            raise LMError(f"model {self.name} needs an API key: set the environment variable {self.key_env}")
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise LMError(f"model {self.name}: the value of {self.key_env} is no API key (blanks or odd characters)")
+        return key
+
+
+def load(path: Path | None = None) -> dict[str, Model]:
+    """The models of the file *path* (the shipped one if None) by name, in file order, with their endpoints' limits.
+
+    `SettingsError` in one line names the entry that is wrong. Values are left out of it: a key may have
+    been pasted in the wrong place.
+    """
+    path = path or checkout() / "data" / "models.toml"
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"no models file {path}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"models file {path} cannot be read: {error}") from None
+    entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
+    if tree or not isinstance(entries, list) or not isinstance(endpoints, list):
+        raise SettingsError(
+            f"models file {path}: write every entry as [[model]] or [[endpoint]], nothing else; found {_names(tree)}"
+        )
+    models: dict[str, Model] = {}
+    for place, entry in enumerate(entries, 1):
+        model = _parsed(path, place, entry)
+        if model.name in models:
+            raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
+        models[model.name] = model
+    limits = limits_of(path, endpoints, {model.endpoint for model in models.values()})
+    return {name: model.model_copy(update={"limits": limits.get(model.endpoint, Limits())})
+            for name, model in models.items()}  # fmt: skip
+
+
+def _parsed(path: Path, place: int, entry: Any) -> Model:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    where = f"models file {path}, model {name!r} (entry {place})"
+    if isinstance(entry, dict) and "limits" in entry:
+        raise SettingsError(f"{where}: limits: they are the endpoint's, write them under [[endpoint]]")
+    try:
+        return Model.model_validate(entry)
+    except ValidationError as error:
+        raise SettingsError(f"{where}: {wrong(error)}") from None
+
+
+def _names(tree: dict[str, Any]) -> str:
+    return ", ".join(sorted(tree)) or "[model]"

@@ -1,0 +1,154 @@
+"""The changes by name, in the order in which tables print them, and how one is applied.
+
+The degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4) and, marked "ours", those that the paper
+could not try: what a reviewer who games the metric would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from gre_bench.changes import addition, deletion, elongation, lines, shuffling
+from gre_bench.changes.keywords import keywords
+from gre_bench.changes.material import Material
+from gre_bench.core import controls
+from gre_bench.core.errors import ChangeError
+from gre_bench.core.records import digest
+
+Family = Literal["degradation", "manipulation"]
+Level = Literal["review", "judgments"]
+Need = Literal["text", "abstract", "keywords", "other", "others", "sections"]
+WriterTask = Literal["completion", "abstract_only", "rephrase", "elongation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a review, or of judgments where no writer is at hand to judge a changed review anew.
+
+    *made_by*: ``rule`` (`apply`), ``writer`` (a scribe's *task*), ``control`` (the candidate *control* is the changed
+    review). *needs*: what the `Material` has to hold. *version* goes up when what a rule makes changes.
+    """
+
+    name: str
+    title: str
+    family: Family
+    source: str
+    level: Literal["review", "judgments", "both"]
+    made_by: Literal["rule", "writer", "control"]
+    task: WriterTask | None = None
+    control: str | None = None
+    needs: tuple[Need, ...] = ("text",)
+    version: int = 1
+
+    def at(self, level: Level) -> bool:
+        """Whether it can be made at *level*."""
+        return self.level in (level, "both")
+
+
+_PAPER = "Xu et al. 2025, {}"
+_OURS = "ours"
+
+CHANGES: Mapping[str, Change] = {
+    change.name: change
+    for change in (
+        Change("sentence_deletion", "Sentence Deletion", "degradation", _PAPER.format("D.3.1"), "review", "rule"),
+        Change("completion", "Deletion & Completion", "degradation", _PAPER.format("D.3.2"), "review", "writer",
+               task="completion"),
+        Change("abstract_only", "Abstract-only Review", "degradation", _PAPER.format("D.3.3"), "review", "writer",
+               task="abstract_only", needs=("abstract",)),
+        Change("random_replacement", "Random Replacement", "degradation", _PAPER.format("A.4"), "both", "control",
+               control=controls.OTHER_PAPER, needs=("other",)),
+        Change("line_deletion", "Line Deletion", "degradation", _OURS, "judgments", "rule"),
+        Change("generic", "Generic Review", "degradation", _OURS, "both", "control", control=controls.GENERIC,
+               needs=()),
+        Change("copied_abstract", "Copied Abstract", "degradation", _OURS, "review", "rule", needs=("abstract",)),
+        Change("rephrase_1", "Rephrase 1", "manipulation", _PAPER.format("D.4.1"), "review", "writer",
+               task="rephrase"),
+        Change("rephrase_2", "Rephrase 2", "manipulation", _PAPER.format("D.4.1"), "review", "writer",
+               task="rephrase"),
+        Change("elongation", "Meaningless Elongation", "manipulation", _PAPER.format("D.4.2"), "review", "writer",
+               task="elongation", needs=("text", "sections")),
+        Change("keyword_stuffing", "Keyword Stuffing", "manipulation", _OURS, "both", "rule",
+               needs=("text", "keywords")),
+        Change("concatenation", "Concatenation", "manipulation", _OURS, "both", "rule", needs=("text", "others")),
+        Change("injection", "Injection", "manipulation", _OURS, "both", "rule"),
+        Change("shuffled_lines", "Shuffled Lines", "manipulation", _OURS, "both", "rule"),
+    )
+}  # fmt: skip
+
+_RULES: dict[tuple[str, Level], Callable[[Material], str]] = {
+    ("sentence_deletion", "review"): deletion.deleted,
+    ("line_deletion", "judgments"): lines.deleted,
+    ("random_replacement", "review"): lambda material: material.others[0],
+    ("random_replacement", "judgments"): lambda material: material.others[0],
+    ("generic", "review"): lambda material: controls.GENERIC_JUDGMENTS,
+    ("generic", "judgments"): lambda material: controls.GENERIC_JUDGMENTS,
+    ("copied_abstract", "review"): lambda material: (material.abstract or "").strip(),
+    ("keyword_stuffing", "review"): addition.stuffed,
+    ("keyword_stuffing", "judgments"): addition.stuffed_judgments,
+    ("concatenation", "review"): addition.concatenated,
+    ("concatenation", "judgments"): addition.concatenated_judgments,
+    ("injection", "review"): addition.injected,
+    ("injection", "judgments"): addition.injected_judgments,
+    ("shuffled_lines", "review"): shuffling.shuffled,
+    ("shuffled_lines", "judgments"): lines.shuffled,
+}
+
+_MET: dict[Need, tuple[Callable[[Material], bool], str, str]] = {
+    "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
+    "abstract": (lambda material: bool((material.abstract or "").strip()), "no_abstract", "the paper has no abstract"),
+    "keywords": (
+        lambda material: bool(keywords(material.title, material.abstract)),
+        "no_keywords",
+        "the paper has no title or abstract that keywords could be taken from",
+    ),
+    "other": (lambda material: bool(material.others), "no_others", "there is no review of another paper"),
+    "others": (
+        lambda material: len(material.others) >= addition.CONCATENATED,
+        "no_others",
+        f"there are fewer than {addition.CONCATENATED} reviews of other papers",
+    ),
+    "sections": (elongation.has_sections, "no_sections", "the review has no section that a fixed opening belongs to"),
+}
+
+UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
+"""Codes of a `ChangeError` that is nobody's fault: the text is not one that the change can be made of."""
+
+
+def named(name: str) -> Change:
+    """The change *name*; `ChangeError` names the known ones."""
+    if name not in CHANGES:
+        raise ChangeError("unknown", f"no change {name!r}; known: {', '.join(CHANGES)}")
+    return CHANGES[name]
+
+
+def check(name: str, level: Level, material: Material) -> Change:
+    """The change *name*, if it can be made of *material* at *level*; `ChangeError` with the reason if not."""
+    change = named(name)
+    if not change.at(level):
+        raise ChangeError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
+    for need in change.needs:
+        met, code, why = _MET[need]
+        if not met(material):
+            raise ChangeError(code, f"{name} of {material.key}: {why}")
+    return change
+
+
+def apply(name: str, level: Level, material: Material) -> str:
+    """The text of *material* changed by rule; `ChangeError` says why it cannot be, or that a writer has to make it."""
+    change = check(name, level, material)
+    if change.made_by == "writer":
+        raise ChangeError("by_writer", f"change {name} is made by a writer, by its task {change.task}")
+    return _RULES[change.name, level](material)
+
+
+def identity(name: str, material: Material) -> str:
+    """What of a change by rule goes into signatures: ``sentence_deletion-1 · authors 0c1d2e3f``.
+
+    The hex digits stand for seed and headings; the texts are not part of it.
+    """
+    change = named(name)
+    settings = digest([material.seed, list(material.headings)])[:8]
+    return f"{change.name}-{change.version} · {material.splitter} {settings}"

@@ -1,0 +1,121 @@
+"""Progress bars with the remaining time, drawn from the files that a run or a training leaves as it works."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from gre_bench.cli.views.screen import duration, err
+from gre_bench.core.errors import StoreError
+from gre_bench.store import Row, Store
+from gre_bench.tuning import history
+
+
+@contextmanager
+def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
+    """Draws the status of the run of this process until the block ends."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    stop = threading.Event()
+    with Progress(*columns, console=err, transient=True) as progress:
+        bar = progress.add_task("starting", total=None, left="")
+
+        def follow() -> None:
+            while not stop.wait(every_s):
+                try:
+                    status = store.status()
+                except StoreError:
+                    continue
+                if status and status["pid"] == os.getpid():
+                    progress.update(
+                        bar,
+                        description=f"{status['edition']}: {status['stage']}",
+                        total=status["due"] or None,
+                        completed=status["done"],
+                        left=left(status),
+                    )
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+def left(status: Row) -> str:
+    """The remaining time as the run itself says it; empty where it does not know, and at the end of a step."""
+    seconds = status["remaining_s"]
+    return f"about {duration(seconds)} remaining" if seconds and status["done"] < status["due"] else ""
+
+
+@contextmanager
+def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
+    """Draws the last point of the training history in *folder* until the block ends: loss, pace, remaining time."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
+        TextColumn("elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("· remaining"),
+        TimeRemainingColumn(),
+    )
+    began = time.time()
+    stop = threading.Event()
+    with Progress(*columns, console=err, transient=True) as progress:
+        bar = progress.add_task("opening the base", total=None, pace="")
+
+        def follow() -> None:
+            while not stop.wait(every_s):
+                point = last_point(folder, began)
+                if point is None:
+                    continue
+                if progress.tasks[0].total is None:
+                    # The pace is counted from where an earlier run stopped.
+                    progress.reset(bar, total=point["steps"], completed=point["step"])
+                loss = "" if point["loss"] is None else f", loss {point['loss']:.3f}"
+                speed = progress.tasks[0].speed
+                progress.update(
+                    bar,
+                    description=f"training{loss}",
+                    total=point["steps"],
+                    completed=point["step"],
+                    pace=f"{speed:.2f} steps/s" if speed else "",
+                )
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+def last_point(folder: Path, since: float) -> dict[str, Any] | None:
+    """The last whole line of the training history in *folder*; None if nothing was written *since* (Unix time)."""
+    path = folder / history.FILE
+    try:
+        if path.stat().st_mtime < since:
+            return None
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 4096))
+            lines = file.read().split(b"\n")[:-1]
+        return json.loads(lines[-1]) if lines else None
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,253 @@
+"""A leaderboard as tables: what is ranked, what is tied, what the numbers rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.board_details import show_details
+from gre_bench.cli.views.fitted import Column, fits, fits_at_all, show
+from gre_bench.cli.views.screen import escape, say
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.store import Row, Store
+
+NGRAM_LIMITS = (
+    "cache-ngram is a small count model: its scores compare with each other only, not with GEM by an 8B model. It "
+    "rewards rare words that both reviews share, and single scores vary widely: read means over many papers."
+)
+LEGEND = (
+    "mean over pairs; ±: half of the 90% interval, clustered by paper, or flat; ranks: those that the tests allow, 95% "
+    "for all together; =: not told apart from a neighbour; − human: difference to the human baseline, paired by paper; "
+    "above chance: difference to the candidate's own reviews of other papers; not above chance: its test does not show "
+    "one; p: of the t test of the difference before "
+    "it, Holm-corrected over all tests of the board; in parentheses that of a candidate without a rank, not corrected"
+)
+HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
+SHOWN_TIES = 8
+FLAGS = {
+    "b": "baseline", "c": "control", "n": "no rank", "m": "pairs without a score", "!": "not above chance",
+    "j": "few judgments",
+}  # fmt: skip
+TOLD_IN_FULL = "nmj"
+"""Flags whose reason is told below the table."""
+
+
+def show_leaderboard(
+    edition: str,
+    rows: Sequence[Row],
+    signatures: Sequence[Row],
+    separations: Sequence[Row],
+    exposures: Sequence[Row] = (),
+    gaps: Sequence[Row] = (),
+    details: bool = False,
+) -> None:
+    """One table a metric, best candidate first, and what the numbers rest on."""
+    by_id = {row["signature_id"]: row for row in signatures}
+    auc = {row["signature_id"]: row for row in separations}
+    gap = {row["signature_id"]: row for row in gaps}
+    for signature_id, found in groupby(rows, key=lambda row: row["signature_id"]):
+        group, signature = list(found), by_id[signature_id]
+        _metric_table(edition, group, signature)
+        _ties(group)
+        if details:
+            show_details(group)
+        _basis(group, signature, auc.get(signature_id), exposures, gap.get(signature_id))
+    screen.out.print(LEGEND, style="dim")
+    if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
+        screen.out.print(NGRAM_LIMITS, style="dim")
+
+
+def summary(summary: Row, board: Store) -> None:
+    """The board after a refresh, what has no score and why, and where the results are."""
+    ids = [row["signature_id"] for row in summary["metrics"]]
+    signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
+    ids = [row["signature_id"] for row in signatures]
+    rows, separations = board.read("leaderboard", signature_ids=ids), board.read("separation", signature_ids=ids)
+    show_leaderboard(summary["edition"], rows, signatures, separations, board.read("exposures"))
+    screen.show_reasons(summary["reasons"])
+    show_uncovered(summary["uncovered"])
+    for note in summary["notes"]:
+        say(f"note: {note}")
+    done = f"{summary['scored_now']} pairs scored now, {summary['papers']} of {summary['sampled']} papers."
+    say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
+    say(f"results: {board.read_file} (DuckDB), {board.status_file}")
+
+
+def show_uncovered(rows: Sequence[Row]) -> None:
+    """A line for each candidate without reviews of some papers: of how many, and the first of them."""
+    for row in rows:
+        more = ", ..." if row["lacking"] > len(row["examples"]) else ""
+        say(
+            f"{row['candidate']}: no review of {row['lacking']} of {row['papers']} papers "
+            f"({', '.join(row['examples'])}{more}); import them for a rank"
+        )
+
+
+def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:
+    pilot = (
+        ""
+        if rows[0]["sampled"] <= rows[0]["plan_papers"]
+        else (f" · pilot: {rows[0]['plan_papers']} of {rows[0]['sampled']} papers")
+    )
+    unit = recipe_of(signature["metric"]).unit
+    tied = {name for row in rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
+
+    def column(head: str, cell: Callable[[Row], str], order: int = 0, kind: str = "number") -> Column:
+        return Column(head, [screen.plain(cell(row)) for row in rows], order, kind)
+
+    columns = (
+        column("rank", lambda row: str(row["rank"] or "–") + ("=" if row["candidate"] in tied else "")),
+        column("ranks", _ranks, order=3),
+        column("candidate", lambda row: row["candidate"], 0, "name"),
+        column(unit, lambda row: with_half(row["mean"], row["high"])),
+        column("±flat", lambda row: half(row["mean"], row["flat_high"]), order=5),
+        column("− human", lambda row: with_half(row["difference"], row["difference_high"])),
+        column("p", _p_to_human, order=2),
+        column("above chance", lambda row: with_half(row["above_chance"], row["above_chance_high"])),
+        column("p", _p_above_chance, order=4),
+        column("pairs", _pairs, order=1),
+    )
+    note = column("note", lambda row: _note(row, signature["writer"]), 0, "note")
+    styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
+    title = f"{edition} · {signature['metric']}{pilot}"
+    flags = column("flags", _flags)
+    if fits((*columns, note)) or not fits_at_all((*columns, flags)):
+        return show(title, (*columns, note), styles)
+    show(title, (*columns, flags), styles)
+    _flagged(rows, signature["writer"])
+
+
+def _flagged(rows: Sequence[Row], writer: str) -> None:
+    """What the flags of a table mean, and in full what a letter cannot tell."""
+    used = "".join(map(_flags, rows))
+    if told := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
+        say(f"flags: {told}")
+    for row in rows:
+        if set(_flags(row)) & set(TOLD_IN_FULL):
+            say(f"{row['candidate']}: {_note(row, writer)}")
+
+
+def _ties(rows: Sequence[Row]) -> None:
+    """Neighbours that no test tells apart, and how many papers more would; that there are no tests, where so."""
+    ties = [row for row in rows if row["tied"]]
+    for row in ties[:SHOWN_TIES]:
+        more = row["more_papers"]
+        hope = f"{more} papers more would, if both go on as here" if more else "nor would a million papers"
+        say(f"not told apart: {row['candidate']} and {row['next_candidate']} (p {_p(row['next_p'])}); {hope}")
+    if len(ties) > SHOWN_TIES:
+        say(f"and {len(ties) - SHOWN_TIES} more neighbours that are not told apart")
+    ranked = [row for row in rows if row["rank"] is not None]
+    if len(ranked) < 2:
+        return
+    if problems := {row["untested"] for row in ranked if row["untested"]}:
+        say(f"the order is not tested: {'; '.join(sorted(problems))}")
+    elif all(row["tests"] is None for row in ranked):
+        say("the order is not tested yet: the refresh that adds scores has not ended")
+
+
+def _basis(rows: Sequence[Row], signature: Row, auc: Row | None, exposures: Sequence[Row], gap: Row | None) -> None:
+    """What one table rests on: separation, signature, validation, and who may have read the reviews before."""
+    if auc:
+        screen.out.print(
+            f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
+            f"{auc['high']:.3f}; {auc['same_pairs']} and {auc['other_pairs']} pairs)",
+            highlight=False,
+        )
+    screen.out.print(
+        f"[dim]signature {signature['signature_id']}: {escape(signature['evaluation_lm'])} "
+        f"{signature['lm_digest'][:8]} {signature['dtype']}, judgments by {escape(signature['writer'])}, "
+        f"{signature['form']}[/dim]",
+        soft_wrap=True,
+        highlight=False,
+    )
+    for row in exposures:
+        if row["role"] in HANDS and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
+            what = f"{HANDS[row['role']]} {row['name']}"
+            _warn(f"{what} is contaminated: learnt until {row['cutoff']}, reviews of {row['released']}")
+    if conflicts := [f"{row['candidate']} is {row['conflict']}" for row in rows if row["conflict"]]:
+        _warn("; ".join(conflicts))
+    if gap and gap["low"] is not None:
+        say(
+            f"contaminated models score {gap['gap']:+.2f} (90% {gap['low']:+.2f} to {gap['high']:+.2f}) against the "
+            f"others, paired over {gap['papers']} papers; --board all ranks them too"
+        )
+    validation = rows[0]["validation"]
+    colour = "yellow" if validation.startswith("unvalidated") else "green"
+    screen.out.print(f"[{colour}]{escape(validation)}[/{colour}]\n", soft_wrap=True, highlight=False)
+
+
+def _warn(text: str) -> None:
+    screen.out.print(f"[yellow]{escape(text)}[/yellow]", soft_wrap=True, highlight=False)
+
+
+def _ranks(row: Row) -> str:
+    if row["rank_low"] is None:
+        return ""
+    return str(row["rank_low"]) if row["rank_low"] == row["rank_high"] else f"{row['rank_low']}–{row['rank_high']}"
+
+
+def _pairs(row: Row) -> str:
+    return f"{row['scored']}/{0 if row['planned'] == row['excluded'] else row['expected']}"
+
+
+def _note(row: Row, writer: str) -> str:
+    """Why a candidate has no rank, what of its pairs has no score, and what else a reader should know first."""
+    states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
+    chance = "not above chance" if row["surely_above_chance"] is False else None
+    few = f"few judgments by {writer} ({_lines(row)})" if row["few_lines"] else None
+    baseline = "baseline" if row["kind"] == "human" else None
+    return ", ".join(filter(None, [baseline, row["unranked"], *states, chance, few]))
+
+
+def _flags(row: Row) -> str:
+    """The note of a row as letters, for a screen that has no room for it."""
+    found = {
+        "b": row["kind"] == "human",
+        "c": row["kind"] == "control",
+        "n": row["unranked"] is not None and row["kind"] != "control",
+        "m": any(row[state] for state in ("failed", "missing", "excluded")),
+        "!": row["surely_above_chance"] is False,
+        "j": row["few_lines"],
+    }
+    return "".join(flag for flag, set_ in found.items() if set_)
+
+
+def _lines(row: Row) -> str:
+    return f"{row['median_lines']:.0f}, human {row['human_lines']:.0f}"
+
+
+def number(value: float | None) -> str:
+    """*value* with its sign and two digits, empty if there is none."""
+    return "" if value is None else f"{value:+.2f}"
+
+
+def half(value: float | None, end: float | None) -> str:
+    """Half of an interval, from its middle and its upper end."""
+    return "" if value is None or end is None else f"{end - value:.2f}"
+
+
+def with_half(value: float | None, end: float | None) -> str:
+    """*value* with half of its interval, given its upper end."""
+    found = half(value, end)
+    return number(value) + (f" ±{found}" if found else "")
+
+
+def _p_to_human(row: Row) -> str:
+    """In parentheses where it is not corrected: who has no rank belongs to no family of tests."""
+    if row["difference_p_holm"] is not None:
+        return _p(row["difference_p_holm"])
+    alone = row["rank"] is None and row["difference_p"] is not None
+    return f"({_p(row['difference_p'])})" if alone else ""
+
+
+def _p_above_chance(row: Row) -> str:
+    """In parentheses where it is not corrected."""
+    if row["above_chance_p_holm"] is not None:
+        return _p(row["above_chance_p_holm"])
+    alone = row["rank"] is None and row["above_chance_p"] is not None
+    return f"({_p(row['above_chance_p'])})" if alone else ""
+
+
+def _p(p: float | None) -> str:
+    return "" if p is None else "<1e-15" if p < 1e-15 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,94 @@
+"""What a candidate's reviews are like and what they cost: the second table of a board."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich import box
+from rich.table import Table
+
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.fitted import Column, show
+from gre_bench.store import Row
+
+SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
+FEWEST_PAPERS = 20
+"""Under so many papers, the slope of length and with it the score at another length is a guess."""
+OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
+
+
+def show_details(rows: Sequence[Row]) -> None:
+    """Length, the score at the human length, judgments, texts without use, tokens and money, contamination."""
+    shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
+    if not shown:
+        return
+    columns = [Column(head, list(map(cell, shown)), order, kind) for head, cell, order, kind in COLUMNS]
+    show("", columns, [""] * len(shown))
+    if at := next((row["human_words"] for row in shown if row["human_words"]), None):
+        screen.say(
+            f"at human length: the score at {at:.0f} words, the human length, with half of its 90% interval; blank: it "
+            f"would be a guess, for under {FEWEST_PAPERS} papers, or no text of the candidate's is as short or as "
+            "long; lines: median of judgments a review; kept: share "
+            "of a review's words that its judgments keep; unusable: of the texts asked for, those without use; no "
+            "judgment: of the reviews, those that judge nothing or whose judgments could not be read; strays: of the "
+            "lines of judgments, those that open otherwise; –: nobody here knows"
+        )
+
+
+def show_examples(rows: Sequence[Row]) -> None:
+    """A judgment of each candidate in full, by each writer."""
+    for row in rows:
+        screen.say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
+
+
+def show_outcomes(rows: Sequence[Row]) -> None:
+    """What became of what LMs were asked, a row for each candidate, purpose and LM; columns of noughts are left out."""
+    if not rows:
+        return
+    shown = [name for name in OUTCOMES if any(row[name] for row in rows)]
+    table = Table(title="Asked of LMs, and what became of it", title_justify="left", box=box.SIMPLE_HEAD,
+                  padding=(0, 1, 0, 0))  # fmt: skip
+    for name in ("candidate", "purpose", "LM"):
+        table.add_column(name, overflow="fold")
+    for name in ("asked", *shown):
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in rows:
+        names = (row["candidate"] or "–", row["purpose"], row["model"])
+        table.add_row(*map(screen.escape, names), *(f"{row[name]:,}" for name in ("asked", *shown)))
+    screen.out.print(table)
+
+
+def _at_length(row: Row) -> str:
+    at = row["at_length"]
+    guess = row.get("extrapolated") or row["papers"] < FEWEST_PAPERS
+    return "" if at is None or guess else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}"
+
+
+def _lines(row: Row) -> str:
+    return "–" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
+
+
+def _share(part: int | None, whole: int | None) -> str:
+    return "–" if not whole or part is None else f"{part / whole:.1%}"
+
+
+def _count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
+
+
+COLUMNS: tuple[tuple[str, Callable[[Row], str], int, str], ...] = (
+    ("candidate", lambda row: screen.plain(row["candidate"]), 0, "name"),
+    ("words", lambda row: f"{row['words']:.0f}", 0, "number"),
+    ("at human length", _at_length, 0, "number"),
+    ("lines", _lines, 0, "number"),
+    ("kept", lambda row: "–" if row["covered"] is None else f"{row['covered']:.0%}", 1, "number"),
+    ("unusable", lambda row: _share(row["unusable"], row["asked"]), 3, "number"),
+    ("no judgment", lambda row: _share(row["unparsable"], row["judged"]), 2, "number"),
+    ("strays", lambda row: _share(row["strays"], row["lines"]), 6, "number"),
+    ("tokens in", lambda row: _count(row["prompt_tokens"]), 7, "number"),
+    ("out", lambda row: _count(row["reply_tokens"]), 8, "number"),
+    ("USD", lambda row: "–" if row["usd"] is None else f"{row['usd']:.2f}", 4, "number"),
+    ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
+    ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
+)
+"""Head, cell, order and kind of each column."""

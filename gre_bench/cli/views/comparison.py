@@ -1,0 +1,116 @@
+"""What ``gre-bench compare`` shows: correlations, and figures side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from gre_bench.cli.views import screen
+
+
+def show(found: dict[str, Any]) -> None:
+    """Each part that *found* has, in turn."""
+    one, other = (Path(found["compared"][place]).name for place in (0, -1))
+    if rows := found.get("consistency"):
+        screen.say(f"Spearman between {one} and {other}, over the models that both rank")
+        table(("metric", "models", "Spearman", "p", "the text prints"), [
+            (row["metric"], row["n"], _coefficient(row["spearman"]), p_value(row["p"]), _number(row["printed"], 2))
+            for row in rows
+        ])  # fmt: skip
+        for name, key in ((one, "only_first"), (other, "only_second")):
+            if rows[0][key]:
+                screen.say(f"only in {name}: {', '.join(rows[0][key])}")
+    for field, (a, b) in found.get("differ_in", {}).items():
+        screen.say(f"signatures differ in {field}: {a} | {b}")
+    if rows := found.get("beside"):
+        # Of two boards, what one has alone is named above; of effects, each is shown.
+        _beside(one, other, [row for row in rows if "consistency" not in found or (row["printed"] and row["found"])])
+    if rows := found.get("benchmarks"):
+        screen.say(f"correlation of {one} with other benchmarks")
+        heads = ("metric", "benchmark", "models", "left out", "Spearman", "Pearson", "table 5 prints")
+        table(heads, [
+            (row["metric"], row["benchmark"], row["n"], row["left_out"], _coefficient(row["spearman"]),
+             _coefficient(row["pearson"]), _number(row["printed"], 2)) for row in rows
+        ])  # fmt: skip
+        if found["models_not_on_the_board"]:
+            screen.say(f"not on the board, left out: {', '.join(found['models_not_on_the_board'])}")
+        if found["blank_entries"]:
+            screen.say(f"blank entries: {found['blank_entries']}")
+    _left_out(found)
+
+
+def show_candidates(found: dict[str, Any]) -> None:
+    """Two candidates of one edition, metric by metric."""
+    one, other = found["compared"]
+    for row in found["candidates"]:
+        if row["problem"]:
+            screen.say(f"{row['metric']}: {row['problem']}")
+            continue
+        sure = "not told apart" if row["p"] >= 0.05 else f"{one if row['difference'] > 0 else other} scores higher"
+        screen.say(
+            f"{row['metric']}: {one} − {other} {row['difference']:+.3f} (90% {row['low']:+.3f} to {row['high']:+.3f}; "
+            f"p {p_value(row['p'])}, asked alone; {row['papers']} papers): {sure}; higher on {row['won']}, lower on "
+            f"{row['lost']} papers"
+        )
+        if above := row["above_chance"]:
+            screen.say(
+                f"  above chance: {above['difference']:+.3f} (90% {above['low']:+.3f} to {above['high']:+.3f}; "
+                f"p {p_value(above['p'])}; {above['papers']} papers)"
+            )
+        for name, papers in ((one, row["most"]), (other, row["least"])):
+            told = ", ".join(f"{paper['paper_id']} {paper['difference']:+.2f}" for paper in papers)
+            screen.say(f"  best for {name}: {told}")
+
+
+def _left_out(found: dict[str, Any]) -> None:
+    for name, lacks in found["left_out"].items():
+        for what, why in lacks.items():
+            screen.say(f"left out of {Path(name).name}: {what}: {why}")
+
+
+def _beside(one: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Both sides in one table; what is wrong with a printed figure stands below, by its mark."""
+    notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
+    marks = {note: f"({place})" for place, note in enumerate(notes, 1)}
+    table(("metric", "of", one, "95%", other, "95%", "difference", ""), [
+        (row["metric"], row["item"], *_figure(row["printed"]), *_figure(row["found"]), _number(row["difference"]),
+         marks.get((row["printed"] or {}).get("note", ""), ""))
+        for row in rows
+    ])  # fmt: skip
+    for note, mark in marks.items():
+        screen.say(f"{mark} {note}")
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """*rows* under *heads*; names to the left, numbers to the right."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for place, head in enumerate(heads):
+        left = place == 0 or head in ("of", "benchmark")
+        table.add_column(screen.escape(head), justify="left" if left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(screen.escape(cell) for cell in row))
+    screen.out.print(table)
+
+
+def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
+    if figure is None:
+        return "", ""
+    ends = "" if figure["low"] is None else f"{figure['low']:.3f} to {figure['high']:.3f}"
+    return _number(figure["value"]), ends
+
+
+def _coefficient(value: float | None) -> str:
+    """A correlation, or that there is none: of fewer than three models, or of equal scores."""
+    return "not defined" if value is None else _number(value)
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def p_value(p: float | None) -> str:
+    """*p* in three digits, as a power where it is small."""
+    return "" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

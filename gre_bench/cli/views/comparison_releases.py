@@ -1,0 +1,104 @@
+"""What ``gre-bench compare A B`` shows of two releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.comparison import p_value, table
+from gre_bench.store import Row
+
+SHOWN = 40
+LEVELS = {
+    "scores": "one edition and signature: scores compare",
+    "differences": "other papers: differences to the human baseline compare, scores do not",
+    "ranks": "two signatures: ranks compare, scores do not",
+}
+
+
+def show_releases(found: dict[str, Any]) -> None:
+    """The two releases, metric by metric, and what their numbers rest on."""
+    one, other = found["compared"]
+    for row in found["releases"]:
+        made = f"made {row['created_at']}, digest {row['digest'][:16]}"
+        screen.say(f"{row['release']}: {row['edition']}, {made}, as it was written")
+    for row in found["metrics"]:
+        screen.say(f"\n{row['metric']}: {LEVELS[row['compares']]}")
+        for field, (first, second) in row["differ_in"].items():
+            screen.say(f"  {field}: {first} | {second}")
+        if (rho := row["agreement"].get("spearman")) is not None:
+            screen.say(f"  Spearman of the ranks of {row['agreement']['shared']} candidates: {rho:.3f}")
+        {"scores": _scores, "differences": _differences, "ranks": _ranks}[row["compares"]](row, one, other)
+    for name, key in ((one, "only_first"), (other, "only_second")):
+        if found[key]:
+            screen.say(f"only in {name}: {', '.join(found[key])}")
+    _differing("tables with more or fewer rows:", "table", found["tables"])
+    _differing("what the numbers rest on differs in:", "what", found["provenance"])
+    if not found["provenance"]:
+        screen.say("settings, program, packages, sample, snapshot and imports are the same")
+
+
+def _scores(row: Row, one: str, other: str) -> None:
+    changed = [line for line in row["candidates"] if _has_changed(line)]
+    if not changed:
+        return screen.say(f"  nothing has changed: {len(row['candidates'])} candidates, score for score")
+    heads = ("candidate", f"in {one}", f"in {other}", "rank", "then", "above chance", "then", "pairs", "then", "new",
+             "gone", "other score")  # fmt: skip
+    table(heads, [
+        (line["candidate"], *map(_signed, line["mean"]), *map(_whole, line["rank"]),
+         *map(_signed, line["above_chance"]), *map(_whole, line["scored"]),
+         line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
+    ])  # fmt: skip
+    screen.say(f"  unchanged: {len(row['candidates']) - len(changed)} candidates")
+
+
+def _has_changed(line: Row) -> bool:
+    own = ("only_first", "only_second", "other_state", "other_score")
+    return line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own) or None in line["mean"]
+
+
+def _differences(row: Row, one: str, other: str) -> None:
+    heads = ("candidate", f"− human in {one}", f"in {other}", "change", "90%", "p", "above chance", "then")
+    table(heads, [
+        (line["candidate"], *map(_difference, line["differences"]), *_change(line["change"]),
+         *map(_signed, line["above_chance"]))
+        for line in row["candidates"] if any(line["differences"])
+    ])  # fmt: skip
+
+
+def _ranks(row: Row, one: str, other: str) -> None:
+    table(("candidate", f"rank in {one}", f"in {other}", "above chance", "then"), [
+        (line["candidate"], *map(_whole, line["rank"]), *map(_signed, line["above_chance"]))
+        for line in row["candidates"] if any(line["rank"])
+    ])  # fmt: skip
+
+
+def _differing(title: str, key: str, rows: list[Row]) -> None:
+    if rows:
+        screen.say(f"\n{title}")
+    for row in rows[:SHOWN]:
+        screen.say(f"  {row[key]}: {_said(row['first'])} | {_said(row['second'])}")
+    if len(rows) > SHOWN:
+        screen.say(f"  and {len(rows) - SHOWN} more; --json has all")
+
+
+def _said(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.3f}"
+
+
+def _whole(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+def _difference(row: Row | None) -> str:
+    return "–" if row is None else f"{row['difference']:+.2f} ({_signed(row['low'])} to {_signed(row['high'])})"
+
+
+def _change(row: Row | None) -> tuple[str, str, str]:
+    if row is None:
+        return "", "", ""
+    return f"{row['value']:+.2f}", f"{row['low']:+.2f} to {row['high']:+.2f}", p_value(row["p_holm"])

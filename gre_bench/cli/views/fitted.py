@@ -1,0 +1,150 @@
+"""Tables that fit a terminal: no number is ever cut. What does not fit is left out, and at last rows become records."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from rich.cells import cell_len, set_cell_size
+
+from gre_bench.cli.views import screen
+
+NARROWEST_NAME = 12
+NARROWEST_NOTE = 16
+WIDEST_NAME, WIDEST_NOTE = 40, 44
+GAP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A head and its cells. *order*: 0 is always shown, the others come in this order as long as there is room.
+
+    *kind*: a number is never cut, a name is shortened in the middle, a note is wrapped.
+    """
+
+    head: str
+    cells: Sequence[str]
+    order: int = 0
+    kind: str = "number"
+
+    @property
+    def natural(self) -> int:
+        return max(cell_len(cell) for cell in (self.head, *self.cells))
+
+    @property
+    def least(self) -> int:
+        floor = {"name": NARROWEST_NAME, "note": NARROWEST_NOTE}.get(self.kind, self.natural)
+        return min(self.natural, floor)
+
+    @property
+    def wanted(self) -> int:
+        return min(self.natural, {"name": WIDEST_NAME, "note": WIDEST_NOTE}.get(self.kind, self.natural))
+
+
+def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> None:
+    """Prints the rows of *columns* under *title*, one style a row, in *width* (by default the screen's)."""
+    room = width or screen.width()
+    columns = [column for column in columns if any(column.cells)]
+    chosen = _chosen(columns, room)
+    if not fits_at_all(chosen, room):
+        return _records(title, columns, styles)
+    widths = _widths(chosen, room)
+    if title:
+        _line(title, "bold")
+    _line("")
+    _line(_row(chosen, [column.head for column in chosen], widths), "bold")
+    _line("─" * _width(widths), "dim")
+    for place, style in enumerate(styles):
+        cells = [
+            _wrapped(column, column.cells[place], cells) for column, cells in zip(chosen, widths, strict=True)
+        ]
+        for line in zip_longest(*cells, fillvalue=""):
+            _line(_row(chosen, line, widths), style)
+    _line("")
+
+
+def fits(columns: Sequence[Column], width: int | None = None) -> bool:
+    """Whether all *columns* that are always shown fit in *width*, their names as wide as they should be."""
+    shown = [column for column in columns if any(column.cells) and column.order == 0]
+    widths = [column.wanted if column.kind == "name" else column.least for column in shown]
+    return _width(widths) <= (width or screen.width())
+
+
+def fits_at_all(columns: Sequence[Column], width: int | None = None) -> bool:
+    """Whether all *columns* that are always shown fit in *width*, their names and notes as narrow as they may be."""
+    least = [column.least for column in columns if any(column.cells) and column.order == 0]
+    return _width(least) <= (width or screen.width())
+
+
+def _line(text: str, style: str = "") -> None:
+    screen.out.print(screen.escape(text), style=style or None, highlight=False, soft_wrap=True)
+
+
+def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        " " * (width - cell_len(cell)) + cell if column.kind == "number" else set_cell_size(cell, width)
+        for column, cell, width in zip(columns, cells, widths, strict=True)
+    ]
+    return (" " * GAP).join(padded).rstrip()
+
+
+def _wrapped(column: Column, cell: str, width: int) -> list[str]:
+    """*cell* as lines of *width*: a note wrapped, a name shortened, a number as it is.
+
+    Names that would look alike once they are shortened are wrapped too.
+    """
+    if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
+        return [shortened(cell, width)]
+    if column.kind == "number":
+        return [cell]
+    return textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
+
+
+def shortened(name: str, width: int) -> str:
+    """*name* in at most *width* characters, its middle left out."""
+    if cell_len(name) <= width:
+        return name
+    end = (width - 1) // 2
+    first = set_cell_size(name, width - 1 - end).rstrip()
+    return f"{first}…{set_cell_size(name[::-1], end).rstrip()[::-1]}"
+
+
+def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
+    """The columns there is room for, in their places."""
+    kept = {place for place, column in enumerate(columns) if column.order == 0}
+    for place, column in sorted(enumerate(columns), key=lambda item: item[1].order):
+        wanted = [columns[one].wanted for one in sorted({*kept, place})]
+        if column.order and _width(wanted) <= room:
+            kept.add(place)
+    return [columns[place] for place in sorted(kept)]
+
+
+def _widths(columns: Sequence[Column], room: int) -> list[int]:
+    """The width of each column; notes, then names give way until all fit, or take the room that is left."""
+    widths = [column.wanted for column in columns]
+    for kind in ("note", "name"):
+        for place, column in enumerate(columns):
+            over = _width(widths) - room
+            if column.kind == kind and over > 0:
+                widths[place] = max(column.least, widths[place] - over)
+    for place, column in enumerate(columns):
+        if column.kind != "number":
+            widths[place] = min(column.natural, widths[place] + room - _width(widths))
+    return widths
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
+    """Each row as lines of head and cell, for a screen that is too narrow for a table."""
+    _line(title, "bold")
+    heads = max(len(column.head) for column in columns)
+    for place in range(len(styles)):
+        for column in columns:
+            if column.cells[place]:
+                screen.say(f"{column.head:<{heads}}  {column.cells[place]}")
+        screen.say("")

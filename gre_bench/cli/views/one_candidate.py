@@ -1,0 +1,132 @@
+"""Where one candidate stands, on one screen of 80 columns: ranks, human, chance, papers, what to do next."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.board import with_half
+from gre_bench.cli.views.comparison import p_value
+from gre_bench.cli.views.fitted import Column, shortened, show
+from gre_bench.core.records import HUMAN
+from gre_bench.store import Row
+
+SHOWN_PAPERS = 3
+SURE = 0.05
+
+
+def show_understood(found: Row) -> None:
+    """What was read of a file before anything is scored."""
+    columns = ", ".join(found["columns"])
+    say(f"{Path(found['file']).name}: reviews by {found['candidate']}; columns read: {columns}")
+    if found["ignored_columns"]:
+        say(f"columns not read: {', '.join(found['ignored_columns'])}")
+    if found["replaced"]:
+        say(f"its {found['replaced']} earlier reviews are replaced")
+    outside = f"; {found['outside']} reviews are of papers outside the sample" if found["outside"] else ""
+    say(f"papers: {found['matched']} of the {found['sampled']} of {found['edition']}{outside}")
+    if found["lacking"]:
+        more = ", ..." if len(found["lacking"]) > SHOWN_PAPERS else ""
+        say(f"without a review: {len(found['lacking'])} ({', '.join(found['lacking'][:SHOWN_PAPERS])}{more})")
+    if unknown := found["unknown_papers"]:
+        say(unknown["line"])
+    others = [row for row in found["refusals"] if row["code"] != "unknown_paper"]
+    if others:
+        first = others[0]
+        say(f"not taken: {len(others)} rows, first {first['item']}: {first['reason']}; all: {found['refusals_file']}")
+    judged = {row["candidate_id"]: row for row in (found["judged"] or {"candidates": ()})["candidates"]}
+    if own := judged.get(found["candidate"]):
+        human = f" (human {_lines(judged[HUMAN])})" if HUMAN in judged else ""
+        of = f"in {own['judged']} of {own['reviews']} reviews"
+        say(f"judgments a review: {_lines(own)}{human}, {of}, by {found['judged']['writer']}")
+
+
+def _lines(row: Row) -> str:
+    return "none" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
+
+
+def show_one(found: dict[str, Any]) -> None:
+    """The candidate's rank and scores by metric, what the first of them shows, its papers, and what to do next."""
+    rows, name, edition = found["rows"], found["candidate"], found["edition"]
+    if not rows:
+        return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}")
+    columns = (
+        Column("metric", [screen.plain(row["metric"]) for row in rows], 0, "name"),
+        Column("rank", [_rank(row) for row in rows]),
+        Column("score", [with_half(row["mean"], row["high"]) for row in rows]),
+        Column("− human", [with_half(row["difference"], row["difference_high"]) for row in rows]),
+        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
+    )
+    show(f"{shortened(name, 40)} on {edition}", columns, [""] * len(rows))
+    first = next((row for row in rows if row["scored"]), rows[0])
+    say(f"{first['metric']} ({first['validation']}):")
+    for line in (_against_human(first), _against_chance(first), _papers(found["papers"])):
+        if line:
+            say(line, "  ")
+    say("next:")
+    for line in _next(found, first):
+        say(line, "  ")
+
+
+def say(text: str, indent: str = "") -> None:
+    """*text* in lines of the screen's width; names and commands are not cut."""
+    how = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent + "  "}
+    for line in textwrap.wrap(text, screen.width(), initial_indent=indent, **how) or [""]:
+        screen.say(line)
+
+
+def _rank(row: Row) -> str:
+    if row["rank"] is None:
+        return "–"
+    low, high = row["rank_low"], row["rank_high"]
+    sure = "" if low is None else f" ({low})" if low == high else f" ({low}–{high})"
+    return f"{row['rank']} of {row['of']}{sure}"
+
+
+def _against_human(row: Row) -> str | None:
+    if row["difference"] is None:
+        return None
+    p = row["difference_p_holm"] if row["difference_p_holm"] is not None else row["difference_p"]
+    way = "above" if row["difference"] > 0 else "below"
+    if p is None:
+        return f"against human: {row['difference']:+.2f}, not tested"
+    if p < SURE:
+        return f"against human: {way}, by {abs(row['difference']):.2f} (p {p_value(p)})"
+    return f"against human: not told apart (p {p_value(p)} of {row['difference']:+.2f})"
+
+
+def _against_chance(row: Row) -> str | None:
+    if row["above_chance"] is None:
+        return None
+    sure = "above" if row["surely_above_chance"] else "not shown to be above"
+    p = row["above_chance_p_holm"] if row["above_chance_p_holm"] is not None else row["above_chance_p"]
+    return f"against chance, its own reviews of other papers: {sure}" + ("" if p is None else f" (p {p_value(p)})")
+
+
+def _papers(papers: list[Row]) -> str | None:
+    if not papers:
+        return None
+    told = [f"{row['paper_id']} {row['mean']:+.1f}" for row in papers]
+    if len(told) <= 2 * SHOWN_PAPERS:
+        return f"papers, best first: {', '.join(told)}"
+    return f"best papers: {', '.join(told[:SHOWN_PAPERS])}; worst: {', '.join(told[: -SHOWN_PAPERS - 1 : -1])}"
+
+
+def _next(found: dict[str, Any], first: Row) -> list[str]:
+    """Commands and cautions that follow from what is shown, the most urgent first."""
+    name, edition, metric = found["candidate"], found["edition"], first["metric"]
+    lines = []
+    if first["rank"] is None:
+        lines.append(f"no rank: {first['unranked']}; add the missing reviews to the file and give the command again")
+    if first["few_lines"]:
+        lines.append("few judgments a review: look at what the writer makes of the reviews before trusting the score")
+    if first["surely_above_chance"] is False:
+        lines.append("not above chance: the reviews may say little about their own papers, or the papers are too few")
+    if found["papers"]:
+        worst = found["papers"][-1]["paper_id"]
+        lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}")
+    lines.append(f"gre-bench compare {name} human --in {edition}")
+    lines.append(f"gre-bench leaderboard {edition} --metric {metric}")
+    return lines

@@ -1,0 +1,1 @@
+"""What every other room rests on: records, errors, settings, and texts as their parts."""

@@ -1,0 +1,39 @@
+"""Controls: candidates made by rule, that a metric worth its name must place below a human.
+
+``other-paper`` is a human review of another paper of the edition; ``generic`` is one fixed text for every paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from gre_bench.core.records import Candidate
+
+OTHER_PAPER = "other-paper"
+GENERIC = "generic"
+
+CONTROLS = {
+    OTHER_PAPER: Candidate(OTHER_PAPER, "control", change="the human candidate's review of another paper"),
+    GENERIC: Candidate(GENERIC, "control", change="one fixed list of judgments for every paper"),
+}
+
+GENERIC_JUDGMENTS = "\n".join(
+    (
+        "The reviewer appreciates the clear writing.",
+        "The reviewer appreciates the importance of the problem.",
+        "The reviewer appreciates the extensive experiments.",
+        "The reviewer criticizes the limited novelty.",
+        "The reviewer criticizes the lack of comparison with recent baselines.",
+        "The reviewer questions the choice of hyperparameters.",
+        "The reviewer suggests adding an ablation study.",
+        "The reviewer suggests discussing limitations.",
+    )
+)
+
+T = TypeVar("T")
+
+
+def other(items: Sequence[T], place: int) -> T:
+    """The item half the list further on (150 of 300), around its end: never the one at *place* if there are two."""
+    return items[(place + max(1, len(items) // 2)) % len(items)]

@@ -1,0 +1,135 @@
+"""Where fetched models lie on this machine, and what a setting that names one stands for.
+
+CACHE/smollm2-135m/             a model, moved here in one step when it is whole
+CACHE/smollm2-135m/SHA256SUMS   what it was made of, its digest in signatures, SHA-256 of each file
+CACHE/.smollm2-135m.*           what a killed command left; the next one removes it
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.pretrained.entries import KINDS, SETTINGS, Kind, Pretrained, entries
+
+VARIABLE = "GRE_BENCH_MODELS"
+SUMS = "SHA256SUMS"
+_HEAD = "# {name}: made of {member}; digest {digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A fetched model: its *folder*, the SHA-256 of the file it was *made_of*, its *digest*, the *files*' SHA-256."""
+
+    folder: Path
+    made_of: str
+    digest: str
+    files: dict[str, str]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its files, as far as they are there."""
+        return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
+
+    def fault(self, thorough: bool = False) -> str | None:
+        """What is wrong with its files, None if nothing; *thorough* reads each, else they only have to be there."""
+        for name, told in self.files.items():
+            path = self.folder / name
+            if not path.is_file():
+                return f"{name} is not there"
+            if thorough and sha256(path) != told:
+                return f"{name} was changed"
+        return None
+
+
+def cache() -> Path:
+    """The folder of all fetched models: `VARIABLE` if set, else the platform's folder for caches. Not made here."""
+    if told := os.environ.get(VARIABLE):
+        return Path(os.path.abspath(os.path.expanduser(told)))
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(xdg):  # what is not absolute is to be ignored, as its specification says
+        return Path(xdg) / "gre-bench" / "models"
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise SettingsError(f"this user has no home folder for the cache of models; set {VARIABLE} to a folder")
+    return Path(home, *(("Library", "Caches") if sys.platform == "darwin" else (".cache",)), "gre-bench", "models")
+
+
+def held(entry: Pretrained) -> Held | None:
+    """The model of *entry* in the cache, None if none is there; `LMError` if what is there is no whole model of it."""
+    folder = cache() / entry.name
+    if not folder.is_dir():
+        return None
+    try:
+        head, *lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError, ValueError):
+        raise LMError(f"{entry.name} in {folder} is not whole: no {SUMS}; run: {entry.to_get}") from None
+    told = re.fullmatch(_HEAD.format(name=r"\S+", member="([0-9a-f]{64})", digest="([0-9a-f]+)"), head)
+    files = dict(reversed(line.split("  ", 1)) for line in lines if "  " in line)
+    if told is None or not files or told[1] != entry.member_sha256:
+        raise LMError(f"{entry.name} in {folder} was made of another file than is wanted now; run: {entry.to_get}")
+    return Held(folder, told[1], told[2], files)
+
+
+def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
+    """Writes the `SUMS` of all files in *folder*, the model of *entry* with this *digest*, for ``sha256sum -c``."""
+    lines = [_HEAD.format(name=entry.name, member=entry.member_sha256, digest=digest)]
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines += [f"{sha256(path)}  {path.relative_to(folder).as_posix()}" for path in paths]
+    (folder / SUMS).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def placed(value: str | Path, beside: Path) -> Path:
+    """What a user's *value* for a model's folder means: a folder seen from *beside*, or a known name, which is kept.
+
+    A folder that is there wins over a known name. All that is not a known name becomes an absolute path.
+    """
+    path = Path(os.path.abspath(beside)) / value
+    return Path(value) if named(Path(value)) and not path.is_dir() else path.resolve()
+
+
+def named(folder: Path) -> Pretrained | None:
+    """The model that *folder*, as `placed` gave it, names; None if it is a folder's path."""
+    return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
+
+
+def located(folder: Path, kind: Kind) -> Path:
+    """The folder to open for *folder* as `placed` gave it; `LMError` if it names a model that is not there."""
+    entry = named(folder)
+    if entry is None:
+        return folder
+    if entry.kind != kind:
+        what = f"{entry.name} is an {KINDS[entry.kind]}, not an {KINDS[kind]}"
+        raise LMError(f"{what}; it belongs into {SETTINGS[entry.kind]}")
+    found = held(entry)
+    if found is None:
+        raise LMError(f"{KINDS[kind]} {entry.name} is not on this machine ({cache()}); run: {entry.to_get}")
+    if fault := found.fault():
+        raise LMError(f"{entry.name} in {found.folder} is not whole: {fault}; run: {entry.to_get}")
+    return found.folder
+
+
+def refuse_changed(folder: Path, digest: str) -> None:
+    """`LMError` if *folder*, as `placed` gave it, names a model that no longer has its *digest*, just computed."""
+    entry = named(folder)
+    found = held(entry) if entry else None
+    if entry and found and found.digest != digest:
+        raise LMError(f"{entry.name} in {found.folder} was changed since it was fetched; run: {entry.to_get}")
+
+
+def hint(folder: Path) -> str:
+    """``; did you mean ...?`` if the last part of *folder*, which is not there, is nearly a known name."""
+    near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
+    return f"; did you mean the pretrained model {near[0]}?" if near else ""
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of the file *path*."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

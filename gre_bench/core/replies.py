@@ -1,0 +1,89 @@
+"""An LM's reply as its parts. Replies are hostile input: every function here takes linear time in their length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.judgments import yields
+
+REVIEW_PARTS = ("summary", "strengths", "weaknesses", "questions")
+"""Tags of a generated review (Xu et al. 2025, C.3)."""
+
+ASSW_PARTS = ("strengths_claimed_by_the_paper", "weaknesses_claimed_by_the_paper")
+"""Tags of author-stated strengths and weaknesses (Xu et al. 2025, C.4)."""
+
+_OPENING = re.compile(r"<think>", re.IGNORECASE)
+_CLOSING = re.compile(r"</think>", re.IGNORECASE)
+_LONE_CLOSING = re.compile(r"</think>[ \t]*(?:\n|\Z)", re.IGNORECASE)
+_BLOCK = re.compile(r"^[ \t]*<think>", re.IGNORECASE | re.MULTILINE)
+_NEXT_BLOCK = re.compile(r"\s*<think>", re.IGNORECASE)
+
+
+def judgments(text: str) -> str:
+    """*text* as the writer left it; ``ReplyError("no_judgments")`` if no line of it judges anything."""
+    if not yields(text, "as_written"):
+        raise ReplyError("no_judgments")
+    return text
+
+
+def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
+    """What stands inside each of the tags *names* that *text* has, stripped.
+
+    Case is ignored. A tag that is not closed ends where the next of *names* opens, or with the text. Of
+    a tag that comes twice the last counts.
+    """
+    mark = re.compile("<(/?)(" + "|".join(map(re.escape, names)) + r")\s*>", re.IGNORECASE)
+    by_case = {name.lower(): name for name in names}
+    parts: dict[str, str] = {}
+    inside, start = None, 0
+    for found in mark.finditer(text):
+        name = by_case[found[2].lower()]
+        if inside is not None and (not found[1] or name == inside):
+            parts[inside] = text[start : found.start()].strip()
+            inside = None
+        if not found[1]:
+            inside, start = name, found.end()
+    if inside is not None:
+        parts[inside] = text[start:].strip()
+    return parts
+
+
+def assw(text: str) -> tuple[list[str], list[str]]:
+    """Strengths and weaknesses that a paper claims, one point an item; ``ReplyError("no_assw")`` if there are none.
+
+    Both tags have to be there: a reply that lost one is no synopsis.
+    """
+    parts = tagged(text, ASSW_PARTS)
+    if set(parts) != set(ASSW_PARTS):
+        raise ReplyError("no_assw")
+    strengths, weaknesses = (_points(parts[name]) for name in ASSW_PARTS)
+    if not strengths and not weaknesses:
+        raise ReplyError("no_assw")
+    return strengths, weaknesses
+
+
+def without_thinking(text: str) -> tuple[str, int]:
+    """*text* without its ``<think>`` blocks, and the number of characters that were taken away.
+
+    A block opens at the start of a line, or where another closed: a review may well mention the tag inside
+    a sentence. One that is never closed runs to the end. Chat templates may write the opening themselves, so
+    what stands before a closing tag that ends its line, with no opening before it, was thinking too.
+    """
+    kept, place = [], 0
+    if (closing := _LONE_CLOSING.search(text)) and not _OPENING.search(text, 0, closing.start()):
+        place = closing.end()
+    while block := _NEXT_BLOCK.match(text, place) or _BLOCK.search(text, place):
+        kept.append(text[place : block.start()])
+        closing = _CLOSING.search(text, block.end())
+        place = closing.end() if closing else len(text)
+    kept.append(text[place:])
+    visible = "".join(kept)
+    if len(visible) == len(text):
+        return text, 0
+    return visible.strip(), len(text) - len(visible)
+
+
+def _points(part: str) -> list[str]:
+    return [line.strip() for line in part.splitlines() if line.strip()]

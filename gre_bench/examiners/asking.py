@@ -1,0 +1,89 @@
+"""Asking an LM: chats out, replies in, each read strictly, asked for again where it cannot be read, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat, Problem, Reply, Sampling
+from gre_bench.core.replies import without_thinking
+
+RETRIES = 2
+"""How often a reply that cannot be read is asked for anew, with another seed."""
+
+T = TypeVar("T")
+
+
+class Asker(Protocol):
+    """What answers the chats: one reply for each, in the same order (`gre_bench.writing.protocol.Writer`)."""
+
+    @property
+    def identity(self) -> str: ...
+
+    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was asked: *replies* that came, *unparsable* ones of these, tokens as the endpoint states them."""
+
+    replies: int = 0
+    unparsable: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.replies + other.replies,
+            self.unparsable + other.unparsable,
+            self.prompt_tokens + other.prompt_tokens,
+            self.reply_tokens + other.reply_tokens,
+        )
+
+
+FREE = Cost()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[T]):
+    """What one chat came to: what was *read*, or why nothing could be, and what it cost."""
+
+    read: T | Problem
+    cost: Cost
+    text: str = ""
+
+
+def ask(asker: Asker, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[Asked[T]]:
+    """What each chat came to, read by *read*, which raises `ReplyError`; what cannot be read is asked for anew."""
+    found: list[Asked[T]] = [Asked(Problem("not_asked", "not asked"), Cost())] * len(asking)
+    due = list(range(len(asking)))
+    for attempt in range(RETRIES + 1):
+        if not due:
+            break
+        seed = (sampling.seed or 0) + 1000 * attempt
+        said = asker.write([asking[place] for place in due], replace(sampling, seed=seed) if attempt else sampling)
+        again = []
+        for place, reply in zip(due, said, strict=True):
+            one = _asked(reply, read)
+            found[place] = replace(one, cost=found[place].cost + one.cost)
+            if one.cost.unparsable:
+                again.append(place)
+        due = again
+    return found
+
+
+def _asked(reply: Reply, read: Callable[[str], T]) -> Asked[T]:
+    cost = Cost(reply.text is not None, 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
+    if reply.outcome not in ("ok", "cut") or not reply.text:
+        return Asked(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
+    text, _ = without_thinking(reply.text)
+    if reply.outcome == "cut":
+        # The last word may be a part of one: "10" of 100.
+        text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text
+    try:
+        return Asked(read(text), cost, text)
+    except ReplyError as error:
+        what = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
+        return Asked(Problem("unparsable", what), replace(cost, unparsable=1), text)

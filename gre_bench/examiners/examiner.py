@@ -1,0 +1,160 @@
+"""An examiner: one value that says how an LM is asked to grade a text.
+
+template × granularity × demonstration × aggregation × rationale × filtering × binning (Kim et al. 2023, §4), with the
+parts of a guideline beside. What no paper defines is refused when the value is made, in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import digest
+from gre_bench.examiners.generated import findings
+from gre_bench.examiners.templates import TEMPLATES, Template
+
+ItemKind = Literal["summary", "review"]
+Demonstration = Literal["none", "base_worst", "base_best", "reason_worst", "reason_best"]
+Aggregation = Literal["direct", "logprob", "approximation"]
+
+SAMPLES = 20
+"""Samples of the approximation (Kim et al. 2023, §5.1)."""
+
+
+class Binning(BaseModel):
+    """How close scores become one: *bins* of equal width over the scale, or of equal size over the scores at hand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: Literal["equal_width", "quantile"] = Field("equal_width", description="how the bins are cut")
+    bins: int = Field(10, ge=2, le=1000, description="how many bins")
+
+
+class Examiner(BaseModel):
+    """How a text is graded. ``None`` is what the template has of itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    template: str = Field("human", description="which prompt")
+    item: ItemKind = Field("review", description="what is graded: a review of a paper, or a summary of a source")
+    granularity: Literal["coarse", "fine"] = Field("coarse", description="one score, or aspects apart and averaged")
+    demonstration: Demonstration = Field("none", description="one example for each aspect, score 1 or 5")
+    aggregation: Aggregation = Field("direct", description="how replies become a score")
+    mass: Literal["normalised", "raw"] | None = Field(None, description="logprob: over the declared scores, or as is")
+    samples: int | None = Field(None, ge=1, le=1000, description="approximation: replies averaged; 20")
+    rationale: bool | None = Field(None, description="whether reasons are asked for; the template decides")
+    filtering: bool = Field(False, description="a text the LM calls redundant gets the lowest score")
+    binning: Binning | None = Field(None, description="makes close scores equal")
+    description: Literal["base", "expert", "short", "long"] = Field("base", description="guidelines: task description")
+    criteria: Literal["ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"] | None = Field(
+        None, description="guidelines: criteria; ht for human, mt for model"
+    )
+    steps: Literal["base", "complex"] = Field("base", description="guidelines: evaluation steps")
+    instructions: str | None = Field(None, min_length=1, description="generated: what an LM has written as its prompt")
+
+    @model_validator(mode="after")
+    def _possible(self) -> Examiner:
+        if problem := next(self._problems(), None):
+            raise ValueError(problem)
+        return self
+
+    @property
+    def form(self) -> Template:
+        """The template's own entry."""
+        return TEMPLATES[self.template]
+
+    @property
+    def aspects(self) -> tuple[str | None, ...]:
+        """What is asked about in a chat each; None is the text as a whole."""
+        return self.form.aspects if self.granularity == "fine" else (None,)
+
+    @property
+    def chosen_criteria(self) -> str | None:
+        return self.criteria or self.form.criteria
+
+    @property
+    def times(self) -> int:
+        """How often each chat is answered."""
+        return (self.samples or SAMPLES) if self.aggregation == "approximation" else 1
+
+    @property
+    def name(self) -> str:
+        """The choices that differ from the plain ones, such as ``human-fine-logprob``."""
+        parts = [self.template, self.granularity, *(() if self.demonstration == "none" else (self.demonstration,))]
+        if self.aggregation != "direct":
+            parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
+            parts += [f"n{self.samples}"] if self.samples else []
+        parts += [digest(self.instructions)[:8]] if self.instructions else []
+        for field in ("description", "criteria", "steps"):
+            value = getattr(self, field)
+            parts += [f"{field}_{value}"] if value not in ("base", None) else []
+        parts += ["filtered"] if self.filtering else []
+        parts += [f"{self.binning.method}_{self.binning.bins}"] if self.binning else []
+        return "-".join(parts)
+
+    @cached_property
+    def identity(self) -> str:
+        """``name#digest``: the digest covers every choice and every text that reaches the LM."""
+        from gre_bench.examiners.wordings import sha256
+
+        return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
+
+    def _problems(self) -> Iterator[str]:
+        """What does not go together, each in one line."""
+        if self.template not in TEMPLATES:
+            yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
+            return
+        form, template = self.form, f"template {self.template}"
+        guideline = self.template in ("human", "model")
+        if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
+            yield f"{template} asks no LM: it takes no other choice"
+        if self.granularity not in form.granularities:
+            yield f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"'
+        if self.demonstration != "none":
+            if not form.demonstrations:
+                yield f"{template} takes no demonstration; human, model and rationale do"
+            if self.granularity != "fine":
+                yield 'a demonstration shows one aspect: set granularity = "fine"'
+        if self.aggregation == "logprob" and not form.scale.declared:
+            yield f"{template} declares no scores whose probability could be asked: take direct or approximation"
+        if self.aggregation == "logprob" and not form.bare:
+            yield f"{template} asks for more than a score: logprob needs a reply that is the score alone"
+        if self.mass is not None and self.aggregation != "logprob":
+            yield f"mass belongs to aggregation logprob, not to {self.aggregation}"
+        if self.samples is not None and self.aggregation != "approximation":
+            yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
+        if self.rationale is not None and self.rationale != form.rationale:
+            yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (
+                "" if form.rationale else ", or take template rationale (or p9, explanation)"
+            )
+        if not guideline and (self.description != "base" or self.steps != "base"):
+            yield f"{template} has no task description and steps to vary; human and model have"
+        if (self.instructions is None) == (self.template == "generated"):
+            yield "instructions belong to template generated, which needs them"
+        if self.instructions is not None and (found := findings(self.instructions)):
+            yield f"the generated instructions are not sound: {found[0]}"
+        if self.criteria is not None and not (guideline or self.template == "rationale"):
+            yield f"{template} has no criteria to vary; human, model and rationale have"
+        if self.template == "human" and self.steps == "complex" and self.description != "base":
+            yield 'the complex steps of template human hold their own task description: leave description = "base"'
+
+
+def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
+    """The examiner that a plain *tree* of settings states; `SettingsError` in one line that names *origin*."""
+    try:
+        return Examiner.model_validate(tree)
+    except ValidationError as error:
+        what = "; ".join(_line(item) for item in error.errors())
+        raise SettingsError(f"{origin}: {what}") from None
+
+
+def _line(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"unknown setting {place}; known here: {', '.join(Examiner.model_fields)}"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"setting {place}: {message}" if place else message

@@ -1,0 +1,1 @@
+"""Several examiners together: exam, chair, pairwise preferences, Elo, Bradley-Terry."""

@@ -1,0 +1,75 @@
+"""Elo ratings of players from games between them, after PRE: K = 16, everybody starts at 1000.
+
+    expected(a, b) = 1 / (1 + 10^((b − a) / 400))
+    rating ← rating + K · (score − expected)
+
+Ratings depend on the order of the games, so that a spread over shuffled orders belongs beside them; Bradley-Terry
+(`gre_bench.examiners.panel.bradley_terry`) does not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.examiners.panel.bradley_terry import Game
+
+K = 16.0
+START = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A player's mean rating over shuffled orders of the same games, and the 2.5th and 97.5th of 100."""
+
+    player: str
+    value: float
+    low: float
+    high: float
+
+
+def expected(own: float, other: float) -> float:
+    """The score that a player rated *own* may expect against one rated *other*."""
+    return 1.0 / (1.0 + 10.0 ** ((other - own) / 400.0))
+
+
+def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, float]:
+    """Ratings after all *games* in their order; what one player wins, the other loses."""
+    ratings: dict[str, float] = {}
+    for game in games:
+        first, second = (ratings.get(name, start) for name in (game.first, game.second))
+        won = k * (game.score - expected(first, second))
+        ratings |= {game.first: first + won, game.second: second - won}
+    return ratings
+
+
+def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: float = K) -> list[Rating]:
+    """Ratings over *orders* seeded shuffles of *games*, best first."""
+    shuffler = random.Random(seed)
+    games = list(games)
+    players = sorted({name for game in games for name in (game.first, game.second)})
+    found = np.empty((orders, len(players)))
+    for turn in range(orders):
+        shuffler.shuffle(games)
+        ratings = elo(games, k)
+        found[turn] = [ratings[name] for name in players]
+    low, high = np.quantile(found, [0.025, 0.975], axis=0)
+    rows = zip(players, found.mean(axis=0), low, high, strict=True)
+    return sorted((Rating(name, *map(float, numbers)) for name, *numbers in rows), key=lambda rating: -rating.value)
+
+
+def full_round(players: Sequence[str], seed: int = 0) -> list[tuple[str, str]]:
+    """Every pair of *players* once, in a seeded order."""
+    pairs = list(itertools.combinations(players, 2))
+    random.Random(seed).shuffle(pairs)
+    return pairs
+
+
+def sampled_round(players: Sequence[str], games: int, seed: int = 0) -> list[tuple[str, str]]:
+    """*games* pairs of *players*, drawn with replacement: what a tournament costs is then settled beforehand."""
+    drawer = random.Random(seed)
+    return [(one, other) for one, other in (drawer.sample(list(players), 2) for _ in range(games))]

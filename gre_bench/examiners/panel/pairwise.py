@@ -1,0 +1,117 @@
+"""Preferences between two texts about one source, asked in both orders (PRE, Appendix A.1).
+
+An LM that names the same place in both orders prefers a place, not a text: such a pair is a tie, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.records import Chat, Problem, Sampling
+from gre_bench.examiners import answers
+from gre_bench.examiners.asking import FREE, Asked, Asker, Cost, ask
+from gre_bench.examiners.examiner import ItemKind
+from gre_bench.examiners.grading import TOP_P
+from gre_bench.examiners.panel.bradley_terry import Game
+from gre_bench.prompts.library import fill
+from gre_bench.stats import Interval, flat_interval
+
+SAMPLING = Sampling(0.0, 64, TOP_P)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts about *source*, *one* by the player *first* and *two* by *second*."""
+
+    item_id: str
+    source: str
+    first: str
+    second: str
+    one: str
+    two: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """What an LM prefers: *score* 1 for the first player, 0 for the second, 0.5 where it went by the place alone.
+
+    *places*: which place it named (0 or 1) in the order given and in the other. Without a score there is a *problem*.
+    """
+
+    item_id: str
+    first: str
+    second: str
+    score: float | None
+    places: tuple[int, int] | None = None
+    problem: Problem | None = None
+    cost: Cost = FREE
+
+    @property
+    def consistent(self) -> bool:
+        return self.places is not None and self.places[0] != self.places[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBias:
+    """How far an LM goes by the place: *first_share* is the share of answers that name the first one, 0.5 unbiased.
+
+    The interval (95%) takes a pair as the unit, for its two answers belong together. *p*: two-sided binomial test
+    that the inconsistent pairs name either place alike.
+    """
+
+    pairs: int
+    consistent: int
+    always_first: int
+    always_second: int
+    unanswered: int
+    first_share: Interval | None
+    p: float | None
+
+
+def prefer(
+    pairs: Sequence[Pair], asker: Asker, item: ItemKind = "review", base: Sampling | None = None
+) -> list[Preference]:
+    """One preference or problem for each of *pairs*, in order; two chats each."""
+    said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
+    return [_preference(pair, said[place], said[len(pairs) + place]) for place, pair in enumerate(pairs)]
+
+
+def chats(pairs: Sequence[Pair], item: ItemKind) -> list[Chat]:
+    """What is asked about *pairs*: all of them in the order given, then all in the other."""
+    prompt = f"pre/{item}/pairwise"
+    forward = [fill(prompt, source=pair.source, one=pair.one, two=pair.two) for pair in pairs]
+    return [*forward, *(fill(prompt, source=pair.source, one=pair.two, two=pair.one) for pair in pairs)]
+
+
+def games(preferences: Sequence[Preference]) -> list[Game]:
+    """The preferences that came to something, as games for Elo and Bradley-Terry."""
+    return [Game(one.first, one.second, one.score) for one in preferences if one.score is not None]
+
+
+def position_bias(preferences: Sequence[Preference]) -> PositionBias:
+    """The report over all *preferences* of one LM."""
+    from scipy.stats import binomtest
+
+    answered = [one.places for one in preferences if one.places is not None]
+    always = [sum(places == (place, place) for places in answered) for place in (0, 1)]
+    firsts = [places.count(0) / 2 for places in answered]
+    return PositionBias(
+        pairs=len(preferences),
+        consistent=len(answered) - sum(always),
+        always_first=always[0],
+        always_second=always[1],
+        unanswered=len(preferences) - len(answered),
+        first_share=flat_interval(firsts, 0.95) if len(firsts) > 1 else None,
+        p=float(binomtest(always[0], sum(always)).pvalue) if sum(always) else None,
+    )
+
+
+def _preference(pair: Pair, forward: Asked[int], backward: Asked[int]) -> Preference:
+    ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
+    for one in (forward, backward):
+        if isinstance(one.read, Problem):
+            return Preference(*ids, None, None, one.read, cost)
+    places = (forward.read, backward.read)
+    score = 0.5 if places[0] == places[1] else 1.0 - places[0]
+    return Preference(*ids, score, places, None, cost)

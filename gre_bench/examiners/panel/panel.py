@@ -1,0 +1,102 @@
+"""Peer review in a study, after PRE: who passes the exam, and what the chair makes of the grades of those who do.
+
+The exam's texts are not decided upon: an examiner's weight comes from other texts than those it is used for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Problem
+from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.grading import Grade
+from gre_bench.examiners.panel.chair import Rule, decide, weights
+from gre_bench.examiners.panel.qualification import THRESHOLD, Exam, Measure, exam, stretched
+from gre_bench.examiners.results.column import Column
+from gre_bench.examiners.scales import Scale
+
+EXAM = "exam_question"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The *exams*, the weights by rule and examiner, and the chair's decisions as columns of the study."""
+
+    exams: list[Exam]
+    weights: dict[str, dict[str, float]]
+    columns: list[Column]
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An examiner at work: its *column*, and the column of its *second* prompt with that prompt's examiner, if any."""
+
+    column: Column
+    examiner: Examiner
+    second: tuple[Column, Examiner] | None = None
+
+
+def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
+    """At least *count* texts for the exam: all texts of groups drawn at random; *groups* is by text."""
+    order = list(dict.fromkeys(groups.values()))
+    random.Random(seed).shuffle(order)
+    drawn: set[str] = set()
+    for group in order:
+        if len(drawn) >= count:
+            break
+        drawn |= {name for name, owner in groups.items() if owner == group}
+    if len(drawn) == len(groups):
+        raise SettingsError(f"panel.questions: {count} questions leave nothing of {len(groups)} texts to decide upon")
+    return drawn
+
+
+def convene(
+    seats: Sequence[Seat],
+    asked: set[str],
+    human: Mapping[str, float],
+    ends: tuple[float, float],
+    measure: Measure = "squared_error",
+    threshold: float = THRESHOLD,
+    rules: Iterable[Rule] = ("uniform",),
+    alpha: float = 1.0,
+) -> Panel:
+    """The panel of *seats* after an exam on the texts *asked*; *human* scores lie between *ends*."""
+    names = [name for name in human if name in asked]
+    scale = Scale(*ends)
+    gold = [human[name] for name in names]
+    if measure == "squared_error":
+        gold = [value for value in stretched(gold, scale) if value is not None]
+    exams = [
+        exam(
+            seat.column.title, _given(seat.column, seat.examiner, names, measure), gold=gold,
+            again=_given(*seat.second, names, measure) if seat.second else None, measure=measure, threshold=threshold,
+        )
+        for seat in seats
+    ]  # fmt: skip
+    due = [name for name in human if name not in asked]
+    given = {seat.column.title: _given(seat.column, seat.examiner, due, "squared_error") for seat in seats}
+    out = Panel(exams, {}, [])
+    for rule in rules:
+        try:
+            out.weights[rule] = weights(exams, rule, alpha)
+            grades = [
+                Grade(name, one.value, one.problem)
+                for name, one in zip(due, decide(given, out.weights[rule]), strict=True)
+            ]
+        except SettingsError as error:
+            out.weights[rule] = {}
+            grades = [Grade(name, None, Problem("no_panel", str(error))) for name in due]
+        different = len({grade.value for grade in grades if grade.value is not None})
+        excluded = dict.fromkeys(names, EXAM)
+        title = f"panel of {len(out.weights[rule])}, {rule} weights"
+        out.columns.append(Column(title, "", "panel", tuple(grades), excluded, different, different))
+    return out
+
+
+def _given(column: Column, examiner: Examiner, names: Sequence[str], measure: Measure) -> list[float | None]:
+    values = column.values
+    found = [values.get(name) for name in names]
+    return stretched(found, examiner.form.scale) if measure == "squared_error" else found

@@ -1,0 +1,111 @@
+"""Peer review by several examiners, after PRE: an exam, the qualified ones at work, a chair who decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.examiners.asking import Asker
+from gre_bench.examiners.examiner import Examiner, ItemKind
+from gre_bench.examiners.grading import Grade
+from gre_bench.examiners.metric import Grader
+from gre_bench.examiners.panel.bradley_terry import Game
+from gre_bench.examiners.panel.chair import Decision, Rule, decide, verdict, weights
+from gre_bench.examiners.panel.pairwise import Pair, Preference, prefer
+from gre_bench.examiners.panel.qualification import THRESHOLD, Exam, Measure, exam, stretched
+from gre_bench.examiners.wordings import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An examiner on the panel: how it grades (*second*: under another prompt, for its inner consistency)."""
+
+    name: str
+    examiner: Examiner
+    grader: Grader
+    second: tuple[Examiner, Grader] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An item of the exam; *gold* is its label, on the scale of the examiners (0 … 1 for squared error)."""
+
+    item: Item
+    gold: float | None = None
+
+
+def examine(
+    seat: Seat, questions: Sequence[Question], measure: Measure = "exact", threshold: float = THRESHOLD
+) -> Exam:
+    """The qualification exam of *seat*: by the gold labels if all questions have one, and by its second prompt if any.
+
+    `SettingsError` if neither is there.
+    """
+    items = [question.item for question in questions]
+    given = _answers(seat.grader(items), seat.examiner, measure)
+    labels = [question.gold for question in questions if question.gold is not None]
+    gold = labels if len(labels) == len(questions) and labels else None
+    if seat.second and measure == "exact" and seat.second[0].form.scale != seat.examiner.form.scale:
+        raise SettingsError(
+            f"examiner {seat.name}: its two prompts have different scales, whose scores are never equal: "
+            "measure by squared_error"
+        )
+    again = _answers(seat.second[1](items), seat.second[0], measure) if seat.second else None
+    if gold is None and again is None:
+        raise SettingsError(f"examiner {seat.name}: the exam needs a label for every question, or a second prompt")
+    return exam(seat.name, given, gold=gold, again=again, measure=measure, threshold=threshold)
+
+
+def review(
+    seats: Sequence[Seat], exams: Sequence[Exam], items: Sequence[Item], rule: Rule = "uniform", alpha: float = 1.0
+) -> tuple[list[Decision], dict[str, list[Grade]]]:
+    """The chair's decision about each of *items*, on 0 … 1, and the grades of each examiner that passed."""
+    by = weights(exams, rule, alpha)
+    at_work = {seat.name: seat for seat in seats if seat.name in by}
+    grades = {name: seat.grader(items) for name, seat in at_work.items()}
+    given = {
+        name: stretched([one.value for one in found], at_work[name].examiner.form.scale)
+        for name, found in grades.items()
+    }
+    return decide(given, by), grades
+
+
+def examine_pairs(
+    name: str,
+    asker: Asker,
+    pairs: Sequence[Pair],
+    gold: Sequence[float] | None = None,
+    item: ItemKind = "review",
+    threshold: float = THRESHOLD,
+) -> Exam:
+    """The exam on pairs: accuracy against *gold* (1 or 0), or else the share of pairs told alike in both orders."""
+    said = prefer(pairs, asker, item)
+    given = [one.score for one in said]
+    if gold is not None:
+        return exam(name, given, gold=gold, threshold=threshold)
+    again = [None if one.places is None else float(one.places[1]) for one in said]
+    there = [None if one.places is None else 1.0 - one.places[0] for one in said]
+    return exam(name, there, again=again, threshold=threshold)
+
+
+def tournament(
+    askers: Mapping[str, Asker],
+    exams: Sequence[Exam],
+    pairs: Sequence[Pair],
+    item: ItemKind = "review",
+    rule: Rule = "uniform",
+    alpha: float = 1.0,
+) -> tuple[list[Game], dict[str, list[Preference]]]:
+    """The games that the chair's verdicts on *pairs* come to, and the preferences of each examiner that passed."""
+    by = weights(exams, rule, alpha)
+    said = {name: prefer(pairs, askers[name], item) for name in by}
+    decisions = decide({name: [one.score for one in found] for name, found in said.items()}, by)
+    scores = [verdict(decision) for decision in decisions]
+    settled = [(pair, score) for pair, score in zip(pairs, scores, strict=True) if score is not None]
+    return [Game(pair.first, pair.second, score) for pair, score in settled], said
+
+
+def _answers(grades: Sequence[Grade], examiner: Examiner, measure: Measure) -> list[float | None]:
+    values = [one.value for one in grades]
+    return stretched(values, examiner.form.scale) if measure == "squared_error" else values

@@ -1,0 +1,73 @@
+"""The qualification exam, after PRE: who grades others must first agree with gold labels, or at least with itself.
+
+    reference          agreement with the gold labels of the questions
+    inner consistency  agreement with its own answers under a second prompt, or in the other order of a pair
+
+Agreement is the share of equal answers (``exact``; for pairs this is the accuracy), or one minus the mean squared
+difference on scales stretched to 0 … 1 (``squared_error``). An unanswered question agrees with nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gre_bench.examiners.scales import Scale
+
+Measure = Literal["exact", "squared_error"]
+THRESHOLD = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """An examiner's result. *score* is what the chair weighs by: the reference part if there is one."""
+
+    examiner: str
+    reference: float | None
+    consistency: float | None
+    questions: int
+    unanswered: int
+    passed: bool
+
+    @property
+    def score(self) -> float:
+        return self.reference if self.reference is not None else self.consistency or 0.0
+
+
+def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
+    """Agreement of *given* with *wanted*, in 0 to 1, both stretched to 0 … 1 where *measure* is squared_error."""
+    if len(given) != len(wanted) or not wanted:
+        raise ValueError(f"{len(given)} answers to {len(wanted)} questions")
+    return math.fsum(_alike(one, other, measure) for one, other in zip(given, wanted, strict=True)) / len(wanted)
+
+
+def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
+    """*values* of *scale* on 0 … 1."""
+    return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
+
+
+def exam(
+    examiner: str,
+    given: Sequence[float | None],
+    *,
+    gold: Sequence[float] | None = None,
+    again: Sequence[float | None] | None = None,
+    measure: Measure = "exact",
+    threshold: float = THRESHOLD,
+) -> Exam:
+    """The exam of *examiner* by its answers *given*, each part to be passed; *again*: those to the second prompt."""
+    if gold is None and again is None:
+        raise ValueError("an exam needs gold labels, or answers to a second prompt")
+    reference = None if gold is None else agreement(given, gold, measure)
+    consistency = None if again is None else agreement(given, again, measure)
+    parts = [part for part in (reference, consistency) if part is not None]
+    unanswered = sum(answer is None for answer in given)
+    return Exam(examiner, reference, consistency, len(given), unanswered, all(part >= threshold for part in parts))
+
+
+def _alike(one: float | None, other: float | None, measure: Measure) -> float:
+    if one is None or other is None:
+        return 0.0
+    return float(one == other) if measure == "exact" else 1.0 - (one - other) ** 2

@@ -1,0 +1,1 @@
+"""What a study of examiners reports: outcomes, differences, tables, error sheets."""

@@ -1,0 +1,96 @@
+"""Is one examiner closer to the human scores than another? Each against the best one, and against mere length.
+
+Both on the texts that both have graded (`gre_bench.stats.comparison`), Holm's correction over each of the two families.
+The best one is found on the same texts, so that it is a little lucky.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gre_bench.examiners.results.column import Column
+from gre_bench.examiners.results.outcomes import Outcome
+from gre_bench.stats.comparison import compare
+from gre_bench.stats.effects import holm
+
+LENGTH = "length"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Kendall's tau of *first* less that of *second* on the *items* that both graded, or the *problem*.
+
+    *p_holm*: within its family.
+    """
+
+    family: Literal["best", "length"]
+    first: str
+    second: str
+    items: int
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    problem: str | None = None
+
+
+def differences(
+    columns: Sequence[Column],
+    found: Sequence[Outcome],
+    human: Mapping[str, float],
+    groups: Mapping[str, str],
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[Difference]:
+    """Every column against the best examiner, and against length; *found* are their outcomes, in the same order."""
+    ranked = [(one.kendall.value, place) for place, one in enumerate(found) if one.kendall and one.kind == "examiner"]
+    by_length = next((column for column in columns if column.kind == "baseline" and column.name == LENGTH), None)
+    out: list[Difference] = []
+    if ranked:
+        best = columns[max(ranked, key=lambda one: (one[0], -one[1]))[1]]
+        out += _family("best", columns, best, human, groups, resamples, seed)
+    if by_length is not None:
+        out += _family("length", columns, by_length, human, groups, resamples, seed)
+    return out
+
+
+def _family(
+    family: Literal["best", "length"],
+    columns: Sequence[Column],
+    other: Column,
+    human: Mapping[str, float],
+    groups: Mapping[str, str],
+    resamples: int,
+    seed: int,
+) -> list[Difference]:
+    found = [
+        _difference(family, column, other, human, groups, resamples, seed) for column in columns if column is not other
+    ]
+    tested = [one for one in found if one.p is not None]
+    adjusted = iter(holm([one.p for one in tested if one.p is not None]))
+    return [one if one.p is None else replace(one, p_holm=next(adjusted)) for one in found]
+
+
+def _difference(
+    family: Literal["best", "length"],
+    column: Column,
+    other: Column,
+    human: Mapping[str, float],
+    groups: Mapping[str, str],
+    resamples: int,
+    seed: int,
+) -> Difference:
+    mine, theirs = column.values, other.values
+    both = [name for name in human if name in mine and name in theirs]
+    row = Difference(family, column.title, other.title, len(both))
+    try:
+        test = compare(
+            "kendall", [mine[name] for name in both], [theirs[name] for name in both], [human[name] for name in both],
+            [groups[name] for name in both], resamples=resamples, seed=seed,
+        )  # fmt: skip
+    except ValueError as error:
+        return replace(row, problem=str(error))
+    return replace(row, difference=test.difference, low=test.low, high=test.high, p=test.p)

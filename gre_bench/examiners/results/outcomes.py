@@ -1,0 +1,103 @@
+"""What a study of examiners finds: how closely each one's grades follow the human scores, at what cost.
+
+Kendall's tau-b, Spearman and Pearson over all texts, resampled by group (`gre_bench.stats.correlation`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+
+from gre_bench.examiners.results.column import Column
+from gre_bench.stats.association import Kind
+from gre_bench.stats.correlation import correlate
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A coefficient with its 95% interval by group, its p, and SciPy's p, which takes texts for independent."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    flat_p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One column of a study in numbers. *planned* = scored + excluded + failed + missing (to be asked again).
+
+    *tied*: share of pairs of texts with equal scores. *unparsable*: replies that could not be read, of *replies*.
+    Without coefficients there is a *problem*.
+    """
+
+    name: str
+    by: str
+    kind: str
+    planned: int
+    scored: int
+    excluded: int
+    failed: int
+    missing: int
+    reasons: dict[str, int]
+    groups: int
+    kendall: Estimate | None
+    spearman: Estimate | None
+    pearson: Estimate | None
+    problem: str | None
+    tied: float | None
+    before: int
+    after: int
+    filtered: int
+    mass: float | None
+    replies: int
+    unparsable: int
+    prompt_tokens: int
+    reply_tokens: int
+    usd: float | None
+    seconds: float
+
+
+def outcome(
+    column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
+) -> Outcome:
+    """The numbers of *column* against the *human* scores, both by text; *groups*: what is resampled together."""
+    values, cost = column.values, column.cost
+    problems = [grade.problem for grade in column.grades if grade.problem is not None]
+    reasons = Counter([*column.excluded.values(), *(problem.code for problem in problems)])
+    coefficients, problem = _coefficients(values, human, groups, resamples, seed)
+    masses = [mass for grade in column.grades for mass in grade.mass.values()]
+    ties = sum(comb(count, 2) for count in Counter(values.values()).values())
+    return Outcome(
+        column.name, column.by, column.kind,
+        planned=len(column.grades) + len(column.excluded), scored=len(values), excluded=len(column.excluded),
+        failed=sum(one.final for one in problems), missing=sum(not one.final for one in problems),
+        reasons=dict(reasons), groups=len({groups[name] for name in values}),
+        kendall=coefficients.get("kendall"), spearman=coefficients.get("spearman"),
+        pearson=coefficients.get("pearson"), problem=problem,
+        tied=ties / comb(len(values), 2) if len(values) > 1 else None,
+        before=column.before, after=column.after, filtered=sum(grade.filtered for grade in column.grades),
+        mass=sum(masses) / len(masses) if masses else None,
+        replies=cost.replies, unparsable=cost.unparsable, prompt_tokens=cost.prompt_tokens,
+        reply_tokens=cost.reply_tokens, usd=column.usd, seconds=column.seconds,
+    )  # fmt: skip
+
+
+def _coefficients(
+    values: Mapping[str, float], human: Mapping[str, float], groups: Mapping[str, str], resamples: int, seed: int
+) -> tuple[dict[Kind, Estimate], str | None]:
+    names = [name for name in human if name in values]
+    scores, wanted = [values[name] for name in names], [human[name] for name in names]
+    drawn = [groups[name] for name in names]
+    kinds: tuple[Kind, ...] = ("kendall", "spearman", "pearson")
+    found: dict[Kind, Estimate] = {}
+    for kind in kinds:
+        try:
+            one = correlate(kind, scores, wanted, drawn, resamples=resamples, seed=seed)
+        except ValueError as error:
+            return {}, str(error)
+        found[kind] = Estimate(one.value, one.low, one.high, one.p, one.flat_p)
+    return found, None

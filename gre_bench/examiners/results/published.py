@@ -1,0 +1,35 @@
+"""The examiners' tables as they are printed, from ``data/published/001_*.csv`` and ``003_*.csv``."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+
+from gre_bench.core.settings import checkout
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A number as printed (Kendall's tau; percent in ``001_table9``) to *digits* decimals, and what is odd about it."""
+
+    row: str
+    column: str
+    value: float
+    digits: int
+    items: int
+    anomaly: str = ""
+    note: str = ""
+
+
+@cache
+def printed(table: str) -> tuple[Printed, ...]:
+    """The cells of *table*, such as ``001_table1``, row by row."""
+    path = checkout() / "data" / "published" / f"{table}.csv"
+    with path.open(encoding="utf-8", newline="") as lines:
+        return tuple(map(_printed, csv.DictReader(lines, strict=True)))
+
+
+def _printed(row: dict[str, str]) -> Printed:
+    digits = len(row["value"].partition(".")[2])
+    return Printed(row["row"], row["column"], float(row["value"]), digits, int(row["n"]), row["anomaly"], row["note"])

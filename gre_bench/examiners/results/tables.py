@@ -1,0 +1,121 @@
+"""Kendall's tau in the layout of the papers' tables, the published values beside one's own.
+
+Rows are those that the paper prints, in its order. Columns are first the LMs of the study, then those of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gre_bench.examiners.layouts import layout
+from gre_bench.examiners.results.error_sheet import ERRORS
+from gre_bench.examiners.results.outcomes import Outcome
+from gre_bench.examiners.results.published import printed
+
+HEADS = {
+    "001_table1": ("Strategy", "Template", "Fine", "Demonstration", "Aggregation"),
+    "001_table2": ("Test set",),
+    "001_table4": ("Template", "Fine", "Demonstration", "Aggregation"),
+    "001_table5": ("Template", "Fine", "Demonstration", "Aggregation"),
+    "001_table6": ("Template", "Description"),
+    "001_table7": ("Template", "Criteria"),
+    "001_table8": ("Template", "Steps"),
+    "001_table9": ("Type", "Error"),
+    "003_table8": ("Prompt", "Approaches"),
+    "003_table9": ("Prompt", "Scores"),
+}
+PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
+_ERROR_ROWS = {"0 | Good": "good"} | {
+    f"{number} | {name}": error
+    for number, (name, error) in enumerate(
+        zip(("Inconsistent", "Hallucination", "Different Aspect"), ERRORS, strict=True), 1
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number to *digits* decimals, its interval where there is one, and what is odd about it."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    digits: int = 4
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row: its *labels*, and its cells by column."""
+
+    labels: tuple[str, ...]
+    cells: dict[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: *heads* name the labels of its lines, *own* columns were found here, *published* ones are printed."""
+
+    key: str
+    title: str
+    heads: tuple[str, ...]
+    own: tuple[str, ...]
+    published: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+def filled(table: str, rows: Mapping[str, str], found: Sequence[Outcome]) -> Table:
+    """The layout of *table*; *rows* names the examiner of each row, *found* has their outcomes."""
+    by_name = {(one.name, one.by): one for one in found if one.kind == "examiner"}
+    asked = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values()))
+    own = asked or ("none",)
+    lines = []
+    for row, name in rows.items():
+        cells = {}
+        for column in own:
+            # An examiner that asks no LM stands in the column of each.
+            one = by_name.get((name, column)) or by_name.get((name, ""))
+            if one is not None and one.kendall is not None:
+                cells[column] = Cell(one.kendall.value, one.kendall.low, one.kendall.high)
+        lines.append(Line(_labels(table, row), cells | _printed(table, row)))
+    return _table(table, layout(table).title, own, lines)
+
+
+def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
+    """Table 9 of Kim et al. from filled sheets: the *shares* by the name of the sheet, in percent."""
+    lines = [
+        Line(_labels("001_table9", row), {name: Cell(100 * found[error], digits=0) for name, found in shares.items()}
+             | _printed("001_table9", row))
+        for row, error in _ERROR_ROWS.items()
+    ]  # fmt: skip
+    return _table("001_table9", "Errors of rationales, percent", tuple(shares), lines)
+
+
+def _table(table: str, title: str, own: tuple[str, ...], lines: Sequence[Line]) -> Table:
+    paper, _, number = table.partition("_table")
+    columns = tuple(dict.fromkeys(one.column for one in printed(table)))
+    published = tuple(_title(column) for column in columns)
+    return Table(table, f"{PAPERS[paper]}, Table {number}: {title}", HEADS[table], own, published, tuple(lines))
+
+
+def _labels(table: str, row: str) -> tuple[str, ...]:
+    if table == "003_table9":
+        [examiner] = [one for name, one in layout(table).examiners().items() if name == row]
+        scale = examiner.form.scale
+        steps = f"{len(scale.declared)} of " if scale.declared else ""
+        ends = (scale.spellings[0], scale.spellings[-1]) if scale.declared else (f"{scale.low:g}", f"{scale.high:g}")
+        return row, f"{steps}{ends[0]} to {ends[1]}"
+    return tuple(row.split(" | "))
+
+
+def _printed(table: str, row: str) -> dict[str, Cell]:
+    return {
+        _title(one.column): Cell(one.value, digits=one.digits, note=one.note)
+        for one in printed(table)
+        if one.row == row
+    }
+
+
+def _title(column: str) -> str:
+    return f"{column} (published)"

@@ -1,0 +1,85 @@
+"""Points of a human review that an LM gives, by the prompts and in the form of listings 2, 3 and 4.
+
+The reply is YAML with a score and a word for it. Both must be there, and the word must be the one that the listing
+assigns to the score: a reply that contradicts itself is not believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat
+from gre_bench.core.replies import without_thinking
+from gre_bench.guidelines.review_points import SCORE_FIELDS, FieldedReview
+from gre_bench.guidelines.strict_yaml import block, mapping
+from gre_bench.prompts.library import fill, load
+
+_AGREES = {2: "consistent", 1: "somewhat inconsistent", 0: "inconsistent"}
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A criterion that an LM judges: its prompt, the fields it *needs*, the *words* of each score, *typed* fields."""
+
+    name: str
+    prompt: str
+    needs: tuple[str, ...]
+    word: str
+    words: dict[int, str]
+    typed: tuple[tuple[str, Callable[[Any], bool]], ...] = ()
+
+    @property
+    def most(self) -> int:
+        """The highest score there is."""
+        return max(self.words)
+
+    def chat(self, review: FieldedReview) -> Chat:
+        """What an LM is asked about *review*, which has the fields that the prompt reads."""
+        return fill(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
+
+    def points(self, text: str) -> int:
+        """The score in the reply *text*; `ReplyError` ``no_yaml``, ``no_score``, ``score_off_scale`` and the like."""
+        tree = mapping(block(without_thinking(text)[0]))
+        score = tree.get("quality_score")
+        if isinstance(score, bool) or not isinstance(score, int):
+            raise ReplyError(f"no_score: quality_score is {score!r:.40}")
+        if score not in self.words:
+            raise ReplyError(f"score_off_scale: quality_score is {score}, not 0 to {self.most}")
+        if tree.get(self.word) != self.words[score]:
+            raise ReplyError(f"contradiction: quality_score {score} but {self.word} {tree.get(self.word)!r:.40}")
+        for name, right in self.typed:
+            if not right(tree.get(name)):
+                raise ReplyError(f"bad_field: {name} is {tree.get(name)!r:.40}")
+        return score
+
+
+def _truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+CRITERIA = {
+    criterion.name: criterion
+    for criterion in (
+        Criterion(
+            "reference_quality", "guideline_reference_quality", ("summary", "strengths", "weaknesses", "questions"),
+            "reference_quality", {3: "high", 2: "high", 1: "medium", 0: "low"},
+            (("suggests_references", _truth), ("reference_count", _count), ("points_out_missing_citations", _truth)),
+        ),
+        Criterion(
+            "content_consistency", "guideline_content_consistency", ("rating", "summary", "strengths", "weaknesses"),
+            "content_consistency", _AGREES,
+        ),
+        Criterion(
+            "subscore_consistency", "guideline_subscore_consistency", ("rating", *SCORE_FIELDS),
+            "subscore_consistency", _AGREES,
+        ),
+    )
+}  # fmt: skip
+"""The three criteria by their name: 0-3, 0-2 and 0-2 points (appendix A.2)."""

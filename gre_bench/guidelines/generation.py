@@ -1,0 +1,43 @@
+"""A guideline made from a group of reviews by an LM, which then imitates those reviewers (appendix A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat, Sampling
+from gre_bench.core.replies import without_thinking
+from gre_bench.guidelines import checklist
+from gre_bench.guidelines.asking import Answer, Writer, ask
+from gre_bench.guidelines.review_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
+from gre_bench.guidelines.strict_yaml import block
+from gre_bench.prompts.library import fill
+
+SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
+"""What of a review the LM sees: the fields of table 3, but for the date."""
+
+
+def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> Answer[str]:
+    """A guideline from *reviews*, ready for a condition: ten questions on either side, or the problem it met."""
+    return ask(writer, sampling, [chat(reviews)], guideline)[0]
+
+
+def chat(reviews: Sequence[FieldedReview]) -> Chat:
+    """What an LM is asked: all *reviews* as one text."""
+    texts = [f"## Review {number}\n\n{_shown(review.fields)}" for number, review in enumerate(reviews, start=1)]
+    return fill("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
+
+
+def guideline(text: str) -> str:
+    """The guideline in the reply *text*; `ReplyError` if it is no checklist, or not of ten and ten questions."""
+    found = block(without_thinking(text)[0]).strip()
+    questions = checklist.read(found)
+    if not questions.counts:
+        raise ReplyError(
+            f"no_checklist: {len(questions.good)} good and {len(questions.bad)} bad questions, not 10 and 10"
+        )
+    return f"{checklist.PREAMBLE}\n\n{found[found.index(checklist.ROOT) :]}"
+
+
+def _shown(fields: Mapping[str, str]) -> str:
+    return "\n\n".join(f"{name.capitalize()}: {fields[name]}" for name in SHOWN if fields.get(name))

@@ -1,0 +1,84 @@
+"""Reviews that were written elsewhere, as ratings under conditions: a run of a model is its condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Problem
+from gre_bench.guidelines.ratings import Rating, on_scale
+
+NO_REVIEW = Problem("no_review", "the run has no review of the paper")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A review of a paper by *model* under *condition*, and the *rating* as it was written, if at all."""
+
+    paper_id: str
+    model: str
+    condition: str
+    rating: str | None
+    text: str | None = None
+
+
+def condition_of(model: str, run: str) -> str:
+    """*run* without the model's name at its beginning; ``given`` if nothing is left."""
+    return run.removeprefix(model).strip("_-. ") or "given"
+
+
+def shortened(names: Iterable[str]) -> dict[str, str]:
+    """Each of *names* without the parts, joined by ``_``, that all begin and end with; ``plain`` for nothing."""
+    parts = {name: name.split("_") for name in names}
+    if len(parts) < 2:
+        return {name: name for name in parts}
+    head = _common(list(parts.values()))
+    tail = _common([words[len(head) :][::-1] for words in parts.values()])
+    return {name: "_".join(words[len(head) : len(words) - len(tail)]) or "plain" for name, words in parts.items()}
+
+
+def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
+    """For each model and condition one rating of each of *papers* and of each further paper that it reviews.
+
+    What is no integer from 1 to 10 is a problem, and so is a paper without review.
+    """
+    runs: dict[tuple[str, str], dict[str, Given]] = {}
+    for review in reviews:
+        runs.setdefault((review.model, review.condition), {})[review.paper_id] = review
+    return [
+        _rating(run.get(paper), paper, model, condition)
+        for (model, condition), run in runs.items()
+        for paper in dict.fromkeys((*papers, *run))
+    ]
+
+
+def _rating(review: Given | None, paper: str, model: str, condition: str) -> Rating:
+    if review is None:
+        return Rating(paper, model, condition, None, NO_REVIEW)
+    try:
+        return Rating(paper, model, condition, _integer(review.rating), text=review.text)
+    except ReplyError as error:
+        return Rating(paper, model, condition, None, Problem("unparsable", str(error)), text=review.text)
+
+
+def _integer(rating: str | None) -> int:
+    if rating is None:
+        raise ReplyError("no_rating")
+    try:
+        number = float(rating)
+    except ValueError:
+        raise ReplyError(f"no_rating: {rating!r:.40}") from None
+    if number != number // 1:
+        raise ReplyError(f"rating_not_integer: {rating:.40}")
+    return on_scale(int(number))
+
+
+def _common(lists: Sequence[Sequence[str]]) -> list[str]:
+    """What all *lists* begin with."""
+    found = []
+    for words in zip(*lists, strict=False):
+        if len(set(words)) > 1:
+            break
+        found.append(words[0])
+    return found

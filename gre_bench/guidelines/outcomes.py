@@ -1,0 +1,129 @@
+"""What ratings under guidelines came to: one row per model and condition, every planned paper accounted for."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+
+from gre_bench.guidelines.closeness import RESAMPLES, Closeness, closeness
+from gre_bench.guidelines.differences import Difference, differences
+from gre_bench.guidelines.ratings import HIGHEST, LOWEST, Rating
+from gre_bench.guidelines.wording import Wording, wording
+
+NO_HUMAN = "no_human_rating"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One *model* under one *condition*: planned = scored + excluded + failed + missing papers.
+
+    *excluded* papers have no human rating, *failed* ones no usable reply (*reasons* by code), *missing* ones are to be
+    tried again. *recomputed*: the ratings that a rubric's rule gives, where a review states its temporary score.
+    """
+
+    model: str
+    condition: str
+    planned: int
+    scored: int
+    excluded: int
+    failed: int
+    missing: int
+    reasons: Mapping[str, int]
+    closeness: Closeness | None
+    recomputed: Closeness | None
+    distribution: Mapping[int, int]
+    wording: Wording | None
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What an RMSE is to be held against, on the same papers.
+
+    *constant*: the RMSE of the best single number (the mean of the human means); *reviewer*: of one human rating
+    against the mean of the paper's others, over *ratings* of papers with at least two. *distribution*: papers by their
+    human mean, rounded half down.
+    """
+
+    papers: int
+    mean: float
+    constant: float
+    reviewer: float | None
+    ratings: int
+    distribution: Mapping[int, int]
+
+
+def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The mean human rating of each paper that has any: the reference of all comparisons."""
+    return {paper: fmean(ratings) for paper, ratings in human.items() if ratings}
+
+
+def outcomes(
+    ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
+) -> list[Outcome]:
+    """One row for each model and condition of *ratings*, in order of appearance."""
+    groups: dict[tuple[str, str], list[Rating]] = {}
+    for rating in ratings:
+        groups.setdefault((rating.model, rating.condition), []).append(rating)
+    return [_outcome(model, condition, group, human, resamples, seed) for (model, condition), group in groups.items()]
+
+
+def compared(
+    ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
+) -> dict[str, list[Difference]]:
+    """For each model the differences between its conditions, by their names."""
+    tables: dict[str, dict[str, dict[str, float]]] = {}
+    for rating in ratings:
+        if rating.value is not None:
+            tables.setdefault(rating.model, {}).setdefault(rating.condition, {})[rating.paper_id] = float(rating.value)
+    found = {model: differences(table, human, resamples, seed) for model, table in tables.items()}
+    return {model: rows for model, rows in found.items() if rows}
+
+
+def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
+    """Of the papers of *human*; None if none has a rating."""
+    means = list(human_means(human).values())
+    if not means:
+        return None
+    errors = [
+        (ratings[place] - fmean([*ratings[:place], *ratings[place + 1 :]])) ** 2
+        for ratings in human.values()
+        if len(ratings) > 1
+        for place in range(len(ratings))
+    ]
+    one = math.sqrt(fmean(errors)) if errors else None
+    rounded = Counter(math.ceil(mean - 0.5) for mean in means)
+    distribution = {rating: rounded[rating] for rating in range(LOWEST, HIGHEST + 1)}
+    return Yardstick(len(means), fmean(means), pstdev(means), one, len(errors), distribution)
+
+
+def _outcome(
+    model: str, condition: str, group: Sequence[Rating], human: Mapping[str, float], resamples: int, seed: int
+) -> Outcome:
+    scored = [rating for rating in group if rating.value is not None and rating.paper_id in human]
+    without = [rating for rating in group if rating.paper_id not in human]
+    problems = [rating.problem for rating in group if rating.problem and rating.paper_id in human]
+    reasons = Counter(f"{problem.code}: {problem.message}" if problem.code == "unparsable" else problem.code
+                      for problem in problems) + Counter({NO_HUMAN: len(without)})  # fmt: skip
+    counted = Counter(rating.value for rating in group if rating.value is not None)
+
+    def close(values: Mapping[str, int | None]) -> Closeness | None:
+        found = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
+        return closeness([*found.values()], [human[paper] for paper in found], resamples, seed)
+
+    return Outcome(
+        model=model,
+        condition=condition,
+        planned=len(group),
+        scored=len(scored),
+        excluded=len(without),
+        failed=sum(problem.final for problem in problems),
+        missing=sum(not problem.final for problem in problems),
+        reasons=dict(reasons),
+        closeness=close({rating.paper_id: rating.value for rating in group}),
+        recomputed=close({rating.paper_id: rating.recomputed for rating in group}),
+        distribution={value: counted[value] for value in range(LOWEST, HIGHEST + 1)},
+        wording=wording([rating.text for rating in group if rating.text]),
+    )

@@ -1,0 +1,34 @@
+"""Tables 1 and 2 of the guideline paper as they are printed, from ``data/published/002_table*.csv``."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from gre_bench.core.settings import checkout
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """An RMSE as printed, with what is odd about it (*anomaly*, in words in *note*)."""
+
+    row: str
+    column: str
+    value: float
+    papers: int
+    anomaly: str = ""
+    note: str = ""
+
+
+@cache
+def printed(table: Literal[1, 2]) -> tuple[Printed, ...]:
+    """The cells of *table*, row by row. Rows are ``official: MODEL`` in table 1, ``MODEL: w/o Rubric`` in table 2."""
+    path = checkout() / "data" / "published" / f"002_table{table}.csv"
+    with path.open(encoding="utf-8", newline="") as lines:
+        return tuple(map(_printed, csv.DictReader(lines, strict=True)))
+
+
+def _printed(row: dict[str, str]) -> Printed:
+    return Printed(row["row"], row["column"], float(row["value"]), int(row["n"]), row["anomaly"], row["note"])

@@ -1,0 +1,107 @@
+"""How good a human review is by the five criteria of the guideline study (appendix A.2), and the groups made by it.
+
+A total is 2 to 17. Where a criterion has no points, because a field, a date or an LM's verdict is missing, the total
+is *not computable*; it never comes out smaller instead.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gre_bench.core.records import Problem
+from gre_bench.guidelines.consistency import CRITERIA
+from gre_bench.guidelines.review_points import (
+    LENGTH_FIELDS,
+    FieldedReview,
+    characters,
+    date_points,
+    length_points,
+    mean_date,
+    median_length,
+)
+
+Group = Literal["good", "middle", "bad"]
+
+BY_RULE = ("submission_date", "review_length")
+NAMES = (*BY_RULE, *CRITERIA)
+"""The five criteria, in the paper's order."""
+
+LEAST, MOST = 2, 17
+SAMPLED = 30
+NOT_ASKED = Problem("not_asked", "no LM was asked", final=False)
+
+Points = int | Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The points of one review by criterion, or why there are none; *length* in characters (None: not computable)."""
+
+    review_id: str
+    paper_id: str
+    points: Mapping[str, Points]
+    length: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """The sum of all five; None where one is missing."""
+        given = [points for points in self.points.values() if isinstance(points, int)]
+        return sum(given) if len(given) == len(NAMES) else None
+
+    @property
+    def lacking(self) -> dict[str, Problem]:
+        """Why the total is not computable, by criterion; empty if it is."""
+        return {name: points for name, points in self.points.items() if isinstance(points, Problem)}
+
+    @property
+    def group(self) -> Group | None:
+        """Good: a total of 17; Middle: 11; Bad: 6 or less; None for the others."""
+        return None if self.total is None else group_of(self.total)
+
+
+def group_of(total: int) -> Group | None:
+    """The group of a *total*, None between the groups; ValueError off the scale."""
+    if not LEAST <= total <= MOST:
+        raise ValueError(f"a total of {total} is not between {LEAST} and {MOST}")
+    return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
+
+
+def judge(
+    reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points], dated: bool = True
+) -> list[Quality]:
+    """The quality of each of *reviews*, which are all reviews of one conference: its mean date and median length.
+
+    *verdicts*: an LM's points by (review id, criterion). *dated*: False where the dates are not to be believed.
+    """
+    mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
+    found = []
+    for review in reviews:
+        length = characters(review)
+        lacks = ", ".join(review.lacking(LENGTH_FIELDS))
+        points: dict[str, Points] = {
+            "submission_date": date_points(review.written_ms, mean)
+            if mean is not None and review.written_ms is not None
+            else Problem("no_date", "no date" if dated else "the dates are not to be believed"),
+            "review_length": length_points(length, middle)
+            if length is not None and middle is not None
+            else Problem("no_field", f"no {lacks}"),
+        }
+        for name, criterion in CRITERIA.items():
+            absent = review.lacking(criterion.needs)
+            verdict = verdicts.get((review.review_id, name), NOT_ASKED)
+            points[name] = Problem("no_field", f"no {', '.join(absent)}") if absent else verdict
+        found.append(Quality(review.review_id, review.paper_id, points, length))
+    return found
+
+
+def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[Group, list[str]]:
+    """For each group the ids of *size* of its reviews, drawn with *seed*; all of a smaller group. Order is by id."""
+    drawn: dict[Group, list[str]] = {}
+    for group in ("good", "middle", "bad"):
+        ids = sorted(quality.review_id for quality in qualities if quality.group == group)
+        chosen = random.Random(f"{group} {seed}").sample(ids, min(size, len(ids)))
+        drawn[group] = sorted(chosen)
+    return drawn

@@ -1,0 +1,37 @@
+"""Papers reviewed under a guideline by an LM, and what the reviews rate them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Problem, Sampling
+from gre_bench.guidelines.asking import Answer, Writer, ask
+from gre_bench.guidelines.ratings import Rating, normalised, overall_rating, temporary_score
+from gre_bench.prompts.conditions import Condition
+
+NO_TEXT = Problem("no_text", "the paper has no text")
+
+
+def rate(
+    writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
+) -> list[Rating]:
+    """The rating of each of *papers*, each (paper id, content), by *model* under *condition*; same order.
+
+    A paper without content gets the problem ``no_text`` and is not asked about.
+    """
+    able = [(paper_id, content) for paper_id, content in papers if content.strip()]
+    answers = ask(writer, sampling, [condition.chat(content) for _, content in able], overall_rating)
+    found = {paper_id: answer for (paper_id, _), answer in zip(able, answers, strict=True)}
+    return [_rating(paper_id, model, condition, found.get(paper_id)) for paper_id, _ in papers]
+
+
+def _rating(paper_id: str, model: str, condition: Condition, answer: Answer[int] | None) -> Rating:
+    if answer is None:
+        return Rating(paper_id, model, condition.name, None, NO_TEXT)
+    recomputed = None
+    if condition.rubric and answer.text:
+        with suppress(ReplyError):
+            recomputed = normalised(temporary_score(answer.text))
+    return Rating(paper_id, model, condition.name, answer.value, answer.problem, recomputed, answer.text)

@@ -1,0 +1,73 @@
+"""YAML that an LM wrote, as a mapping of plain values: no tags, no anchors, no key twice, nothing huge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import yaml
+
+from gre_bench.core.errors import ReplyError
+
+LARGEST = 40_000
+"""Characters; a checklist of twenty questions has about 5,000."""
+
+_FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, which refuses what only makes replies harder to trust."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent) or getattr(self.peek_event(), "anchor", None):
+            raise yaml.YAMLError("anchors and aliases are refused")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if len(set(keys)) < len(node.value) or "<<" in keys:
+            raise yaml.YAMLError("a key is there twice, or is no plain text")
+        return super().construct_mapping(node, deep)
+
+
+def block(text: str) -> str:
+    """The last fenced block of *text*, also one that is not closed; the whole of a text without one."""
+    blocks: list[list[str]] = []
+    inside = False
+    for line in text.splitlines():
+        if _FENCE.fullmatch(line):
+            inside = not inside
+            blocks += [[]] if inside else []
+        elif inside:
+            blocks[-1].append(line)
+    return "\n".join(blocks[-1]) if blocks else text
+
+
+def mapping(text: str) -> Mapping[str, Any]:
+    """*text* as a YAML mapping; `ReplyError` ``no_yaml`` if it is none.
+
+    Listings 2 and 4 print their form with a comma after each line, which YAML allows within braces only: a text that
+    is no mapping as it stands, or one whose values end with commas, is read within braces.
+    """
+    if len(text) > LARGEST:
+        raise ReplyError(f"no_yaml: {len(text)} characters")
+    faults = []
+    for form in (text, f"{{{text}\n}}"):
+        try:
+            tree = yaml.load(form, Loader=_Loader)
+        except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+            faults.append(_line(error))
+            continue
+        if isinstance(tree, dict) and not any(
+            isinstance(value, str) and value.endswith(",") for value in tree.values()
+        ):
+            return tree
+        faults.append("no mapping")
+    raise ReplyError(f"no_yaml: {faults[0]}")
+
+
+def _line(error: BaseException) -> str:
+    mark = getattr(error, "problem_mark", None)
+    where = f" (line {mark.line + 1})" if mark else ""
+    return f"{getattr(error, 'problem', None) or type(error).__name__}{where}"

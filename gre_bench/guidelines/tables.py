@@ -1,0 +1,133 @@
+"""RMSE in the layout of tables 1 and 2 of the guideline paper, the published values beneath one's own.
+
+Table 1: no guideline, ARR, NeurIPS, ICLR, as official text and as instructions. Table 2: Base., Good, Mid., Bad,
+without and with a rubric. Conditions of neither stand in a table of the same form, above the published table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gre_bench.guidelines.closeness import Closeness
+from gre_bench.guidelines.outcomes import Outcome
+from gre_bench.guidelines.published import printed
+from gre_bench.prompts.conditions import RUBRIC
+
+VENUES = {"arr": "ARR", "neurips": "NeurIPS", "iclr": "ICLR"}
+BLOCKS = {
+    "official": "Official conference guidelines",
+    "instruction": "Guidelines rewritten into instruction-style prompts",
+}
+GROUPS = {"none": "Base.", "good": "Good", "middle": "Mid.", "bad": "Bad"}
+SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An RMSE; *low* and *high* are those of its 95% interval where there is one, *papers* what it rests on."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    papers: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row: its *labels*, and its cells by column. *published*: printed in the paper, not found here."""
+
+    labels: tuple[str, ...]
+    cells: dict[str, Cell]
+    published: bool = False
+
+    def place(self, column: str) -> int | None:
+        """1 for the lowest RMSE of the row, 2 for the next; None for the rest, and in a row of one cell."""
+        order = sorted({cell.value for cell in self.cells.values()})
+        if column not in self.cells or len(order) < 2:
+            return None
+        at = order.index(self.cells[column].value)
+        return at + 1 if at < 2 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of RMSE, lower is better; *heads* name the labels of its lines."""
+
+    title: str
+    heads: tuple[str, ...]
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+def layout(outcomes: Sequence[Outcome]) -> list[Table]:
+    """The tables that *outcomes* fill: 1 by block, 2, and one of the conditions of neither."""
+    found = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
+    models = list(dict.fromkeys(outcome.model for outcome in outcomes))
+    conditions = {condition for _, condition in found}
+    tables = [
+        _conference(block, found, models)
+        for block in BLOCKS
+        if any(_name(block, venue) in conditions for venue in VENUES)
+    ]
+    if conditions & {f"{group}{end}" for group in ("good", "middle", "bad") for end in ("", RUBRIC)}:
+        tables.append(_imitating(found, models))
+    known = {"none", *(_name(block, venue) for block in BLOCKS for venue in VENUES)}
+    known |= {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
+    others = tuple(dict.fromkeys(outcome.condition for outcome in outcomes if outcome.condition not in known))
+    if others or not tables:
+        columns = (*(["none"] if "none" in conditions else []), *others)
+        lines = tuple(Line((model,), _cells(found, model, {name: name for name in columns})) for model in models)
+        tables.append(Table("RMSE by condition, in the layout of table 1", ("Model",), columns, lines))
+        if len(tables) == 1:
+            tables += [_conference(block, {}, ()) for block in BLOCKS]
+    return tables
+
+
+def _name(block: str, venue: str) -> str:
+    """``arr`` is the instruction, ``arr_official`` the text that the user supplies."""
+    return venue if block == "instruction" else f"{venue}_official"
+
+
+def _conference(block: str, found: dict[tuple[str, str], Outcome], models: Sequence[str]) -> Table:
+    names = {"none": "No-Guideline"} | {_name(block, venue): title for venue, title in VENUES.items()}
+    own = [Line((model,), _cells(found, model, names)) for model in models]
+    lines = [line for line in own if line.cells]
+    prints: dict[str, dict[str, Cell]] = {}
+    for cell in printed(1):
+        part, _, model = cell.row.partition(": ")
+        if part == block:
+            prints.setdefault(model, {})[cell.column] = Cell(cell.value, papers=cell.papers, note=cell.note)
+    lines += [Line((model,), cells, published=True) for model, cells in prints.items()]
+    return Table(f"Table 1: {BLOCKS[block]}", ("Model",), ("No-Guideline", *VENUES.values()), tuple(lines))
+
+
+def _imitating(found: dict[tuple[str, str], Outcome], models: Sequence[str]) -> Table:
+    lines = []
+    for model in models:
+        for setting in SETTINGS:
+            end = "" if setting == SETTINGS[0] else RUBRIC
+            names = {f"{group}{end}": title for group, title in GROUPS.items()}
+            cells = _cells(found, model, names, recomputed=setting == SETTINGS[2])
+            lines += [Line((model, setting), cells)] if cells else []
+    prints: dict[tuple[str, ...], dict[str, Cell]] = {}
+    for cell in printed(2):
+        prints.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = Cell(
+            cell.value, papers=cell.papers, note=cell.note
+        )
+    lines += [Line(labels, cells, published=True) for labels, cells in prints.items()]
+    title = "Table 2: reviewer-imitating guidelines"
+    return Table(title, ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
+
+
+def _cells(
+    found: dict[tuple[str, str], Outcome], model: str, names: dict[str, str], recomputed: bool = False
+) -> dict[str, Cell]:
+    cells = {}
+    for condition, column in names.items():
+        outcome = found.get((model, condition))
+        close: Closeness | None = outcome and (outcome.recomputed if recomputed else outcome.closeness)
+        if close:
+            cells[column] = Cell(close.rmse.value, close.rmse.low, close.rmse.high, close.papers)
+    return cells

@@ -1,0 +1,66 @@
+"""Where LMs are reached, and what each endpoint takes from all models behind it together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gre_bench.core.errors import SettingsError
+
+
+class Limits(BaseModel):
+    """What an endpoint takes, from all models behind it together; what is None is not limited by us."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    concurrency: int | None = Field(None, ge=1, le=1024, description="requests under way at once; 8 if not given")
+    requests_per_minute: float | None = Field(None, gt=0, description="requests, evenly spaced")
+    tokens_per_minute: float | None = Field(None, gt=0, description="tokens read and written")
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Seconds that one request and one token take of a minute."""
+        requests, tokens = self.requests_per_minute, self.tokens_per_minute
+        return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
+
+
+def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
+    """Limits by base URL, of the entries *endpoints* of the models file *path*; `SettingsError` names a wrong one.
+
+    One that is none of the *known* URLs of models would limit nothing, and is refused.
+    """
+    found: dict[str, Limits] = {}
+    for place, entry in enumerate(endpoints, 1):
+        where = f"models file {path}, endpoint (entry {place})"
+        entry = dict(entry) if isinstance(entry, dict) else {}
+        try:
+            url = base_url(str(entry.pop("url", "")))
+            limits = Limits.model_validate(entry)
+        except ValidationError as error:
+            raise SettingsError(f"{where}: {wrong(error)}") from None
+        except ValueError as error:
+            raise SettingsError(f"{where}: url: {error}") from None
+        if url not in known or url in found:
+            why = "stands there twice" if url in found else "is the endpoint of no model there: write it as they do"
+            raise SettingsError(f"{where}: {url} {why}")
+        found[url] = limits
+    return found
+
+
+def base_url(url: str) -> str:
+    """*url* without a slash at its end; `ValueError` if it is no plain http(s) URL."""
+    parts = urlsplit(url)
+    printable = url.isascii() and url.isprintable() and " " not in url
+    if not printable or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("not an http(s) URL")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must hold no user, password or query; keys come from the environment (key_env)")
+    return url.rstrip("/")
+
+
+def wrong(error: ValidationError) -> str:
+    """What is wrong with an entry, key by key, without the values: a secret may have been pasted in the wrong place."""
+    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

@@ -1,0 +1,1 @@
+"""Data sets of other studies: graded reviews, rated reviews, summaries, Yelp."""

@@ -1,0 +1,130 @@
+"""Reviews that somebody graded, with what they review, from one file (Xu et al. 2025, §4.1; RottenReviews).
+
+One row a review. The product's own columns: ``item_id``; ``review``, or ``strengths``, ``weaknesses`` and
+``suggestions``; ``grade`` (a number, or a name such as A, B, C; blank: not graded); and, where they are known,
+``review_id`` or ``reviewer``, ``title``, ``abstract``, ``text``, ``rating`` (the reviewer's own score of the item),
+``group`` (items of one group are resampled together). Title, abstract and text need to stand in one row of an item.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gre_bench.catalogs.domains import Domain, domain_of
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import HUMAN, Paper, Review
+from gre_bench.ingest.datasets.graded_layouts import Layout, layout_of
+from gre_bench.ingest.datasets.grades import are_mixed, read_grade
+from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_text, shown
+from gre_bench.ingest.records.merge_index import Imported, Papers, Refusal, Shelf
+from gre_bench.ingest.records.row_files import read_rows
+
+HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
+"""Of the sections of a review, where the domain's form has no three of its own."""
+
+
+@dataclass(slots=True)
+class Graded:
+    """What a file of graded reviews gave, how it was read, and the group of each item that names one."""
+
+    layout: str
+    domain: str
+    grade_column: str
+    imported: Imported
+    groups: dict[str, str] = field(default_factory=dict)
+
+
+def graded_from(
+    path: Path,
+    known_papers: Mapping[str, Paper],
+    known_reviews: Mapping[str, Review],
+    domain: Domain | None = None,
+    grade_column: str | None = None,
+    grades: Sequence[str] | None = None,
+) -> Graded:
+    """Items as papers and their reviews with grades, each row added, unchanged or refused with its reason.
+
+    *grades* names grades, the worst first (those of the *domain* if None); *grade_column* is where they stand. The
+    layout of the file says what is None.
+    """
+    taken = Imported()
+    rows, there = read_rows(path, taken)
+    columns = set(there)
+    layout = layout_of(columns, path.name, grade_column)
+    domain = domain or domain_of(layout.domain)
+    found = Graded(layout.name, domain.name, layout.grade, taken)
+    names = domain.grades if grades is None else tuple(grades)
+    if are_mixed((row.get(layout.grade) for _, row in rows), names):
+        raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
+    taken.ignored_columns = tuple(sorted(columns - layout.columns))
+    papers, shelf, numbers = Papers(known_papers), Shelf(known_reviews, {}, known_papers), Counter()
+    for place, row in rows:
+        try:
+            paper = _item(row, layout)
+            numbers[paper.paper_id] += 1
+            review = _review(row, layout, domain, names, f"{paper.paper_id}:{numbers[paper.paper_id]}")
+            _check_grade(known_reviews.get(review.review_id), review)
+            review, _ = shelf.whole(review, None, named=True)
+            group = _group(row, layout, paper.paper_id, found.groups)
+            changed = papers.put(paper)
+            shelf.papers.add(paper.paper_id)
+            taken.count(shelf.put(taken, review, None, None) or changed)
+            found.groups |= group
+        except RefusedError as reason:
+            taken.refusals.append(Refusal(place, f"review {shown(row.get(layout.item))}", str(reason)))
+    taken.papers, taken.reviews = list(papers.new.values()), list(shelf.new_reviews.values())
+    return found
+
+
+def _item(row: Row, layout: Layout) -> Paper:
+    title, abstract, text = (
+        read_text(row, name) if name else None for name in (layout.title, layout.abstract, layout.text)
+    )
+    return Paper(read_name(row, layout.item), title or "", abstract, text)
+
+
+def _review(row: Row, layout: Layout, domain: Domain, names: Sequence[str], numbered: str) -> Review:
+    item = read_name(row, layout.item)
+    text = read_text(row, layout.review)
+    sections = {name: read_text(row, name) for name in layout.sections}
+    if text is not None and any(sections.values()):
+        raise RefusedError(f"it has a {layout.review} and {', '.join(layout.sections)}; leave one of them out")
+    if text is None:
+        headings = domain.headings if len(domain.headings) == len(sections) else HEADINGS
+        parts = zip(headings, sections.values(), strict=False)
+        text = "\n\n".join(f"{heading}:\n{part.strip()}" for heading, part in parts if part)
+    if not text:
+        raise RefusedError("empty review")
+    rating = read_grade(row, layout.rating) if layout.rating else None
+    grade = read_grade(row, layout.grade, names)
+    return Review(_review_id(row, layout, item, numbered), item, HUMAN, text, None, rating, grade)
+
+
+def _review_id(row: Row, layout: Layout, item: str, numbered: str) -> str:
+    """Its own id, else item and reviewer (folded to what an id may hold), else item and number within the item."""
+    if layout.review_id and row.get(layout.review_id) not in (None, ""):
+        return read_name(row, layout.review_id)
+    reviewer = read_text(row, layout.reviewer) if layout.reviewer else None
+    if reviewer is None:
+        return numbered
+    plain = unicodedata.normalize("NFKD", reviewer).encode("ascii", "ignore").decode()
+    return read_name({"reviewer": f"{item}:" + re.sub(r"[^A-Za-z0-9_.@+-]+", "-", plain.strip())}, "reviewer")
+
+
+def _group(row: Row, layout: Layout, item: str, groups: Mapping[str, str]) -> dict[str, str]:
+    group = read_text(row, layout.group) if layout.group else None
+    if group is not None and groups.get(item, group) != group:
+        raise RefusedError(f"its item is in group {shown(groups[item])} already")
+    return {} if group is None else {item: group}
+
+
+def _check_grade(old: Review | None, new: Review) -> None:
+    if old is not None and None not in (old.grade, new.grade) and old.grade != new.grade:
+        raise RefusedError(
+            f"review {old.review_id} has grade {old.grade:g} already; other grades need an edition of their own"
+        )

@@ -1,0 +1,67 @@
+"""Which columns of a file of graded reviews hold what: the product's own layout, and that of RottenReviews."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from gre_bench.core.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Column names. The text of a review is one column, or its *sections*, in the order of the domain's headings.
+
+    *reviewer* stands in for an id of the review; without either, reviews are numbered by item. *domain* is what such
+    a file is of, where nobody says.
+    """
+
+    name: str
+    domain: str
+    item: str
+    review: str
+    grade: str
+    sections: tuple[str, ...] = ()
+    review_id: str | None = None
+    reviewer: str | None = None
+    title: str | None = None
+    abstract: str | None = None
+    text: str | None = None
+    rating: str | None = None
+    group: str | None = None
+
+    @property
+    def columns(self) -> set[str]:
+        """All columns that are read."""
+        single = (self.item, self.review, self.grade, self.review_id, self.reviewer, self.title, self.abstract)
+        return {*single, self.text, self.rating, self.group, *self.sections} - {None}
+
+    def fits(self, columns: Collection[str]) -> bool:
+        """Whether *columns* have an item and the text of a review."""
+        return self.item in columns and (self.review in columns or any(name in columns for name in self.sections))
+
+
+OWN = Layout(
+    "graded", "proposals", "item_id", "review", "grade", ("strengths", "weaknesses", "suggestions"), "review_id",
+    "reviewer", "title", "abstract", "text", "rating", "group",
+)
+ROTTEN = Layout(
+    "rottenreviews", "review-quality", "paper_id", "review_text", "Human_Overall_Quality", reviewer="reviewer",
+    title="title", abstract="abstract",
+)
+LAYOUTS = (OWN, ROTTEN)
+
+
+def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> Layout:
+    """The layout of a *file* with these *columns*, its grade in the column *grade* if one is named; `SourceError`."""
+    found = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
+    there = ", ".join(sorted(columns)) or "none"
+    if found is None:
+        raise SourceError(
+            f"{file}: there is no item_id with a review (or {', '.join(OWN.sections)}), "
+            f"nor the columns of RottenReviews; columns there: {there}"
+        )
+    found = replace(found, grade=grade) if grade else found
+    if found.grade not in columns:
+        raise SourceError(f"{file}: there is no column {found.grade}; name the grades' with --grade-column: {there}")
+    return found

@@ -1,0 +1,84 @@
+"""Summaries with human scores, in the format of the Eval4NLP 2023 shared task: what examiners are held against.
+
+Columns ``SRC`` (the source), ``HYP`` (its summary), ``Score`` (the human score; blank: nobody scored it) and, where
+they are known, ``id`` (of the source) and ``model_id`` (who wrote the summary). In a .tsv file quotation marks are
+plain text, as the shared task has it; in a .csv file they quote.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from gre_bench.core.errors import SourceError, no_file
+from gre_bench.ingest.records.cells import LARGEST
+
+COLUMNS = ("SRC", "HYP", "Score")
+
+
+@dataclass(frozen=True, slots=True)
+class GradedText:
+    """A *text* about a *source*, by the *player*, and the score that humans gave it (None: nobody did).
+
+    Texts of one *group* share their source and are resampled together.
+    """
+
+    item_id: str
+    group: str
+    player: str
+    source: str
+    text: str
+    human: float | None
+
+
+def read_graded_texts(path: Path) -> list[GradedText]:
+    """Every row of the .tsv or .csv file *path*, in order; `SourceError` names the first row that is not one."""
+    kind = path.name.rpartition(".")[2].lower()
+    if kind not in ("tsv", "csv"):
+        raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
+    csv.field_size_limit(LARGEST)
+    how = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {"strict": True}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.DictReader(lines, **how))
+    except FileNotFoundError:
+        raise no_file(path) from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
+    if not rows:
+        raise SourceError(f"{path.name} has no rows")
+    if missing := [name for name in COLUMNS if name not in rows[0]]:
+        also = "; texts that no human has scored cannot be held against any" if missing == ["Score"] else ""
+        raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
+    groups: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    return [_row(path.name, place, row, groups, seen) for place, row in enumerate(rows, 1)]
+
+
+def _row(
+    name: str, place: int, row: dict[str | None, str | None], groups: dict[str, str], seen: Counter[str]
+) -> GradedText:
+    if None in row or None in row.values():
+        raise SourceError(f"{name}, row {place}: it has other cells than the heading; is the file cut or quoted?")
+    source, player = str(row["SRC"]), str(row.get("model_id") or "")
+    # The same source has one id here, whatever the file calls it: its texts are no independent observations.
+    group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
+    item_id = f"{group}:{player}" if player else group
+    seen[item_id] += 1
+    item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
+    return GradedText(item_id, group, player, source, str(row["HYP"]), _score(name, place, str(row["Score"])))
+
+
+def _score(name: str, place: int, cell: str) -> float | None:
+    if not cell.strip():
+        return None
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise SourceError(f"{name}, row {place}: Score {cell[:40]!r} is not a number")
+    return value

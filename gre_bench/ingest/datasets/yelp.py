@@ -1,0 +1,107 @@
+"""Restaurants of the Yelp academic data set with a few long reviews each (Xu et al. 2025, A.4).
+
+A restaurant is a paper whose synopsis is its categories. 300 of those with at least 50 reviews of at least 1,000
+characters are drawn, and 3 such reviews of each, by default. Who is drawn follows from the seed and the ids alone,
+not from the order of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import nsmallest
+from pathlib import Path
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Paper, Review, Synopsis
+from gre_bench.ingest.datasets.yelp_files import Restaurant, Terms, as_review, rank, read_restaurants, read_reviews
+from gre_bench.ingest.records.cells import RefusedError
+from gre_bench.ingest.records.json_lines import opened, read_object
+from gre_bench.ingest.records.merge_index import Imported, Papers, Refusal, Shelf
+
+
+def restaurants_from(
+    businesses: Path,
+    reviews: Path,
+    known_papers: Mapping[str, Paper],
+    known_reviews: Mapping[str, Review],
+    terms: Terms | None = None,
+    known_categories: Mapping[str, str] | None = None,
+) -> Imported:
+    """The drawn restaurants as papers (title: the name), their reviews, and their categories as synopses.
+
+    What is known already (*known_categories* by restaurant) is not given again. Every line of both files ends as taken,
+    refused with its reason, or counted in ``left_out``. `SourceError` if no restaurant has enough long reviews.
+    """
+    terms = terms or Terms()
+    taken = Imported()
+    there = read_restaurants(businesses, terms, taken)
+    read_reviews(reviews, there, terms, taken)
+    eligible = [one for one in there.values() if one.long >= terms.min_reviews]
+    if not eligible:
+        raise SourceError(
+            f"none of the {len(there)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
+            f"{terms.min_characters} characters in {reviews.name}; ask for fewer or shorter ones"
+        )
+    drawn = nsmallest(terms.restaurants, eligible, key=lambda one: rank(terms, one.paper.paper_id))
+    _left_out(taken, terms, there, eligible, drawn)
+    refused = _take_restaurants(drawn, Papers(known_papers), known_categories or {}, taken)
+    _take_reviews(reviews, drawn, refused, known_reviews, taken)
+    return taken
+
+
+def _take_restaurants(
+    drawn: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], taken: Imported
+) -> dict[str, str]:
+    """Adds the *drawn* restaurants; why some are refused, by id."""
+    refused: dict[str, str] = {}
+    for one in drawn:
+        name = one.paper.paper_id
+        try:
+            if known_categories.get(name, one.categories) != one.categories:
+                raise RefusedError("this restaurant is already there with other categories")
+            papers.put(one.paper)
+            if name not in known_categories:
+                taken.synopses.append(Synopsis(name, "categories", one.categories))
+        except RefusedError as reason:
+            refused[name] = str(reason)
+    taken.papers = list(papers.new.values())
+    return refused
+
+
+def _take_reviews(
+    path: Path, drawn: list[Restaurant], refused: Mapping[str, str], known_reviews: Mapping[str, Review],
+    taken: Imported,
+) -> None:
+    """Adds the chosen reviews of the *drawn* restaurants from the file *path*."""
+    shelf = Shelf(known_reviews, {}, [one.paper.paper_id for one in drawn])
+    chosen = sorted((offset, place) for one in drawn for _, place, offset in one.chosen)
+    with opened(path) as file:
+        for offset, place in chosen:
+            file.seek(offset)
+            review = as_review(read_object(file.readline()))
+            try:
+                if review.paper_id in refused:
+                    raise RefusedError(refused[review.paper_id])
+                review, _ = shelf.whole(review, None, named=True)
+                taken.count(shelf.put(taken, review, None, None))
+            except RefusedError as reason:
+                taken.refusals.append(Refusal(place, f"review {review.review_id}", str(reason)))
+    taken.reviews = list(shelf.new_reviews.values())
+
+
+def _left_out(
+    taken: Imported, terms: Terms, there: Mapping[str, Restaurant], eligible: list[Restaurant],
+    drawn: list[Restaurant],
+) -> None:
+    """Counts the restaurants that were not drawn, and the long reviews that were not."""
+    few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
+    enough = sum(one.long for one in eligible)
+    in_drawn = sum(one.long for one in drawn)
+    taken.left_out |= {
+        f"restaurants {few}": len(there) - len(eligible),
+        f"reviews of restaurants {few}": sum(one.long for one in there.values()) - enough,
+        "restaurants asked for that are not there": terms.restaurants - len(drawn),
+        "restaurants not drawn": len(eligible) - len(drawn),
+        "reviews of restaurants not drawn": enough - in_drawn,
+        "further reviews of drawn restaurants": in_drawn - sum(len(one.chosen) for one in drawn),
+    }

@@ -1,0 +1,133 @@
+"""The two files of the Yelp academic data set, read once: restaurants, and where their long reviews are.
+
+``business.json`` (``business_id``, ``name``, ``categories``) and ``review.json`` (``review_id``, ``business_id``,
+``text``, ``stars``) hold one JSON object a line. The reviews have millions of lines: of each restaurant only a count
+and the places of the chosen reviews are kept, and of each long review eight bytes of its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from heapq import heappush, heappushpop
+from pathlib import Path
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import HUMAN, Paper, Review
+from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_number, read_text
+from gre_bench.ingest.records.json_lines import lines, read_object
+from gre_bench.ingest.records.merge_index import Imported, Refusal
+
+MOST_REFUSED = 10_000
+"""Lines that may be unreadable before the whole file is taken for another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Which restaurants can be drawn, and how many; the values are the paper's. Lengths are in characters."""
+
+    restaurants: int = 300
+    reviews_each: int = 3
+    min_reviews: int = 50
+    min_characters: int = 1000
+    category: str = "Restaurants"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.reviews_each <= self.min_reviews or self.restaurants < 1 or self.min_characters < 1:
+            raise SettingsError(
+                f"{self.reviews_each} reviews each of {self.restaurants} restaurants with at least {self.min_reviews} "
+                f"reviews of at least {self.min_characters} characters cannot be drawn"
+            )
+
+
+@dataclass(slots=True)
+class Restaurant:
+    """What is kept of a restaurant while its reviews go by: how many are long, and where the chosen ones are."""
+
+    paper: Paper
+    categories: str
+    long: int = 0
+    chosen: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Restaurant]:
+    """All restaurants of the file *path* by id."""
+    found: dict[str, Restaurant] = {}
+    others = 0
+    for place, _, line in lines(path):
+        try:
+            row = read_object(line)
+            paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
+            categories = read_text(row, "categories") or ""
+            if terms.category not in [name.strip() for name in categories.split(",")]:
+                others += 1
+                continue
+            if paper.paper_id in found:
+                raise RefusedError(f"business {paper.paper_id} was there before")
+            found[paper.paper_id] = Restaurant(paper, categories.strip())
+        except RefusedError as reason:
+            _refuse(taken, path, place, "business", str(reason))
+    taken.left_out[f"businesses that are not in the category {terms.category}"] = others
+    return found
+
+
+def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, taken: Imported) -> None:
+    """Counts the long reviews of the file *path* by restaurant and keeps the places of the chosen ones."""
+    left: Counter[str] = Counter()
+    seen: set[int] = set()
+    for place, offset, line in lines(path):
+        if len(line) < terms.min_characters:  # no text is longer than the line that holds it; most lines end here
+            left[f"reviews of fewer than {terms.min_characters} characters"] += 1
+            continue
+        try:
+            row = read_object(line)
+            review = as_review(row)
+            restaurant = restaurants.get(review.paper_id)
+            if restaurant is None:
+                left[f"reviews of businesses that are not in the category {terms.category}"] += 1
+            elif len(review.text) < terms.min_characters:
+                left[f"reviews of fewer than {terms.min_characters} characters"] += 1
+            else:
+                mark = rank(terms, review.review_id)
+                if mark in seen:
+                    raise RefusedError(f"review {review.review_id} was there before")
+                seen.add(mark)
+                _choose(restaurant, (-mark, place, offset), terms.reviews_each)
+        except RefusedError as reason:
+            _refuse(taken, path, place, "review", str(reason))
+    taken.left_out |= left
+
+
+def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
+    """Counts *review* (negative rank, place, offset) and keeps it if it is among the *most* lowest-ranked ones."""
+    restaurant.long += 1
+    if len(restaurant.chosen) < most:
+        heappush(restaurant.chosen, review)
+    else:
+        heappushpop(restaurant.chosen, review)
+
+
+def as_review(row: Row) -> Review:
+    """A line of the reviews as a human's review; its stars are its rating. `RefusedError` if it lacks an id or text."""
+    review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
+    text = read_text(row, "text")
+    if text is None:
+        raise RefusedError("text is missing")
+    return Review(review_id, business, HUMAN, text, None, read_number(row, "stars"))
+
+
+def rank(terms: Terms, item: str) -> int:
+    """Where the id *item* stands in the seeded order: the lowest are drawn."""
+    return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
+
+
+def _refuse(taken: Imported, path: Path, place: int, what: str, reason: str) -> None:
+    taken.refusals.append(Refusal(place, f"{what} on line {place}", reason))
+    if len(taken.refusals) > MOST_REFUSED:
+        raise SourceError(
+            f"{path.name}: more than {MOST_REFUSED} lines cannot be used (line {place}: {reason}); "
+            f"give the unpacked {what}.json of Yelp's data set"
+        )

@@ -1,0 +1,1 @@
+"""Fetching from OpenReview: client, request budget, journal, sealing."""

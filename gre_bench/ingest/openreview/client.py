@@ -1,0 +1,185 @@
+"""The one door to OpenReview: the real openreview-py client, of API v1 or v2, behind our own transport.
+
+What comes out are the notes as the service sent them: openreview-py's own objects leave out fields that it does not
+know. Each method is one request (a forum of many replies aside), so that its caller can keep what came before it asks
+for more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from gre_bench.core.errors import SourceError
+from gre_bench.ingest.openreview.pdf_archive import Archive, unpacked
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.openreview.session import Login, Patience, Session
+
+Note = dict[str, Any]
+
+PAGE = 1000
+BATCH = 50
+"""Most notes of a listing's page, and most PDFs of one archive, that the service gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Notes of a listing, submissions with all their replies under ``details.replies``; *count* is of all its pages."""
+
+    notes: list[Note]
+    count: int | None
+
+
+class Forbidden(SourceError):
+    """What is asked for is there, or may be, and is not shown to this account (403)."""
+
+
+class OpenReview:
+    """A session with one host. Nothing is sent before the first question, and a login only where one is given.
+
+    Every question may raise `Paused` (the budget is used up), `ServiceDown`, `Forbidden` or another `SourceError`.
+    """
+
+    def __init__(
+        self,
+        api: Literal[1, 2],
+        host: str,
+        budget: RequestBudget,
+        login: Login = Login(),
+        patience: Patience = Patience(),
+    ):
+        self.api, self.host, self.budget = api, host.rstrip("/"), budget
+        self._session = Session(api, self.host, budget, login, patience)
+
+    @property
+    def sent(self) -> Counter[str]:
+        """How many requests went out, by kind."""
+        return self._session.transport.sent
+
+    def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
+        """The submissions of *invitation* in the order of their ids, those that come *after* an id.
+
+        *optional*: a venue need not have that invitation, and one that the service does not know lists nothing.
+        """
+        more = {"with_count": after is None} if self.api == 2 else {}
+        more |= {"after": after} if after is not None else {}
+        tree = self._ask(
+            lambda client: client.get_notes(invitation=invitation, details="replies", sort="id", limit=limit, **more),
+            **({"missing": {"notes": [], "count": 0}} if optional else {}),
+        )
+        count = tree.get("count")
+        return Page(_listed(tree, "notes", invitation), count if isinstance(count, int) else None)
+
+    def count(self, invitation: str) -> int | None:
+        """How many submissions the service counts under *invitation*; None if it does not say."""
+        return self.page(invitation, limit=1).count
+
+    def forum(self, forum: str) -> Page:
+        """All notes of one forum that are shown, the submission among them; one request for each `PAGE` of them."""
+        notes: dict[str, Note] = {}
+        count, after = None, None
+        while True:
+            more = {"after": after} if after else {"with_count": True} if self.api == 2 else {}
+            tree = self._ask(partial(_ask_forum, forum=forum, limit=PAGE, sort="id", **more))
+            some = _listed(tree, "notes", f"forum {forum}")
+            count = tree["count"] if isinstance(tree.get("count"), int) else count
+            fresh = {str(note.get("id")): note for note in some if str(note.get("id")) not in notes}
+            notes |= fresh
+            # A page that is not full is the last, whatever is counted: what is not for all may be counted, too.
+            if not fresh or len(some) < PAGE or len(notes) == count:
+                return Page([*notes.values()], count)
+            after = str(some[-1].get("id"))
+
+    def history(self, note_id: str) -> list[Note]:
+        """The versions of a note as the service keeps them, edits or (API v1) references; none if it has none."""
+        name = "edits" if self.api == 2 else "references"
+        tree = self._ask(
+            lambda client: (
+                client.get_note_edits(note_id=note_id, sort="tcdate")
+                if self.api == 2
+                else client.get_references(referent=note_id, limit=PAGE)
+            ),
+            missing={name: []},
+        )
+        return _listed(tree, name, f"{name} of {note_id}")
+
+    def pdf(self, paper_id: str) -> bytes | None:
+        """The PDF of one paper; None if the service has none."""
+        return self._file(lambda client: client.get_pdf(id=paper_id))
+
+    def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
+        """PDFs of some papers (paper id → number) in one request (API v2); None if the service finds nothing."""
+        ids = list(numbers)
+        data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
+        if data is None:
+            return None
+        return Archive({ids[0]: data}) if len(ids) == 1 else unpacked(data, numbers)
+
+    def _file(self, ask: Callable[[Any], bytes]) -> bytes | None:
+        return self._guarded(ask, missing=None)
+
+    def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
+        """The JSON of the answer; *missing* in its place where the service has nothing."""
+        transport = self._session.transport
+        transport.last = None
+        try:
+            found = self._guarded(ask, **missing)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError):
+            # openreview-py makes objects of what came and trips over what it does not expect; we keep the JSON.
+            found = None
+        tree = found if missing and found is missing["missing"] else transport.last
+        if not isinstance(tree, Mapping):
+            raise SourceError(f"{self.host} gave no JSON object where notes were asked for; is it the API's address?")
+        return tree
+
+    def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
+        """What *ask* gives, logged in again once where the token has expired; what the service refuses is one line."""
+        from openreview import OpenReviewException
+
+        from gre_bench.ingest.openreview.transport import TokenExpired
+
+        for attempt in range(2):
+            client = self._session.client()
+            try:
+                return ask(client)
+            except TokenExpired as error:
+                said = self._session.said(error)
+                if attempt or not self._session.renew():
+                    raise SourceError(
+                        f"{self.host}: the login is not valid (any more) ({said}); set a new OPENREVIEW_TOKEN, "
+                        "or OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD"
+                    ) from None
+            except OpenReviewException as error:
+                status = _status(error)
+                if missing and status == 404:
+                    return missing["missing"]
+                kind = Forbidden if status == 403 else SourceError
+                raise kind(f"{self.host}: {self._session.said(error)}") from None
+        raise AssertionError("two attempts return or raise")
+
+
+def _ask_forum(client: Any, **query: Any) -> Any:
+    return client.get_notes(**query)
+
+
+def _listed(tree: Mapping[str, Any], name: str, what: str) -> list[Note]:
+    found = tree.get(name)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise SourceError(f"{what}: an answer without a list of {name}")
+    return found
+
+
+def _status(error: Exception) -> int | None:
+    detail = error.args[0] if error.args else None
+    status = detail.get("status") if isinstance(detail, Mapping) else None
+    if isinstance(status, int):
+        return status
+    return {"NotFoundError": 404, "ForbiddenError": 403}.get(detail.get("name") if isinstance(detail, Mapping) else "")
+
+
+def batches(ids: Sequence[str], size: int) -> list[list[str]]:
+    """*ids* in runs of at most *size*."""
+    return [list(ids[place : place + size]) for place in range(0, len(ids), size)]

@@ -1,0 +1,47 @@
+"""How far a fetch is, in a file beside its journal for whoever wants to show it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from gre_bench.core.settings import FetchSettings
+from gre_bench.ingest.openreview.client import OpenReview
+from gre_bench.ingest.openreview.fetching import Advance
+
+STATUS = "status.json"
+TOLD_EVERY_S = 0.2
+
+
+def tell(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
+    """Writes that the fetch in *folder* is at *stage*, *done* of *total*, and how many seconds it is still to wait."""
+    beside = folder / f".{STATUS}.{os.getpid()}"
+    status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
+    with suppress(OSError):  # what is only shown stops no fetch
+        beside.write_text(json.dumps(status))
+        beside.replace(folder / STATUS)
+
+
+def telling(folder: Path, client: OpenReview, fetch: FetchSettings) -> Callable[[str, str], Advance]:
+    """For a stage and the kind of its requests: what writes its progress, a few times a second at most.
+
+    The seconds to wait are those that the limits known now leave.
+    """
+    name, last = client.host.partition("//")[2], [0.0]
+
+    def told(stage: str, kind: str) -> Advance:
+        def advance(done: int, total: int) -> None:
+            if done < total and time.monotonic() - last[0] < TOLD_EVERY_S:
+                return
+            last[0] = time.monotonic()
+            size = {"notes": fetch.page, "attachment": fetch.pdf_batch}.get(kind, 1)
+            left = client.budget.seconds_for(f"{name} {kind}", -(-(total - done) // size))
+            tell(folder, stage, done, total, left)
+
+        return advance
+
+    return told

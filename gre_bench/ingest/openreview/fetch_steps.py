@@ -1,0 +1,185 @@
+"""What the steps of a fetch do: one session with the service, plain values in and out, all results in the journal."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import Paused, ServiceDown, SettingsError
+from gre_bench.core.settings import Settings
+from gre_bench.ingest.openreview.client import OpenReview
+from gre_bench.ingest.openreview.fetch_progress import tell, telling
+from gre_bench.ingest.openreview.fetch_runs import pdfs_before, sealed_before, take_for
+from gre_bench.ingest.openreview.fetching import Advance, fetch_forums, fetch_listings, is_listed
+from gre_bench.ingest.openreview.journal import Journal, Origin
+from gre_bench.ingest.openreview.paper_fetching import fetch_histories, fetch_pdfs, is_due
+from gre_bench.ingest.openreview.received import lacking, listed_of
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
+from gre_bench.ingest.openreview.session import Login, Patience
+from gre_bench.ingest.records.venues import Venue, venue_of
+
+SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is fetched, and where it is kept: *take* names the journal under the state. *began*: when, epoch s."""
+
+    settings: Settings
+    state: str
+    take: str
+    began: float
+
+    @property
+    def venue(self) -> Venue:
+        """The entry of the venue-year."""
+        return venue_of(self.settings.edition.venue, self.settings.edition.year)
+
+    @property
+    def origin(self) -> Origin:
+        """The host that is asked, and its API; `SettingsError` if none is named."""
+        return origin(self.settings)
+
+    @property
+    def folder(self) -> Path:
+        """Where the journal is."""
+        return budget_file(Path(self.state)).parent / self.take
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a step came: *sent* requests by kind; paused until (epoch s), or stopped by a fault; *message* tells."""
+
+    sent: dict[str, int] = field(default_factory=dict)
+    paused_until: float | None = None
+    message: str = ""
+
+
+def budget_file(state: Path) -> Path:
+    """Where the request budget is kept, beside the journals."""
+    return state / "openreview" / "budget.json"
+
+
+def origin(settings: Settings) -> Origin:
+    """The host that is asked, and its API; `SettingsError` if neither the venue nor the settings name a host."""
+    venue = venue_of(settings.edition.venue, settings.edition.year)
+    host = settings.fetch.host or venue.host
+    if host is None:
+        raise SettingsError(f"{venue.name} is nowhere to be asked for; name a host: --set fetch.host=http://...")
+    return Origin(host.rstrip("/").lower(), venue.api)
+
+
+def take(settings: Settings, state: Path, again: bool = False) -> Path:
+    """The folder that a fetch with *settings* goes on in; *again*: a new one if the last is sealed."""
+    name = f"{settings.edition.venue}-{settings.edition.year}"
+    return take_for(budget_file(state).parent, name, origin(settings), again)
+
+
+def bring_notes(asked: Asked, secret: Callable[[str], str]) -> Reached:
+    """All submissions of the venue-year with their replies, as far as the service allows."""
+    with Journal(asked.folder, asked.origin) as journal:
+        if is_listed(journal, asked.venue) and set(lacking(journal)) <= journal.forums.keys():
+            return Reached()
+        return _reached(asked, secret, lambda client, told: [_notes(journal, client, asked, told)])
+
+
+def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
+    """Versions and PDFs of the sampled papers, as far as the service allows; one going on while the other is paused."""
+    edition, fetch = asked.settings.edition, asked.settings.fetch
+    with Journal(asked.folder, asked.origin) as journal:
+        sampled = sample_of(journal, asked.venue, edition, fetch.everything)
+        needs = needs_of(journal, asked.venue, sampled, fetch.histories)
+        journal.drop_damaged(sampled.wanted)
+        if not is_due(journal, needs, asked.began):
+            return Reached()
+
+        known = pdfs_before(asked.folder, asked.origin)
+
+        def parts(client: OpenReview, told: Callable[[str, str], Advance]) -> list[Callable[[], None]]:
+            versions, pdfs = told("versions", "edits"), told("PDFs", "pdf" if client.api == 1 else "attachment")
+            return [
+                lambda: fetch_histories(journal, client, needs.histories, versions, asked.began),
+                lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, asked.began, fetch.pdf_batch, known),
+            ]
+
+        return _reached(asked, secret, parts)
+
+
+def freeze(asked: Asked) -> dict[str, Any]:
+    """The snapshot of what was fetched: its folder, digest and counts."""
+    venue, fetch = asked.venue, asked.settings.fetch
+    with Journal(asked.folder, asked.origin) as journal:
+        sampled = sample_of(journal, venue, asked.settings.edition, fetch.everything)
+        host = asked.origin.host
+        remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
+        remarks += [venue.unverified] if venue.unverified else []
+        for name in venue.listings:
+            listed, count = listed_of(journal, name)
+            remarks += [f"listed {listed} of {count} that the service counts under {name}"] if listed < count else []
+        refused = Counter(kind for kind, _ in journal.refused)
+        due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
+        remarks += [f"refused (403), and asked for again when it is fetched again: {due}"] if refused else []
+        last = journal.sealed[-1] if journal.sealed else sealed_before(asked.folder, asked.origin)
+        made = seal(
+            Path(asked.state) / "snapshots", journal, venue, asked.settings.edition, sampled,
+            f"openreview: {journal.origin}", remarks, last,
+        )  # fmt: skip
+        journal.add_seal(made.digest)
+    tell(asked.folder, "sealed")
+    counts = made.manifest.counts
+    return {"snapshot": str(made.folder), "digest": made.digest, "counts": counts, "remarks": made.manifest.remarks}
+
+
+def _notes(
+    journal: Journal, client: OpenReview, asked: Asked, told: Callable[[str, str], Advance]
+) -> Callable[[], None]:
+    def work() -> None:
+        fetch = asked.settings.fetch
+        fetch_listings(journal, client, asked.venue, told("submissions", "notes"), fetch.page, fetch.short_listing)
+        fetch_forums(journal, client, lacking(journal), told("forums", "notes"))
+
+    return work
+
+
+def _reached(asked: Asked, secret: Callable[[str], str], parts: Callable[..., list[Callable[[], None]]]) -> Reached:
+    """Does all *parts* as far as they go; the earliest end of a pause, if any is paused."""
+    client = _session(asked, secret)
+    before = Counter(client.sent)
+    pauses: list[Paused] = []
+    message = ""
+    for work in parts(client, telling(asked.folder, client, asked.settings.fetch)):
+        try:
+            work()
+        except Paused as pause:
+            pauses.append(pause)
+        except ServiceDown as error:
+            message = str(error)
+            break
+    sent = dict(client.sent - before)
+    if pauses and not message:
+        first = min(pauses, key=lambda pause: pause.until)
+        tell(asked.folder, str(first), remaining_s=first.until - time.time())
+        return Reached(sent, first.until, str(first))
+    return Reached(sent, None, message)
+
+
+def _session(asked: Asked, secret: Callable[[str], str]) -> OpenReview:
+    fetch = asked.settings.fetch
+    login = Login(**{name: secret(getattr(fetch, name)) for name in SECRETS})
+    if login.username and not login.password and not login.token:
+        raise SettingsError(f"there is a user name ({fetch.username}) and no password ({fetch.password}); set both")
+    patience = Patience(fetch.timeout_s, fetch.whole_s, fetch.attempts, fetch.backoff_s)
+    budget = str(budget_file(Path(asked.state)).resolve())
+    return _opened(asked.origin, budget, login, patience)
+
+
+@lru_cache(maxsize=4)
+def _opened(origin: Origin, budget: str, login: Login, patience: Patience) -> OpenReview:
+    """Kept open for this process, so that it logs in once."""
+    return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, patience)  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""Bringing a venue-year's submissions and replies home, one answer at a time into the journal.
+
+    listings with replies → forums that came without theirs → (the sample is drawn; `gre_bench.ingest.openreview.paper_fetching`)
+
+Each function goes on where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.core.errors import ServiceDown, SourceError
+from gre_bench.ingest.openreview.client import PAGE, OpenReview, Page
+from gre_bench.ingest.openreview.journal import Journal
+from gre_bench.ingest.records.venues import Venue
+
+Note = dict[str, Any]
+Advance = Callable[[int, int], None]
+"""Told of progress: how much of how much is there."""
+EMPTY_PAGES = 3
+"""Empty pages in a row, though more are counted, after which a run ends."""
+
+
+def is_listed(journal: Journal, venue: Venue) -> bool:
+    """Whether all listings are here to their ends."""
+    return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What is listed: *size* submissions at a time; one that *must* be there is not empty; one may be *short*."""
+
+    invitation: str
+    must: bool
+    size: int
+    short: bool
+
+
+def fetch_listings(
+    journal: Journal, client: OpenReview, venue: Venue, advance: Advance, page: int = PAGE, short: bool = False
+) -> None:
+    """All submissions with their replies; *short*: also where a listing ends before the service's count."""
+    for invitation in venue.listings:
+        must = invitation.rpartition("/-/")[2] in venue.submissions
+        _fetch_listing(journal, client, venue, _Listing(invitation, must, min(page, PAGE), short), advance)
+
+
+def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: _Listing, advance: Advance) -> None:
+    invitation, pages = listing.invitation, journal.listing(listing.invitation)
+    seen = {note.get("id") for page in pages for note in journal.page_notes(page)}
+    while not (pages and pages[-1].end):
+        count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
+        page = _page_after(client, listing, after, len(seen), count)
+        fresh = {note.get("id") for note in page.notes} - seen
+        if listing.must and not pages and not page.notes:
+            raise SourceError(
+                f"{client.host} has no submission of {venue.name} ({invitation}): an empty list usually means the host "
+                f"of the other API version; {venue.name} is kept by API v{venue.api}, see data/venues.toml"
+            )
+        if page.notes and not fresh:
+            raise SourceError(f"{client.host}: the listing of {invitation} gives the same notes again after {after}")
+        seen |= fresh
+        end = not page.notes or (page.count is not None and len(seen) >= page.count)
+        journal.add_page(invitation, page.notes, page.count, end)
+        pages = journal.listing(invitation)
+        advance(len(seen), max(page.count or 0, len(seen)))
+
+
+def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed: int, count: int | None) -> Page:
+    """The page after *after*, with the count known now; an empty one only where the listing ends.
+
+    An empty page is asked for again: in the middle of a listing it is a fault of the moment. `ServiceDown` if nothing
+    comes though the service counts more than the *listed* notes, unless the listing may be short.
+    """
+    for attempt in range(1, EMPTY_PAGES + 1):
+        page = client.page(listing.invitation, after, listing.size, not listing.must)
+        count = count if page.count is None else page.count
+        if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and listed < count:
+            # Notes that were deleted since the listing began are not counted any more.
+            count = client.count(listing.invitation)
+        ended = attempt > 1 if count is None else listed >= count
+        if page.notes or ended:
+            return Page(page.notes, count)
+    if listing.short:
+        return Page([], count)
+    what = f"listed {listed} of {count} under {listing.invitation}, then {EMPTY_PAGES} empty pages"
+    raise ServiceDown(
+        f"{client.host}: {what}; run it again later, or take what is listed: --set fetch.short_listing=true"
+    )
+
+
+def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], advance: Advance) -> None:
+    """Whole forums, for submissions whose replies the listing left out."""
+    due = [forum for forum in forums if forum not in journal.forums]
+    for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
+        found = client.forum(forum)
+        journal.add_forum(forum, found.notes, found.count)
+        advance(done, len(forums))

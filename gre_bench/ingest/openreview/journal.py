@@ -1,0 +1,237 @@
+"""What a fetch has received so far, append-only: whatever happens, an answer that is in here is not asked for again.
+
+    <folder>/journal.jsonl     whose host it is, then a line an answer: a page of a listing, a forum, a history, a PDF
+             pages/*.json.gz   the notes of each page as they were received
+    <folder>/../pdfs/          PDFs by SHA-256, shared by all fetches
+
+An answer's files are on disk before its line is, and a line counts once it is whole: a kill between the two costs
+the request that was under way, nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from gre_bench.core.errors import LockedError, SourceError
+from gre_bench.core.whole_files import put, unwritten
+from gre_bench.ingest.openreview.pdf_pool import PdfPool
+
+Note = dict[str, Any]
+Kind = Literal["pdf", "history"]
+JOURNAL = "journal.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who gave all that is in a journal: the address of a host, and the API that it was asked by."""
+
+    host: str
+    api: int
+
+    def __str__(self) -> str:
+        return f"{self.host}, API v{self.api}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of a listing: *end* says that it is the last, *last* is where the next begins."""
+
+    invitation: str
+    file: str
+    notes: int
+    count: int | None
+    last: str | None
+    end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came of asking for a paper's PDF: its hash, or why there is none. *stated*: how the note named the PDF."""
+
+    stated: str | None
+    sha256: str | None
+    problem: str | None = None
+
+
+class Journal:
+    """The journal in *folder*; while it is open no other process can open it.
+
+    *asked*: the host whose answers are to be added; a journal of another is not opened.
+    """
+
+    def __init__(self, folder: Path, asked: Origin | None = None):
+        self.folder = folder
+        self.asked = asked
+        self.origin: Origin | None = None
+        self.pages: list[Listed] = []
+        self.forums: dict[str, list[Note]] = {}
+        self.counted: dict[str, int | None] = {}
+        self.histories: dict[str, list[Note]] = {}
+        self.pdfs: dict[str, Fetched] = {}
+        self.refused: dict[tuple[Kind, str], float] = {}
+        self.sealed: list[str] = []
+        self._file: int | None = None
+
+    @property
+    def pool(self) -> PdfPool:
+        """Where PDFs lie."""
+        return PdfPool(self.folder.parent / "pdfs")
+
+    def __enter__(self) -> Journal:
+        try:
+            (self.folder / "pages").mkdir(parents=True, exist_ok=True)
+            self.pool.folder.mkdir(exist_ok=True)
+            self._file = os.open(self.folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise SourceError(f"{self.folder} cannot be written: {error.strerror}; choose another --state") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
+        try:
+            if self._replay() and self.origin != self.asked:
+                raise SourceError(
+                    f"{self.folder} is of {self.origin or 'a host that it does not name'}, not of {self.asked}; "
+                    "move it away to begin anew"
+                )
+        except SourceError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
+        """Keeps a page of a listing."""
+        name = f"pages/{len(self.pages):06}.json.gz"
+        put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
+        last = str(notes[-1].get("id")) if notes else None
+        entry = {"notes": len(notes), "count": count, "last": last, "end": end}
+        self._add({"page": {"invitation": invitation, "file": name, **entry}})
+
+    def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
+        """Keeps the notes of a forum, which take the place of those that a listing gave; the service counts *count*."""
+        self._add({"forum": {"id": forum, "notes": notes, "count": count}})
+
+    def add_history(self, note_id: str, versions: list[Note]) -> None:
+        """Keeps the versions of a note."""
+        self._add({"history": {"id": note_id, "versions": versions}})
+
+    def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
+        """Keeps a PDF, or why there is none."""
+        sha256 = None if data is None else self.pool.keep(data)
+        self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
+
+    def add_refusal(self, kind: Kind, item: str, at: float) -> None:
+        """Notes that the service refused a paper's PDF or a note's versions *at* a time (epoch s): neither is here."""
+        self._add({"refused": {"kind": kind, "id": item, "at": at}})
+
+    def add_seal(self, digest: str) -> None:
+        """Notes that the snapshot *digest* was made of what is here."""
+        if digest not in self.sealed[-1:]:
+            self._add({"seal": digest})
+
+    def drop_damaged(self, papers: Iterable[str]) -> list[str]:
+        """Those of *papers* whose PDF came and is not in the pool as it came; it counts as not there from now on."""
+        kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
+        damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
+        for paper in damaged:
+            del self.pdfs[paper]
+        return damaged
+
+    def page_notes(self, page: Listed) -> list[Note]:
+        """The notes of a page as they were received."""
+        try:
+            return json.loads(gzip.decompress((self.folder / page.file).read_bytes()))
+        except (OSError, EOFError, ValueError):
+            raise SourceError(f"{self.folder / page.file} is damaged; delete {self.folder} and fetch again") from None
+
+    def listing(self, invitation: str) -> list[Listed]:
+        """The pages of a listing that are here."""
+        return [page for page in self.pages if page.invitation == invitation]
+
+    def _add(self, entry: Mapping[str, Any]) -> None:
+        if self._file is None or self.asked is None:
+            raise ValueError("the journal is not open, or nobody is asked")
+        due = [entry] if self.origin else [{"asked": asdict(self.asked)}, entry]
+        whole = os.fstat(self._file).st_size
+        try:
+            _write_all(self._file, "".join(json.dumps(one) + "\n" for one in due).encode())
+            os.fsync(self._file)
+        except OSError as error:
+            os.ftruncate(self._file, whole)
+            raise unwritten(self.folder / JOURNAL, error) from None
+        for one in due:
+            self._take(one)
+
+    def _replay(self) -> int:
+        """Takes in what is on disk, a half line at the end cut off; how many bytes that is."""
+        whole = self._take_all()
+        if whole < os.fstat(self._file).st_size:  # type: ignore[arg-type]
+            os.ftruncate(self._file, whole)  # type: ignore[arg-type]
+        return whole
+
+    def _take_all(self) -> int:
+        """Takes in the whole lines that are on disk; how many bytes they are."""
+        path, whole, lines = self.folder / JOURNAL, 0, 0
+        try:
+            with path.open("rb") as file:
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    lines += 1
+                    self._take(json.loads(line))
+                    whole += len(line)
+        except OSError as error:
+            raise SourceError(f"{path} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            what = f"{path}: line {lines} is damaged and nothing was changed"
+            raise SourceError(f"{what}; put back a copy, or move the folder away to begin anew") from None
+        return whole
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        if "asked" in entry:
+            self.origin = Origin(**entry["asked"])
+        elif "page" in entry:
+            self.pages.append(Listed(**entry["page"]))
+        elif "forum" in entry:
+            self.forums[entry["forum"]["id"]] = entry["forum"]["notes"]
+            self.counted[entry["forum"]["id"]] = entry["forum"]["count"]
+        elif "history" in entry:
+            self.histories[entry["history"]["id"]] = entry["history"]["versions"]
+            self.refused.pop(("history", entry["history"]["id"]), None)
+        elif "refused" in entry:
+            refused = entry["refused"]
+            self.refused[refused["kind"], refused["id"]] = refused["at"]
+        elif "seal" in entry:
+            self.sealed.append(entry["seal"])
+        elif "pdf" in entry:
+            found = entry["pdf"]
+            self.pdfs[found["paper"]] = Fetched(found["stated"], found["sha256"], found["problem"])
+            self.refused.pop(("pdf", found["paper"]), None)
+        else:
+            raise ValueError("an entry of no known kind")
+
+
+def read(folder: Path) -> Journal:
+    """A journal to look at, which another process may be writing; `SourceError` if a line of it is damaged."""
+    journal = Journal(folder)
+    journal._take_all()
+    return journal
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    done = 0
+    while done < len(data):
+        done += os.write(handle, data[done:])

@@ -1,0 +1,221 @@
+"""How the loopback OpenReview misbehaves on order, so that a client can be shown to come through it.
+
+Each mischief has a name (`MISCHIEFS`), the kinds of requests that it strikes, and when: from the *first* of them on,
+every so many, so many times.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.ingest.openreview.loopback.answers import (
+    ZIP,
+    Answer,
+    browser_check,
+    challenge,
+    forbidden,
+    refusal,
+    say,
+    token_expired,
+    too_many,
+)
+from gre_bench.ingest.openreview.loopback.fixture_store import Shelf
+from gre_bench.ingest.openreview.loopback.limits import Limit, limit_headers
+from gre_bench.ingest.openreview.loopback.query import Note, Query
+
+_LISTINGS = ("notes",)
+_ALL = ("notes", "edits", "references", "groups", "pdf", "attachment")
+_ITEMS = ("edits", "references", "pdf", "attachment")
+_AGAIN = 3
+_CLOSED = Limit(36, 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class Mischief:
+    """Strikes request *first* of the kinds *on*, then each *every*-th after it (0: no other), *times* in all.
+
+    *seconds*: how long a closed window or a slow body lasts. *times* 0 is without end.
+    """
+
+    name: str
+    what: str
+    on: tuple[str, ...] = _ALL
+    first: int = 2
+    every: int = 0
+    times: int = 0
+    seconds: float = 1.0
+
+    def strikes(self, place: int) -> bool:
+        """Whether the request at *place* (from 1) among those of its kinds is struck."""
+        past = place - self.first
+        if past < 0 or (past and not self.every) or (self.every and past % self.every):
+            return False
+        return not self.times or not self.every or past // self.every < self.times
+
+
+_KNOWN = (
+    Mischief("429-retry-after", "429 with Retry-After alone"),
+    Mischief("429-headers", "429 with ratelimit-* headers alone"),
+    Mischief("429-body", "429 with resetTime in its body alone"),
+    Mischief("429-login", "a login refused with 429, the wait in words alone", on=("login",), first=1),
+    Mischief("500", "500 Internal Server Error"),
+    Mischief("502", "502 Bad Gateway, in HTML"),
+    Mischief("503", "503 Service Unavailable"),
+    Mischief("504", "504 Gateway Timeout, in HTML"),
+    Mischief("reset", "the connection reset before an answer"),
+    Mischief("slow", "a body that comes in drops"),
+    Mischief("stall", "a body that stops in its middle for a while"),
+    Mischief("truncated", "the connection closed in the middle of the body"),
+    Mischief("malformed", "half of the JSON as if it were whole", on=("notes", "edits", "references", "groups")),
+    Mischief("html", "the browser check: an HTML page with status 200"),
+    Mischief("challenge", "403 ChallengeRequiredError"),
+    Mischief("forbidden", "403 ForbiddenError: this item is not for the one who asks", on=_ITEMS, first=1),
+    Mischief("bad-archive", "an archive of PDFs with a byte changed in its middle", on=("attachment",), first=1),
+    Mischief("expired-401", "all tokens so far expired, told by 401"),
+    Mischief("expired-403", "all tokens so far expired, told by 403"),
+    Mischief("wrong-host", "empty listings, as on the host of the other API", on=_LISTINGS, first=1, every=1),
+    Mischief("short-pages", "listings of at most 100 notes a page", on=_LISTINGS, first=1, every=1),
+    Mischief("empty-page", "an empty page in the middle of a listing", on=_LISTINGS),
+    Mischief("duplicates", "a page that begins with the last notes of the one before", on=_LISTINGS),
+    Mischief("shifting", "pages by offset shift by one note after the first", on=_LISTINGS, first=1, every=1),
+    Mischief("edits", "a first and a last review edited after the first page", on=_LISTINGS, first=1),
+)
+MISCHIEFS: dict[str, Mischief] = {mischief.name: mischief for mischief in _KNOWN}
+
+_WIRE = ("reset", "slow", "stall", "truncated")
+
+
+def mischief(name: str, **changes: object) -> Mischief:
+    """The mischief of that *name* with *changes* to when it strikes; `SettingsError` if there is none."""
+    if name not in MISCHIEFS:
+        raise SettingsError(f"no mischief {name!r:.40}; known are {', '.join(MISCHIEFS)}")
+    return replace(MISCHIEFS[name], **changes)
+
+
+class Mischiefs:
+    """Several kinds of mischief at work. *struck* counts by name, *early* the requests sent to a closed window."""
+
+    def __init__(self, several: Iterable[Mischief]):
+        self.several = tuple(several)
+        self.struck: Counter[str] = Counter()
+        self.early: Counter[str] = Counter()
+        self._seen: Counter[str] = Counter()
+        self._opens: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def strike(self, kind: str) -> list[Mischief]:
+        """Those that strike this request."""
+        with self._lock:
+            found = []
+            for one in self.several:
+                if kind in one.on:
+                    self._seen[one.name] += 1
+                    if one.strikes(self._seen[one.name]):
+                        self.struck[one.name] += 1
+                        found.append(one)
+            return found
+
+    def instead(self, struck: Iterable[Mischief], kind: str) -> Answer | None:
+        """What is said instead of an answer, if anything is."""
+        now = time.time()
+        if now < self._opens.get(kind, 0.0):
+            self.early[kind] += 1
+            return _closed("429-body", self._opens[kind] - now)
+        for one in struck:
+            if one.name.startswith("429"):
+                self._opens[kind] = now + one.seconds
+                return _closed(one.name, one.seconds)
+            if one.name in ("500", "503"):
+                return refusal(int(one.name), "Error", "Internal Server Error" if one.name == "500" else "Unavailable")
+            if one.name in ("502", "504"):
+                page = f"<html><head><title>{one.name}</title></head><body>nginx</body></html>"
+                return replace(browser_check(), body=page.encode(), status=int(one.name))
+            if one.name == "html":
+                return browser_check()
+            if one.name == "challenge":
+                return challenge()
+            if one.name == "forbidden":
+                return forbidden()
+            if one.name.startswith("expired"):
+                return token_expired(int(one.name[-3:]))
+            if one.name == "wrong-host":
+                return say({"notes": [], "count": 0})
+        return None
+
+
+def wire(struck: Iterable[Mischief]) -> Mischief | None:
+    """The mischief with how the bytes are sent."""
+    return next((one for one in struck if one.name in _WIRE), None)
+
+
+def bent(struck: Iterable[Mischief], query: Query) -> Query:
+    """A listing's *query* as it is answered: shorter pages."""
+    if any(one.name == "short-pages" for one in struck) and "stream" not in query:
+        return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
+    return query
+
+
+def spoilt(struck: Iterable[Mischief], answer: Answer, query: Query, shelf: Shelf) -> Answer:
+    """An *answer* with what mischief does to the notes in it, or to its JSON."""
+    for one in struck:
+        if one.name == "bad-archive" and answer.kind == ZIP:
+            place = len(answer.body) // 2
+            answer = replace(
+                answer, body=answer.body[:place] + bytes([answer.body[place] ^ 255]) + answer.body[place + 1 :]
+            )
+        elif one.name == "malformed":
+            answer = replace(answer, body=answer.body[: len(answer.body) // 2])
+        elif one.name == "edits":
+            reviews = shelf.reviews()
+            for review in dict.fromkeys([reviews[0], reviews[-1]] if reviews else []):
+                shelf.edit(review, **_edited(shelf.get(review)))
+        elif one.name == "empty-page" and "after" in query:
+            answer = replace(answer, body=json.dumps(json.loads(answer.body) | {"notes": []}).encode())
+        elif one.name == "duplicates" and ("after" in query or "offset" in query):
+            answer = _repeated(answer, query, shelf)
+        elif one.name == "shifting" and query.get("offset", "0") != "0":
+            answer = _one_on(answer, query, shelf)
+    return answer
+
+
+def _repeated(answer: Answer, query: Query, shelf: Shelf) -> Answer:
+    tree = json.loads(answer.body)
+    whole = _whole(query, shelf)
+    ids = [note["id"] for note in whole]
+    at = ids.index(query["after"]) + 1 if query.get("after") in ids else int(query.get("offset", "0"))
+    return replace(answer, body=json.dumps(tree | {"notes": whole[max(0, at - _AGAIN) : at] + tree["notes"]}).encode())
+
+
+def _one_on(answer: Answer, query: Query, shelf: Shelf) -> Answer:
+    """The page one note further on: a note at the front left the listing, so one is passed over."""
+    tree, whole = json.loads(answer.body), _whole(query, shelf)
+    at = int(query["offset"]) + 1
+    return replace(answer, body=json.dumps(tree | {"notes": whole[at : at + len(tree["notes"])]}).encode())
+
+
+def _whole(query: Query, shelf: Shelf) -> list[Note]:
+    kept = {key: value for key, value in query.items() if key not in ("after", "offset", "limit")}
+    return json.loads(shelf.listing(kept | {"stream": "true"}).body)["notes"]
+
+
+def _edited(note: Note) -> dict[str, str]:
+    """The longest text of a review, a sentence longer."""
+    texts = {key: value.get("value") if isinstance(value, dict) else value for key, value in note["content"].items()}
+    names = [key for key, text in texts.items() if isinstance(text, str)]
+    longest = max(names, key=lambda key: len(texts[key]), default=None)
+    return {longest: f"{texts[longest]}\n\nEdited after the discussion."} if longest else {}
+
+
+def _closed(name: str, wait: float) -> Answer:
+    now = time.time()
+    headers = limit_headers(_CLOSED, 0, wait, now) if name == "429-headers" else {}
+    headers |= {"retry-after": str(math.ceil(wait))} if name == "429-retry-after" else {}
+    told = name == "429-body"
+    return too_many(_CLOSED.requests + 1, _CLOSED.requests, wait, now, headers, reset_time=told)

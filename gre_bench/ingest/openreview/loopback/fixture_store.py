@@ -1,0 +1,220 @@
+"""What one host of the loopback OpenReview holds, and how it answers: listings, pages, versions, groups, files.
+
+API v1 has plain content and one invitation a note, v2 ``{"value": ...}`` and a list of them; the rules of each are
+those that recorded responses show. Notes of the other API are not here, and a listing of them is empty, no error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+import time
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from gre_bench.ingest.openreview.loopback.answers import PDF, ZIP, Answer, Refused, forbidden, invalid, not_found, say
+from gre_bench.ingest.openreview.loopback.query import Api, Note, Query, check, fits, ordered, page
+
+BATCH = 50
+"""Most files of an archive."""
+
+
+class Shelf:
+    """The notes of one API, each with its versions (v1: references; v2: edits), and the PDFs of submissions.
+
+    Notes without an id or a forum, of which the service has none, are left out. *versions*: by note id, as the service
+    lists them; a note without has one, dated as the note itself is. `refused`: ids of notes whose files and versions
+    are not for the one who asks.
+    *pdf*: the bytes of a note's PDF, or of a version's by the version's id; None if there is none.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        notes: Iterable[Mapping[str, Any]],
+        versions: Mapping[str, Sequence[Note]] = {},
+        pdf: Callable[[str], bytes | None] = lambda _: None,
+    ):
+        self.api = api
+        self.pdf = pdf
+        self.refused: set[str] = set()
+        self._lock = threading.RLock()
+        usable = [note for note in notes if isinstance(note.get("id"), str) and isinstance(note.get("forum"), str)]
+        self._notes = {note["id"]: {"content": {}, **note} for note in usable}
+        for note in self._notes.values():
+            note.pop("details", None)
+        self._forums: defaultdict[str, list[str]] = defaultdict(list)
+        for note in self._notes.values():
+            self._forums[note["forum"]].append(note["id"])
+        self._versions = {note_id: [dict(one) for one in versions.get(note_id, ())] for note_id in self._notes}
+
+    def listing(self, query: Query) -> Answer:
+        """``/notes``: one page of what the filters leave, newest first or as *sort* says."""
+        check(query)
+        with self._lock:
+            if "id" in query and query["id"] not in self._notes:
+                raise not_found("Note", query["id"])
+            found = [note for note in self._notes.values() if fits(note, query, self.api)]
+            some = page(ordered(found, query.get("sort", "cdate:desc")), query)
+            listed = [self._with_details(note, query) for note in some]
+        return self._counted("notes", listed, len(found), query)
+
+    def edits(self, query: Query) -> Answer:
+        """``/notes/edits`` of API v2: the edits of a note, or one by its id."""
+        return self._listed("edits", "note.id", query) if self.api == 2 else say({"edits": []})
+
+    def references(self, query: Query) -> Answer:
+        """``/references`` of API v1: the versions of a note, or one by its id."""
+        return self._listed("references", "referent", query) if self.api == 1 else say({"references": []})
+
+    def groups(self, query: Query) -> Answer:
+        """``/groups?id=``: the venue, with its content and domain on the host whose API its notes have."""
+        name = query.get("id", "")
+        with self._lock:
+            papers = [note for note in self._notes.values() if note["id"] == note["forum"]]
+            domains = {_domain(note): creating(note) for note in papers}
+        if name not in domains:
+            raise not_found("Group", name)
+        group: Note = {"id": name, "domain": name if self.api == 2 else None, "readers": ["everyone"], "nonreaders": []}
+        group |= {"signatures": [name], "signatories": [name], "writers": [name]}
+        if self.api == 2:
+            kind = domains[name].rpartition("/-/")[2]
+            content = {"submission_name": kind, "submission_id": domains[name], "submission_venue_id": f"{name}/{kind}"}
+            for what in ("withdrawn", "desk_rejected", "rejected"):
+                content[f"{what}_venue_id"] = f"{name}/{what.title()}_{kind}"
+            group["content"] = {key: {"value": value} for key, value in content.items()}
+        return say({"groups": [group], "count": 1})
+
+    def file(self, item: str) -> Answer:
+        """The PDF of a note, or of a version."""
+        with self._lock:
+            here = item in self._notes or any(one["id"] == item for those in self._versions.values() for one in those)
+        self._allow(item)
+        data = self.pdf(item) if here else None
+        if data is None:
+            raise not_found("Attachment", item)
+        return Answer(data, kind=PDF)
+
+    def archive(self, items: Sequence[str]) -> Answer:
+        """A zip of the PDFs of up to 50 notes, ``<number>_pdf.pdf``; notes without a PDF are left out."""
+        if len(set(items)) > BATCH:
+            raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
+        if len(set(items)) == 1:  # as the service does, which then makes no archive
+            return self.file(items[0])
+        self._allow(*items)
+        whole = io.BytesIO()
+        with zipfile.ZipFile(whole, "w") as archive:
+            for item in dict.fromkeys(items):
+                data = self.pdf(item) if item in self._notes else None
+                if data is not None:
+                    # A fixed date, so that the same files give the same bytes.
+                    entry = zipfile.ZipInfo(f"{self._notes[item].get('number', item)}_pdf.pdf", (2020, 1, 1, 0, 0, 0))
+                    archive.writestr(entry, data)
+        return Answer(whole.getvalue(), kind=ZIP)
+
+    def add(self, note: Mapping[str, Any]) -> None:
+        """A new note."""
+        with self._lock:
+            self._notes[note["id"]] = dict(note)
+            self._forums[note["forum"]].append(note["id"])
+            self._versions[note["id"]] = []
+
+    def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
+        """Gives *fields* of a note's content new plain values, now or at a time; the version before is kept."""
+        at_ms = at_ms or int(time.time() * 1000)
+        with self._lock:
+            note, known = self._notes[note_id], self._known_versions(note_id)
+            content = {key: {"value": value} for key, value in fields.items()} if self.api == 2 else fields
+            changed = note | {"content": note["content"] | content, "tmdate": at_ms}
+            changed |= {"mdate": at_ms} if "mdate" in note else {}
+            self._notes[note_id] = changed
+            shown = changed | {"content": content} if self.api == 2 else changed
+            self._versions[note_id] = [*known, self._version(shown, f"{note_id} {at_ms}", at_ms)]
+
+    def delete(self, note_id: str, at_ms: int | None = None) -> None:
+        """Gives a note a deletion date: it is listed no more, but to those who ask for the trash."""
+        with self._lock:
+            self._notes[note_id] = self._notes[note_id] | {"ddate": at_ms or int(time.time() * 1000)}
+
+    def reviews(self) -> list[str]:
+        """Ids of the official reviews, sorted."""
+        with self._lock:
+            return sorted(key for key, note in self._notes.items() if creating(note).endswith("Official_Review"))
+
+    def get(self, note_id: str) -> Note:
+        """A note as it is held."""
+        with self._lock:
+            return self._notes[note_id]
+
+    def __len__(self) -> int:
+        return len(self._notes)
+
+    def _allow(self, *items: str) -> None:
+        if self.refused & {*items}:
+            raise Refused(forbidden())
+
+    def _with_details(self, note: Note, query: Query) -> Note:
+        wanted = set(filter(None, query.get("details", "").split(",")))
+        if not wanted:
+            # Seen on notes of API v1 that were asked for by id.
+            return note | {"details": {"writable": False}} if self.api == 1 and "id" in query else note
+        others = (self._notes[key] for key in self._forums[note["id"]] if key != note["id"])
+        replies = [other for other in others if other.get("ddate") is None]
+        direct = [other for other in replies if other.get("replyto") == note["id"]]
+        known = {
+            "replies": replies,
+            "replyCount": len(replies),
+            "directReplies": direct,
+            "directReplyCount": len(direct),
+            "revisions": len(self._known_versions(note["id"])) > 1,
+            "writable": False,
+        }
+        return note | {"details": {key: known[key] for key in known if key in wanted}}
+
+    def _listed(self, name: str, by: str, query: Query) -> Answer:
+        with self._lock:
+            if "id" in query:
+                every = (one for note_id in self._notes for one in self._known_versions(note_id))
+                found = [one for one in every if one["id"] == query["id"]]
+                if not found:
+                    raise not_found(name[:-1].title(), query["id"])
+            elif by in query:
+                self._allow(query[by])
+                found = self._known_versions(query[by]) if query[by] in self._notes else []
+            else:
+                raise invalid(by, f"must have one of id, {by}")
+            found = [one for one in found if one.get("ddate") is None or query.get("trash") == "true"]
+        some = page(ordered(found, query.get("sort", "tcdate:desc")), query)
+        return self._counted(name, some, len(found), query)
+
+    def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> Answer:
+        """A page with the *count* of all pages: always under API v1, under v2 where it or an offset is asked for."""
+        counted = self.api == 1 or "offset" in query or query.get("count") == "true"
+        tree = {name: listed} | ({"count": count} if counted else {})
+        return say(tree, chunked=query.get("stream") == "true")
+
+    def _known_versions(self, note_id: str) -> list[Note]:
+        return self._versions[note_id] or [self._version(self._notes[note_id], note_id, None)]
+
+    def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
+        """A version of *note* as the service lists it; the one there is of an unedited note bears the note's dates."""
+        version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]
+        dates = {key: at_ms or note[key] for key in ("tcdate", "cdate", "tmdate", "mdate") if note.get(key)}
+        if self.api == 1:
+            return note | {"id": version_id, "referent": note["id"]} | dates
+        envelope = {key: note[key] for key in ("domain", "readers", "writers", "signatures") if key in note}
+        inner = {key: note[key] for key in ("id", "forum", "replyto", "license", "content") if key in note}
+        return {"id": version_id, "invitation": creating(note), "note": inner} | envelope | dates
+
+
+def creating(note: Mapping[str, Any]) -> str:
+    """The invitation that a note was made by."""
+    listed = note.get("invitations") or [note.get("invitation", "")]
+    return next((one for one in listed if not one.endswith("/-/Edit")), listed[0])
+
+
+def _domain(note: Note) -> str:
+    return note.get("domain") or creating(note).partition("/-/")[0]

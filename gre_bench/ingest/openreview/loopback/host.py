@@ -1,0 +1,98 @@
+"""The bytes of the loopback OpenReview: an HTTP/1.1 server that sends answers, whole or spoilt on order."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.ingest.openreview.loopback.answers import Answer
+from gre_bench.ingest.openreview.loopback.fault_injection import Mischief
+
+Answering = Callable[[str, str, str | None, bytes], tuple[Answer, Mischief | None]]
+"""From method, target, token and body to the answer, and to how it is spoilt."""
+
+_DROPS = 20
+
+
+def serve(answering: Answering, port: int) -> ThreadingHTTPServer:
+    """A server at *port* (0: a free one) of this machine that is not running yet; `SettingsError` if it is taken."""
+    handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
+    try:
+        return _Host(("127.0.0.1", port), handler)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"port {port} cannot be served: {reason}; name another with --port") from None
+
+
+class _Host(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up are no news; anything else is a bug, and shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    answering: Answering
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def log_message(self, *_: object) -> None:
+        """Requests are kept in a list, not printed."""
+
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        token = self.headers.get("authorization", "").removeprefix("Bearer ") or None
+        answer, spoil = self.answering(self.command, self.path, token, body)
+        if spoil is not None and spoil.name == "reset":
+            # Closing without lingering sends a reset.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
+            return
+        self.send_response(answer.status)
+        self.send_header("content-type", answer.kind)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        length = ("transfer-encoding", "chunked") if answer.chunked else ("content-length", str(len(answer.body)))
+        self.send_header(*length)
+        self.end_headers()
+        sent = _chunks(answer.body) if answer.chunked else answer.body
+        if spoil is None:
+            self.wfile.write(sent)
+        else:
+            self._spoil(spoil, sent)
+
+    def _spoil(self, spoil: Mischief, body: bytes) -> None:
+        half = len(body) // 2
+        if spoil.name == "truncated":
+            self.wfile.write(body[:half])
+            self.close_connection = True
+        elif spoil.name == "stall":
+            self.wfile.write(body[:half])
+            time.sleep(spoil.seconds)
+            self.wfile.write(body[half:])
+        else:
+            drop = -(-len(body) // _DROPS)
+            starts = range(0, len(body), drop)
+            for start in starts:
+                self.wfile.write(body[start : start + drop])
+                time.sleep(spoil.seconds / len(starts))
+
+
+def _chunks(body: bytes, size: int = 1 << 16) -> bytes:
+    parts = [body[start : start + size] for start in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in [*parts, b""])

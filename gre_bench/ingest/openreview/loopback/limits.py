@@ -1,0 +1,73 @@
+"""Request limits as the service keeps them: so many of a kind in a window that opens with the first of them."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gre_bench.ingest.openreview.loopback.answers import Refused, too_many
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most *requests* in *seconds*."""
+
+    requests: int
+    seconds: float
+
+
+REPORTED_LIMITS: Mapping[str, Limit] = {
+    "notes": Limit(500, 3600),
+    "groups": Limit(700, 3600),
+    "pdf": Limit(36, 3600),
+    "attachment": Limit(36, 3600),
+    "login": Limit(3, 60),
+}
+"""Limits by kind of request: the first two from headers recorded in 2026-09, the others from reported refusals."""
+
+
+class Windows:
+    """The windows of all kinds. A request of a kind before its window's end, once refused, is *early*."""
+
+    def __init__(self, limits: Mapping[str, Limit]):
+        self.limits = limits
+        self.early: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._ends: dict[str, float] = {}
+        self._made: Counter[str] = Counter()
+
+    def take(self, kind: str) -> dict[str, str]:
+        """The headers that tell what is left of the *kind*; `Refused` with a 429 where nothing is."""
+        limit = self.limits.get(kind)
+        if limit is None:
+            return {}
+        with self._lock:
+            now = time.time()
+            if now >= self._ends.get(kind, 0.0):
+                self._ends[kind], self._made[kind] = now + limit.seconds, 0
+            self._made[kind] += 1
+            made, wait = self._made[kind], self._ends[kind] - now
+            self.early[kind] += made > limit.requests + 1
+        headers = limit_headers(limit, max(0, limit.requests - made), wait, now)
+        if made > limit.requests:
+            headers["retry-after"] = headers["ratelimit-reset"]
+            raise Refused(too_many(made, limit.requests, wait, now, headers))
+        return headers
+
+
+def limit_headers(limit: Limit, remaining: int, wait: float, now: float) -> dict[str, str]:
+    """The seven headers in which the service states a limit; *wait*: seconds to the end of its window."""
+    reset = max(1, math.ceil(wait))
+    return {
+        "x-ratelimit-limit": str(limit.requests),
+        "x-ratelimit-remaining": str(remaining),
+        "x-ratelimit-reset": str(math.ceil(now + wait)),
+        "ratelimit-policy": f"{limit.requests};w={math.ceil(limit.seconds)}",
+        "ratelimit-limit": str(limit.requests),
+        "ratelimit-remaining": str(remaining),
+        "ratelimit-reset": str(reset),
+    }

@@ -1,0 +1,93 @@
+"""How the loopback OpenReview reads a query: which notes it leaves, in which order, and which page of them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from gre_bench.ingest.openreview.loopback.answers import invalid
+
+Api = Literal[1, 2]
+Note = dict[str, Any]
+Query = Mapping[str, str]
+
+PAGE = 1000
+"""Most notes of a page; one who asks for more is refused."""
+
+_PAGING = {"details", "sort", "limit", "offset", "after", "count", "stream", "trash"}
+_FIELDS = {"forum", "replyto", "number", "domain", "original"}
+_FILTERS = {"id", "invitation", "signature", "signatures", "mintcdate", *_FIELDS}
+_SORTED_BY = {"id", "number", "cdate", "mdate", "tcdate", "tmdate", "ddate"}
+
+
+def check(query: Query) -> None:
+    """Refuses a *query* with a parameter that is not known here, which would change nothing if it were passed over."""
+    unknown = [key for key in query if key not in _PAGING | _FILTERS and not key.startswith("content.")]
+    if unknown:
+        raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
+
+
+def fits(note: Note, query: Query, api: Api) -> bool:
+    """Whether all filters of *query* leave *note*. Deleted notes are left by their id, or to who asks for the trash."""
+    if note.get("ddate") is not None and query.get("trash") != "true" and "id" not in query:
+        return False
+    for key, value in query.items():
+        if key.startswith("content."):
+            held = note["content"].get(key.removeprefix("content."))
+            held = held.get("value") if api == 2 and isinstance(held, dict) else held
+            kept = value == held or (isinstance(held, list) and value in held)
+        elif key == "id" or key in _FIELDS:
+            kept = str(note.get(key)) == value
+        elif key == "invitation":
+            kept = value in note["invitations"] if api == 2 else _is_invited(note, value)
+        elif key in ("signature", "signatures"):
+            kept = value in note.get("signatures", ())
+        else:
+            kept = key != "mintcdate" or note.get("tcdate", 0) >= number(query, key, 0)
+        if not kept:
+            return False
+    return True
+
+
+def ordered(notes: list[Note], sort: str) -> list[Note]:
+    """*notes* by the field and the direction of *sort*, such as ``tcdate:desc``."""
+    field, _, way = sort.partition(":")
+    if field not in _SORTED_BY:
+        raise invalid("sort", f"sort must be one of {', '.join(sorted(_SORTED_BY))}")
+    return sorted(notes, key=lambda note: note["id"] if field == "id" else note.get(field) or 0, reverse=way == "desc")
+
+
+def page(notes: list[Note], query: Query) -> list[Note]:
+    """The notes after the cursor or the offset of *query*, up to its limit; all of them in a stream."""
+    limit, offset = number(query, "limit", PAGE), number(query, "offset", 0)
+    if limit > PAGE:
+        raise invalid("limit", f"limit must be <= {PAGE}", comparison="<=", limit=PAGE, invalidValue=limit)
+    if query.get("stream") == "true":
+        return notes
+    if (after := query.get("after")) is not None:
+        ids = [note["id"] for note in notes]
+        if query.get("sort") == "id":
+            offset = bisect_right(ids, after)
+        elif after in ids:
+            offset = ids.index(after) + 1
+        else:
+            raise invalid("after", f"after {after} is not in the listing")
+    return notes[offset : offset + limit]
+
+
+def number(query: Query, key: str, default: int) -> int:
+    """The whole number that *query* has under *key*."""
+    value = query.get(key, str(default))
+    if not value.isdecimal():
+        raise invalid(key, f"{key} must be integer", invalidValue=value)
+    return int(value)
+
+
+def _is_invited(note: Note, wanted: str) -> bool:
+    prefix = wanted.removesuffix(".*")
+    if re.search(r"[*+?\[\](){}|\\^$]", prefix):
+        raise invalid("invitation", "invitation must be a prefix regex")
+    invitation = note.get("invitation") or ""
+    return invitation == wanted if prefix == wanted else invitation.startswith(prefix)

@@ -1,0 +1,221 @@
+"""A loopback OpenReview: real HTTP servers on this machine, one for each API, that serve notes and PDFs given to them.
+
+For tests, and for users who want to try fetching without an account. It logs in, pages, streams and limits as the
+service does, misbehaves on order, and keeps a list of all requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from gre_bench.ingest.openreview.loopback.answers import (
+    Answer,
+    Refused,
+    browser_check,
+    invalid,
+    not_found,
+    refusal,
+    say,
+    token_expired,
+)
+from gre_bench.ingest.openreview.loopback.fault_injection import Mischief, Mischiefs, bent, spoilt, wire
+from gre_bench.ingest.openreview.loopback.fixture_store import Shelf
+from gre_bench.ingest.openreview.loopback.host import serve
+from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
+from gre_bench.ingest.openreview.loopback.query import Api, Note
+
+PORT = 3000
+"""openreview-py looks for API v1 here, and for v2 at the next port, if it is told nothing else."""
+
+_KINDS = {
+    "/notes": "notes",
+    "/notes/edits": "edits",
+    "/references": "references",
+    "/groups": "groups",
+    "/profiles": "profiles",
+    "/pdf": "pdf",
+    "/references/pdf": "pdf",
+    "/attachment": "attachment",
+    "/notes/edits/attachment": "attachment",
+    "/login": "login",
+    "/mfa/challenge": "mfa",
+    "/mfa/verify": "mfa",
+}
+_PERSON = "~Loopback_User1"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The one account there is; with a *code*, the login asks for it as for that of an authenticator app."""
+
+    username: str
+    password: str = field(repr=False)
+    code: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it came. *kind* is what limits and counts go by; *status* what it was answered with."""
+
+    api: Api
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+    kind: str
+    status: int
+
+
+class Loopback:
+    """The two hosts, at `v1` and `v2`, while the context is open.
+
+    *notes* go to the host of the API that they have the form of. *versions* and *pdf* are as in `Shelf`. Without an
+    *account* everyone is served and every login succeeds; with one, who has no token is given the browser check.
+    *port* is that of `v1`, `v2` has the next; 0 takes free ones.
+    """
+
+    def __init__(
+        self,
+        notes: Iterable[Mapping[str, Any]],
+        *,
+        versions: Mapping[str, Sequence[Note]] = {},
+        pdf: Callable[[str], bytes | None] = lambda _: None,
+        account: Account | None = None,
+        limits: Mapping[str, Limit] = {},
+        mischief: Iterable[Mischief] = (),
+        port: int = 0,
+    ):
+        held = list(notes)
+        self.shelves = {
+            api: Shelf(api, [note for note in held if ("invitations" in note) == (api == 2)], versions, pdf)
+            for api in (1, 2)
+        }
+        self.account = account
+        self.windows = Windows(limits)
+        self.mischiefs = Mischiefs(mischief)
+        self.requests: list[Request] = []
+        self._tokens: set[str] = set()
+        self._lock = threading.Lock()
+        self._hosts = {api: serve(partial(self.answer, api), port and port + api - 1) for api in (1, 2)}
+
+    @property
+    def v1(self) -> str:
+        """URL of the host of API v1."""
+        return self._url(1)
+
+    @property
+    def v2(self) -> str:
+        """URL of the host of API v2."""
+        return self._url(2)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many requests of each kind came."""
+        with self._lock:
+            return Counter(request.kind for request in self.requests)
+
+    @property
+    def early(self) -> Counter[str]:
+        """How many requests of each kind came after a refusal and before the time it named."""
+        return self.windows.early + self.mischiefs.early
+
+    def __enter__(self) -> Loopback:
+        for host in self._hosts.values():
+            threading.Thread(target=host.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for host in self._hosts.values():
+            host.shutdown()
+            host.server_close()
+
+    def answer(
+        self, api: Api, method: str, target: str, token: str | None, body: bytes
+    ) -> tuple[Answer, Mischief | None]:
+        """What one request is answered with, and how its bytes are to be spoilt; the request is noted down."""
+        parts = urlsplit(target)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        kind = _KINDS.get(parts.path, "other")
+        struck = self.mischiefs.strike(kind)
+        try:
+            said = self.mischiefs.instead(struck, kind)
+            if said is None:
+                headers = self.windows.take(kind)
+                said = self._answer(self.shelves[api], method, parts.path, query, token, body, struck)
+                said = replace(said, headers={**headers, **said.headers})
+            elif any(one.name.startswith("expired") for one in struck):
+                self._tokens.clear()
+        except Refused as refused:
+            said = refused.answer
+        with self._lock:
+            self.requests.append(Request(api, method, parts.path, tuple(query.items()), kind, said.status))
+        return said, wire(struck)
+
+    def _answer(
+        self,
+        shelf: Shelf,
+        method: str,
+        path: str,
+        query: dict[str, str],
+        token: str | None,
+        body: bytes,
+        struck: list[Mischief],
+    ) -> Answer:
+        if method == "POST":
+            return self._logged_in(path, body)
+        if self.account is not None and token not in self._tokens:
+            return browser_check() if token is None else token_expired()
+        if path == "/notes":
+            return spoilt(struck, shelf.listing(bent(struck, query)), query, shelf)
+        if path in ("/notes/edits", "/references", "/groups"):
+            asked = {"/notes/edits": shelf.edits, "/references": shelf.references, "/groups": shelf.groups}[path]
+            return spoilt(struck, asked(query), query, shelf)
+        if path == "/attachment" and "ids" in query:
+            return spoilt(struck, shelf.archive(query["ids"].split(",")), query, shelf)
+        if path in ("/pdf", "/references/pdf", "/attachment", "/notes/edits/attachment"):
+            return shelf.file(query.get("id", ""))
+        if path == "/profiles":
+            return say({"profiles": [{"id": _PERSON, "content": {"names": []}}], "count": 1})
+        raise not_found("Path", path)
+
+    def _logged_in(self, path: str, body: bytes) -> Answer:
+        try:
+            asked = json.loads(body or b"{}")
+        except ValueError:
+            raise invalid("body", "the body is not JSON") from None
+        if path == "/mfa/challenge":
+            return say({})
+        if path == "/login" and self.account is not None:
+            if (asked.get("id"), asked.get("password")) != (self.account.username, self.account.password):
+                return refusal(401, "UnauthorizedError", "Invalid username or password")
+            if self.account.code is not None:
+                methods = {"mfaMethods": ["totp"], "preferredMethod": "totp"}
+                return say({"mfaPending": True, "mfaPendingToken": secrets.token_hex(8)} | methods)
+        elif path == "/mfa/verify" and self.account is not None:
+            if asked.get("code") != self.account.code:
+                return refusal(401, "UnauthorizedError", "Invalid verification code")
+        elif path != "/login":
+            raise not_found("Path", path)
+        person = {"id": _PERSON, "profile": {"id": _PERSON}}
+        token = _token({"user": person, "exp": int(time.time()) + 86400})
+        self._tokens.add(token)
+        return say({"token": token, "user": person})
+
+    def _url(self, api: Api) -> str:
+        return f"http://127.0.0.1:{self._hosts[api].server_address[1]}"
+
+
+def _token(payload: dict[str, Any]) -> str:
+    """A token of the service's form, which openreview-py reads without checking its signature."""
+    parts = ({"alg": "HS256", "typ": "JWT"}, payload | {"jti": secrets.token_hex(8)})
+    written = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+    return ".".join([*written, secrets.token_urlsafe(16)])

@@ -1,0 +1,120 @@
+"""Bringing the sampled papers' versions and PDFs home, one answer at a time into the journal.
+
+What the journal has is not asked for again; what is missing (404) is noted and done with; what is refused (403) is due
+again in the next run (`gre_bench.ingest.openreview.refusals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from gre_bench.ingest.openreview.client import BATCH, Archive, Forbidden, OpenReview, batches
+from gre_bench.ingest.openreview.fetching import Advance
+from gre_bench.ingest.openreview.journal import Fetched, Journal
+from gre_bench.ingest.openreview.refusals import Refusals, due
+
+NONE = Archive({}, damaged=True)
+MISSING, NOT_NAMED = "the service has no PDF of it", "the note names no PDF"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What is to be asked for besides the listings; *pdfs*: paper id, number, and how the note names its PDF."""
+
+    forums: tuple[str, ...] = ()
+    histories: tuple[str, ...] = ()
+    pdfs: tuple[tuple[str, int | None, str | None], ...] = ()
+
+
+def is_due(journal: Journal, needs: Needs, began: float) -> bool:
+    """Whether versions or PDFs are to be asked for in a run that *began* then (epoch s)."""
+    papers = [paper_id for paper_id, _, _ in needs.pdfs]
+    return bool(due(journal, "history", needs.histories, began) or due(journal, "pdf", papers, began))
+
+
+def fetch_histories(
+    journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance, began: float
+) -> None:
+    """The versions of notes that were changed after they counted."""
+
+    def ask(note_id: str) -> None:
+        journal.add_history(note_id, client.history(note_id))
+        advance(sum(one in journal.histories for one in note_ids), len(note_ids))
+
+    refusals = Refusals(journal, "history")
+    refusals.each(due(journal, "history", note_ids, began), ask)
+    refusals.end()
+
+
+def fetch_pdfs(
+    journal: Journal,
+    client: OpenReview,
+    papers: Collection[tuple[str, int | None, str | None]],
+    advance: Advance,
+    began: float,
+    batch: int = BATCH,
+    earlier: Mapping[str, Fetched] = {},
+) -> None:
+    """PDFs of *papers*: (id, number, how the note names its PDF). *earlier*: what fetches before this one got.
+
+    A PDF that is named as it was then is the same file, and is not asked for.
+    """
+    for paper_id, _, stated in papers:
+        if paper_id not in journal.pdfs:
+            old = earlier.get(paper_id)
+            if stated is None:
+                journal.add_pdf(paper_id, None, None, NOT_NAMED)
+            elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+                journal.add_pdf(paper_id, stated, data)
+    known = {paper_id: (number, stated) for paper_id, number, stated in papers}
+    refusals, archive = Refusals(journal, "pdf"), NONE
+
+    def keep(paper_id: str, data: bytes | None) -> None:
+        journal.add_pdf(paper_id, known[paper_id][1], data, None if data is not None else MISSING)
+        advance(sum(one in journal.pdfs for one in known), len(known))
+
+    def ask(paper_id: str) -> None:
+        keep(paper_id, _longer(archive.files.get(paper_id), client.pdf(paper_id)))
+
+    refused = {paper_id for paper_id in known if ("pdf", paper_id) in journal.refused}
+    asked = due(journal, "pdf", known, began)
+    new = [paper_id for paper_id in asked if paper_id not in refused]
+    for some in batches(new, min(batch, BATCH) if client.api == 2 else 1):
+        numbers = {paper_id: known[paper_id][0] for paper_id in some}
+        # An archive of one is the file itself.
+        archive = _archive(client, numbers, refusals) if len(some) > 1 else NONE
+        given = [name for name in some if name in archive.files and not _is_cut(archive.files[name])]
+        for paper_id in given:
+            keep(paper_id, archive.files[paper_id])
+            refusals.end()
+        for paper_id in [name for name in some if archive.complete and name not in archive.files]:
+            keep(paper_id, None)
+        refusals.each([name for name in some if name not in journal.pdfs], ask)
+    refusals.end()
+    refusals.each([paper_id for paper_id in asked if paper_id in refused], ask)
+
+
+def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusals) -> Archive:
+    """The PDFs of some papers at once; a damaged archive is asked for once more."""
+    found: Archive | None = None
+    for _ in range(2):
+        try:
+            found = client.pdfs(numbers)
+        except Forbidden as error:
+            # One of them may be what is refused, so that the others are to be had singly.
+            refusals.add(error)
+            break
+        if found is None or not found.damaged:
+            break
+    return found or NONE
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether a PDF lacks its end: a body without a stated length can be cut unnoticed."""
+    return data.startswith(b"%PDF") and b"%%EOF" not in data[-4096:]
+
+
+def _longer(first: bytes | None, second: bytes | None) -> bytes | None:
+    found = [data for data in (first, second) if data is not None]
+    return max(found, key=len, default=None)

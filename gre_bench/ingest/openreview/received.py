@@ -1,0 +1,99 @@
+"""The notes that a journal holds: each once, of copies that differ the latest, a submission before its replies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from gre_bench.ingest.openreview.journal import Journal
+
+Note = dict[str, Any]
+
+
+def received(journal: Journal) -> Iterator[Note]:
+    """All notes that are here, each once, a submission before its replies; of copies that differ the latest."""
+    newest: dict[str, tuple[int, int]] = {}
+    for place, note in enumerate(_copies(journal)):
+        if isinstance(note.get("id"), str):
+            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -place))
+    for place, note in enumerate(_copies(journal)):
+        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -place:
+            yield note
+
+
+def copies(journal: Journal) -> int:
+    """How many notes came more than once."""
+    ids = [note.get("id") for note in _copies(journal)]
+    return len(ids) - len(set(map(str, ids)))
+
+
+def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
+    """How many notes are here of a listing, and how many the service counted last; 0 if it counts none."""
+    pages = journal.listing(invitation)
+    ids = {note.get("id") for page in pages for note in journal.page_notes(page)}
+    return len(ids), (pages[-1].count or 0) if pages else 0
+
+
+def lacking(journal: Journal) -> tuple[str, ...]:
+    """Submissions that came without all of their replies."""
+    found = []
+    for page in journal.pages:
+        for note in journal.page_notes(page):
+            replies = _details(note).get("replies")
+            if not isinstance(replies, list) or _stated(note) > len(replies):
+                found.append(str(note.get("id")))
+    return tuple(dict.fromkeys(found))
+
+
+def not_shown(journal: Journal) -> int:
+    """How many replies the service counts and does not show, of the forums that were asked for whole."""
+    stated = {str(note.get("id")): _stated(note) for page in journal.pages for note in journal.page_notes(page)}
+    return sum(
+        max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
+        for forum, notes in journal.forums.items()
+    )
+
+
+def _stated(note: Note) -> int:
+    """How many replies the service says that a submission has; 0 if it does not say."""
+    count = _details(note).get("replyCount")
+    return count if isinstance(count, int) else 0
+
+
+def _details(note: Note) -> Note:
+    return note["details"] if isinstance(note.get("details"), dict) else {}
+
+
+def _copies(journal: Journal) -> Iterator[Note]:
+    """Every copy of every note, by forum, in an order that does not depend on when it came."""
+    for page in journal.pages:
+        for note in journal.page_notes(page):
+            details = _details(note)
+            whole = journal.forums.get(str(note.get("id")))
+            replies = details.get("replies") or [] if whole is None else whole
+            rest = {name: value for name, value in details.items() if name not in ("replies", "directReplies")}
+            plain = {name: value for name, value in note.items() if name != "details"}
+            yield plain | ({"details": rest} if rest else {})
+            yield from sorted((reply for reply in replies if reply.get("id") != note.get("id")), key=_age)
+
+
+def _age(note: Note) -> tuple[int, str]:
+    date = note.get("tcdate") or note.get("cdate")
+    return (date if isinstance(date, int) else 0, str(note.get("id")))
+
+
+def _changed(note: Note) -> int:
+    dates = [note.get(name) for name in ("tmdate", "mdate", "tcdate")]
+    return max((date for date in dates if isinstance(date, int)), default=0)
+
+
+def numbers_of(
+    notes: Iterable[Note], papers: Collection[str], api: int
+) -> Iterator[tuple[str, int | None, str | None]]:
+    """Of *papers*: the id, the number, and how the note names its PDF."""
+    for note in notes:
+        if note.get("id") in papers and note.get("id") == note.get("forum"):
+            stated = (note.get("content") or {}).get("pdf")
+            stated = stated.get("value") if api == 2 and isinstance(stated, dict) else stated
+            number = note.get("number")
+            yield note["id"], number if isinstance(number, int) else None, stated if isinstance(stated, str) else None

@@ -1,0 +1,200 @@
+"""How many requests an outside service still allows, on disk and shared by all processes: none is sent before its time.
+
+Kept per host and kind of request, as several limits may hold at once: those of the ``ratelimit-*`` headers, those of
+the body of a refusal, and until either is known a guess. Nothing about a limit is taken for granted: a response
+changes what the next request needs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import Paused, SourceError
+from gre_bench.core.whole_files import put
+from gre_bench.http.rate_limits import HOUR, Limit, from_body, from_headers, wait_of
+
+GUESSES = {
+    "pdf": Limit(36, 36, None, HOUR),
+    "attachment": Limit(36, 36, None, HOUR),
+    "login": Limit(10, 10, None, HOUR),
+}
+OTHER_GUESS = Limit(98, 98, None, HOUR / 2)
+"""What was reported of the service in August 2026; only for as long as nothing better is known."""
+
+GUESSED_HOSTS = ("openreview.net",)
+
+MARGIN_S = 0.5
+SAME_WINDOW_S = 5.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
+SET_BACK_S = 60.0
+"""A clock that shows so much less than when the file was written was set back."""
+BELIEVED = 3
+"""Refusals in a row whose stated wait is taken at its word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What is known of one kind of request. *refusals*: those in a row."""
+
+    limits: dict[str, Limit] = field(default_factory=dict)
+    not_before: float = 0.0
+    refusals: int = 0
+    sent: int = 0
+
+
+class RequestBudget:
+    """The allowances kept in the file *path*; *clock* gives seconds since the epoch."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time):
+        self.path = path
+        self.clock = clock
+
+    def take(self, kind: str) -> None:
+        """Takes one request of *kind* off before it is sent; `Paused` says until when there is none."""
+        with self._changing(kind) as found:
+            now = self.clock()
+            limits = {name: _rolled(limit, now) for name, limit in found[kind].limits.items()}
+            if until := _blocked_until(found[kind].not_before, limits, now):
+                raise Paused(f"no request for {kind} is allowed before then", until)
+            taken = {name: _taken(limit, now) for name, limit in limits.items()}
+            found[kind] = replace(found[kind], limits=taken, sent=found[kind].sent + 1)
+
+    def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
+        """Keeps what a response says of the limits. After a refusal (429) nothing is sent before it is over."""
+        now = self.clock()
+        with self._changing(kind) as found:
+            limits, refused = dict(found[kind].limits), status == 429
+            for name, stated in (("headers", from_headers(headers, now)), ("body", from_body(headers, body, now))):
+                if stated is not None:
+                    stated = replace(stated, remaining=0) if refused else stated
+                    limits[name] = _merged(limits.get(name), _whole_window(stated, limits, name))
+            if len(limits) > 1:
+                limits.pop("guess", None)
+            not_before, refusals = found[kind].not_before, 0
+            wait = wait_of(headers, body, now) if refused or status == 503 else None
+            if refused:
+                refusals = found[kind].refusals + 1
+                # A stated wait is believed, but not for ever: one that is over at once would be a storm of requests.
+                doubted = refusals if wait is None else refusals - BELIEVED
+                if doubted > 0:
+                    wait = max(wait or 0.0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (doubted - 1)))
+            if wait is not None:
+                not_before = max(not_before, now + wait + MARGIN_S)
+            found[kind] = replace(found[kind], limits=limits, not_before=not_before, refusals=refusals)
+
+    def allowance(self, kind: str) -> Allowance:
+        """What is known now of *kind*, limits whose time is over renewed."""
+        known, now = self._read().get(kind, _guess(kind)), self.clock()
+        return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
+
+    def seconds_for(self, kind: str, requests: int) -> float:
+        """Seconds until the last of *requests* more of *kind* can be sent, at the limits known now."""
+        now, known = self.clock(), self.allowance(kind)
+        waits = [0.0, known.not_before - now]
+        for limit in known.limits.values():
+            left = limit.remaining
+            if requests > left:
+                windows = -(-(requests - left) // max(1, limit.limit))
+                first = limit.resets_at - now if limit.resets_at is not None else limit.window_s
+                waits.append(first + (windows - 1) * limit.window_s)
+        return max(waits)
+
+    @contextmanager
+    def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
+        """All allowances under the lock; what is in the dictionary afterwards is what is kept."""
+        with self._lock():
+            found = self._read()
+            found.setdefault(kind, _guess(kind))
+            yield found
+            self._write(found)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise SourceError(f"request budget {self.path} cannot be kept: {error.strerror}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _read(self) -> dict[str, Allowance]:
+        try:
+            tree = json.loads(self.path.read_bytes())
+            found = {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
+            # By a clock that was set back by days, all waits would be longer by as much.
+            back = tree.get("at", 0.0) - self.clock()
+            return found if back < SET_BACK_S else {kind: _earlier(known, back) for kind, known in found.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            raise SourceError(f"request budget {self.path} is damaged; delete it to start from guesses") from None
+
+    def _write(self, found: Mapping[str, Allowance]) -> None:
+        tree = {"at": self.clock(), "kinds": {kind: asdict(found[kind]) for kind in sorted(found)}}
+        # Asked for before and after each request, so it is not waited for until it is on the disk itself.
+        put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
+
+
+def _guess(kind: str) -> Allowance:
+    host, _, what = kind.rpartition(" ")
+    return Allowance({"guess": GUESSES.get(what, OTHER_GUESS)} if host.endswith(GUESSED_HOSTS) else {})
+
+
+def _allowance(entry: Mapping[str, Any]) -> Allowance:
+    return Allowance(**{**entry, "limits": {name: Limit(**limit) for name, limit in entry["limits"].items()}})
+
+
+def _earlier(known: Allowance, seconds: float) -> Allowance:
+    limits = {
+        name: limit if limit.resets_at is None else replace(limit, resets_at=limit.resets_at - seconds)
+        for name, limit in known.limits.items()
+    }
+    return replace(known, limits=limits, not_before=max(0.0, known.not_before - seconds))
+
+
+def _rolled(limit: Limit, now: float) -> Limit:
+    over = limit.resets_at is not None and now >= limit.resets_at
+    return replace(limit, remaining=limit.limit, resets_at=None) if over else limit
+
+
+def _blocked_until(not_before: float, limits: Mapping[str, Limit], now: float) -> float | None:
+    ends = [limit.resets_at or now + limit.window_s for limit in limits.values() if limit.remaining <= 0]
+    ends += [not_before] if now < not_before else []
+    return max(ends, default=None)
+
+
+def _taken(limit: Limit, now: float) -> Limit:
+    opens = limit.resets_at if limit.resets_at is not None else now + limit.window_s + MARGIN_S
+    return replace(limit, remaining=limit.remaining - 1, resets_at=opens)
+
+
+def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limit:
+    """A refusal says when its window ends; when it began is known from our own first request in it."""
+    old = limits.get(name, limits.get("guess"))
+    if name != "body" or old is None or old.resets_at is None or stated.resets_at is None:
+        return stated
+    opened = old.resets_at - old.window_s - MARGIN_S
+    return replace(stated, window_s=max(stated.window_s, stated.resets_at - opened))
+
+
+def _merged(old: Limit | None, stated: Limit) -> Limit:
+    """*stated* now; in the window that is known already, others' requests may be under way, so the smaller remains."""
+    if stated.resets_at is not None:
+        stated = replace(stated, resets_at=stated.resets_at + MARGIN_S)
+    if old is None or old.resets_at is None or stated.resets_at is None:
+        return stated
+    if abs(stated.resets_at - old.resets_at) > SAME_WINDOW_S:
+        return stated
+    return replace(stated, remaining=min(old.remaining, stated.remaining))

@@ -1,0 +1,184 @@
+"""How the real OpenReview client's requests go out: within the budget, with time limits, and with few retries.
+
+It takes the place of the transport that openreview-py brings, which knows no time limit and may wait for an hour.
+A refusal (429) becomes `Paused`, a browser check one `SourceError`; neither is tried again. A fault of the moment
+(5xx, a broken connection, a body that is cut or garbled) is tried a few times and then is `ServiceDown`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from requests.adapters import HTTPAdapter
+from requests.exceptions import ConnectionError, RequestException
+from urllib3.exceptions import HTTPError
+
+from gre_bench.core.errors import ServiceDown, SettingsError, SourceError
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+FAULTS = (500, 502, 503, 504)
+BACKOFF_MOST_S = 60.0
+SAID = 120
+KINDS = (
+    ("/notes/edits", "edits"),
+    ("/references", "edits"),
+    ("/notes", "notes"),
+    ("/pdf", "pdf"),
+    ("/attachment", "attachment"),
+    ("/groups", "groups"),
+    ("/login", "login"),
+    ("/mfa", "login"),
+)
+
+TELLING = ("id", "forum", "invitation", "note.id", "referent", "after")
+
+
+class TokenExpired(Exception):
+    """The service does not know the token any more; the client logs in again, once."""
+
+
+def kind_of(path: str) -> str:
+    """The kind of request that *path* is, as the service counts them."""
+    return next((kind for start, kind in KINDS if path.startswith(start)), "other")
+
+
+def is_private(scheme: str, host: str) -> bool:
+    """Whether nobody on the way to *host* can read along: it is asked by https, or is this machine."""
+    if scheme == "https" or host.rstrip(".") == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Transport(HTTPAdapter):
+    """Sends one request at a time; *sent* counts what went out by kind, *last* is the last response's JSON."""
+
+    def __init__(
+        self,
+        budget: RequestBudget,
+        *,
+        timeout_s: float,
+        whole_s: float,
+        attempts: int,
+        backoff_s: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
+        super().__init__(max_retries=0)
+        self.budget, self.timeout_s, self.whole_s = budget, timeout_s, whole_s
+        self.attempts, self.backoff_s, self.sleep = attempts, backoff_s, sleep
+        self.sent: Counter[str] = Counter()
+        self.last: Any = None
+
+    def send(self, request: PreparedRequest, **options: Any) -> Response:  # type: ignore[override]
+        parts = urlsplit(request.url or "")
+        kind, self.last, fault = kind_of(parts.path), None, ""
+        secret = bool(request.body) or "Authorization" in request.headers
+        if secret and not is_private(parts.scheme, parts.hostname or ""):
+            raise SettingsError(
+                f"{parts.scheme}://{parts.netloc}: a login goes out by https only, or to this machine; name a host "
+                "with https://, or fetch without OPENREVIEW_USERNAME, OPENREVIEW_PASSWORD and OPENREVIEW_TOKEN"
+            )
+        for attempt in range(self.attempts):
+            if attempt:
+                self.sleep(min(BACKOFF_MOST_S, self.backoff_s * 2 ** (attempt - 1)))
+            self.budget.take(f"{parts.netloc} {kind}")
+            self.sent[kind] += 1
+            try:
+                response = self._sent(request, options)
+            except (RequestException, HTTPError) as error:
+                fault = _said(error)
+                continue
+            other = urlsplit(response.headers.get("location", "") if request.body and response.is_redirect else "")
+            if other.netloc not in ("", parts.netloc) and is_private(other.scheme, other.hostname or ""):
+                raise SourceError(f"{parts.netloc}: a login is not sent on to {other.netloc[:SAID]}; name that host")
+            fault = self._judge(response, f"{parts.netloc} {kind}", request)
+            if not fault:
+                return response
+        what = f"{parts.netloc}{parts.path}{_asked(parts.query)}"
+        raise ServiceDown(f"{what}: {self.attempts} tries failed, the last with {fault}; run it again later")
+
+    def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
+        """The response with its whole body, read within the time limits."""
+        began = time.monotonic()
+        response = super().send(request, **{**options, "stream": True, "timeout": (self.timeout_s, self.timeout_s)})
+        pieces: list[bytes] = []
+        # Not iter_content: it waits until it has as much as it was asked for, and a body may come in drops.
+        while piece := response.raw.read1(1 << 16, decode_content=True):
+            pieces.append(piece)
+            if time.monotonic() - began > self.whole_s:
+                response.close()
+                raise ConnectionError(f"the body was not whole after {self.whole_s:g} s")
+        response._content, response._content_consumed = b"".join(pieces), True
+        return response
+
+    def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
+        """What is wrong with *response* and worth another try, or an empty text; raises what is not worth one."""
+        form = response.headers.get("content-type", "").lower()
+        body, garbled = None, False
+        if "json" in form:
+            try:
+                body = response.json()
+            except (ValueError, RecursionError):
+                garbled = True
+        self.budget.learn(kind, response.status_code, response.headers, body)
+        if response.status_code == 429:
+            # Says until when, from what was just learnt.
+            self.budget.take(kind)
+            return "429"
+        if response.status_code in FAULTS:
+            return f"{response.status_code}"
+        name = str(body.get("name", "")) if isinstance(body, dict) else ""
+        if name == "ChallengeRequiredError" or (response.status_code in (200, 403) and "html" in form):
+            raise challenged(kind, "Authorization" in request.headers)
+        if response.status_code == 401 or "token" in name.lower():
+            raise TokenExpired(name)
+        if garbled:
+            return "a body that is no JSON"
+        self.last = body
+        return ""
+
+
+def challenged(kind: str, logged_in: bool) -> SourceError:
+    """The one line for a page that checks browsers in the place of an answer."""
+    host = kind.split(" ")[0]
+    if logged_in:
+        return SourceError(f"{host} answers a logged-in request with a browser check; try again later, from elsewhere")
+    return SourceError(
+        f"{host} answers with a browser check instead of data, as it does to those who are not logged in; "
+        "set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN"
+    )
+
+
+def _said(error: BaseException) -> str:
+    """What went wrong, without the wrappings of the libraries: the reason that the system gives, if it gives one."""
+    chain: list[BaseException] = [error]
+    while (inner := _inner(chain[-1])) is not None and inner not in chain:
+        chain.append(inner)
+    stated = next((one for one in reversed(chain) if isinstance(one, OSError) and one.strerror), None)
+    if stated is not None:
+        return f"{type(stated).__name__}: {stated.strerror}"
+    last = next((one for one in reversed(chain) if isinstance(one, HTTPError | RequestException)), error)
+    return f"{type(last).__name__}: {last}".splitlines()[0][:SAID]
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    """What *error* was made of: requests and urllib3 hand it on as a reason, or as an argument."""
+    reason = getattr(error, "reason", None) or next((one for one in error.args if isinstance(one, Exception)), None)
+    return reason if isinstance(reason, Exception) else error.__cause__ or error.__context__
+
+
+def _asked(query: str) -> str:
+    """The part of a query that tells requests apart."""
+    known = parse_qs(query)
+    told = [f"{name}={known[name][0]:.80}" for name in TELLING if name in known]
+    return f"?{'&'.join(told)}" if told else ""

@@ -1,0 +1,1 @@
+"""PDFs as text, read in child processes with limits."""

@@ -1,0 +1,1 @@
+"""What a PDF's page carries that no human reader sees."""

@@ -1,0 +1,275 @@
+"""Which characters of a page a human cannot see, and why.
+
+A character is judged by how it is set (size, opacity, render mode, place, code point) and by what it does to the page:
+drawn with and without text, the page must differ where the character stands, and its colour from what is beneath it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable
+from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
+from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
+from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
+from gre_bench.ingest.pdf.legibility import illegible
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PALE = 20
+"""Steps of 255 by which text must differ from its ground in one of red, green and blue."""
+PALER, CONTRAST = 110, 1.3
+"""Steps of 255, and the contrast ratio, below which together text is as good as gone. WCAG asks for 4.5."""
+TINY = 0.95
+"""Points: type that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
+SMALL, RUNNING = 2.6, 8
+"""Points of type, and words a line, that together no figure has: running text too small to be meant for eyes."""
+SMALLER = 1.35
+"""Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""
+FAINT = 0.1
+"""Opacity below which text is not looked at any closer."""
+FINER = 3.0
+"""Pixels a point of the second look."""
+LETTERS = 6
+"""Letters that a stretch must have to count as hidden by what is drawn around it."""
+SCAN = 0.6
+"""Share of a page that pictures cover if it is a scan."""
+WRITTEN = 20
+"""Steps of 255 between neighbouring pixels of a scan where something is written."""
+KINDS: tuple[Kind | None, ...] = (
+    None, "pale", "tiny", "transparent", "unpainted", "covered", "clipped", "off_page", "zero_width", "packed",
+    "illegible",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """A page as its readers see it. *hidden* marks characters to leave out; *scan* says that it is a picture.
+
+    *pictured* is the share of the page that pictures cover.
+    *recognised* counts the characters laid invisibly over a scan's own writing, as text recognition does: they stay.
+    """
+
+    glyphs: Glyphs
+    hidden: NDArray[np.bool_]
+    findings: tuple[Finding, ...]
+    scan: bool
+    recognised: int
+    pictured: float
+
+
+def look_at(page: Any, number: int) -> Sight:
+    """What of *page* (a PyMuPDF page), the *number*-th of its file, can be seen."""
+    import numpy as np
+
+    glyphs = glyphs_of(page)
+    log = page.get_bboxlog()
+    pictured = _pictured(page, log)
+    if not glyphs.text:
+        return Sight(glyphs, np.zeros(0, dtype=bool), (), pictured >= SCAN, 0, pictured)
+    ink = ink_of(page)
+    why = _judged(glyphs, ink, page, log)
+    recognised = np.zeros(len(why), dtype=bool)
+    unseen = np.isin(why, [_code(kind) for kind in ("unpainted", "transparent", "covered")])
+    scan = pictured >= SCAN and bool(unseen[glyphs.solid].mean() > 0.5 if glyphs.solid.any() else True)
+    if scan:
+        # By line: recognised words are often set wider than the writing they stand for.
+        letters = glyphs.solid & unseen
+        written = np.bincount(glyphs.line, letters & ink.contrasts(glyphs.box, WRITTEN))
+        recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
+        why = np.where(recognised, 0, why)
+    found = tuple(_findings(glyphs, why, number))
+    return Sight(glyphs, why > 0, found, scan, int(recognised[glyphs.solid].sum()), pictured)
+
+
+def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.int64]:
+    """For each character the place of its kind in `KINDS`: 0 for what can be seen."""
+    import numpy as np
+
+    band = _bands(glyphs)
+    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    outside = ((middle < 0) | (middle > (page.rect.width, page.rect.height))).any(axis=1)
+    tiny = _tiny(glyphs)
+    drawn = glyphs.painted & ~glyphs.clipping & ~outside & ~tiny
+    why = np.zeros(len(drawn), dtype=np.int64)
+    unseen, pale = _unseen(glyphs, ink, band, drawn)
+    if unseen.any():
+        # Drawn again, larger: thin strokes leave little at a pixel a point.
+        around = (*band[unseen, :2].min(axis=0) - 3, *band[unseen, 2:].max(axis=0) + 3)
+        surely, pale = _unseen(glyphs, ink_of(page, FINER, around), band, drawn & unseen)
+        unseen &= surely
+    under = overprinted(glyphs, page, log)
+    legible = drawn & ~unseen & ~under
+    why[illegible(glyphs, ink, legible)] = _code("illegible")
+    if unseen.any():
+        own = np.abs(glyphs.color - ink.beneath(band)).max(axis=1)
+        why[unseen] = _code("clipped")
+        why[unseen & covers(glyphs, log)] = _code("covered")
+        why[unseen & pale] = _code("pale")
+        why[unseen & pale & (glyphs.opacity < 0.5) & (own >= PALE)] = _code("transparent")
+    why[under] = _code("covered")
+    if glyphs.clipping.any():
+        why[glyphs.clipping & ~ink.contrasts(band, PALE)] = _code("unpainted")
+    why[~glyphs.painted & ~glyphs.clipping] = _code("unpainted")
+    why[drawn & (glyphs.opacity < FAINT)] = _code("transparent")
+    why[tiny] = _code("tiny")
+    why[outside] = _code("off_page")
+    why[_packed(glyphs)] = _code("packed")
+    why[np.fromiter((ord(letter) in INVISIBLE for letter in glyphs.text), dtype=bool, count=len(why))] = _code(
+        "zero_width"
+    )
+    return why
+
+
+def _unseen(
+    glyphs: Glyphs, ink: Ink, band: NDArray[np.float64], among: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of the characters *among*: those in words that leave no mark or have the colour of their ground; the latter.
+
+    Stretches of a few letters are passed over: they say nothing, and signs of sums stand elsewhere than letters do.
+    """
+    import numpy as np
+
+    ground = ink.beneath(band)
+    shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
+    step = np.abs(shown - ground).max(axis=1)
+    pale = among & ((step < PALE) | ((step < PALER) & (contrast(shown, ground) < CONTRAST)))
+    lost = among & glyphs.solid & ~ink.marks(band)
+    if not (pale | lost).any():
+        return pale, pale
+    return _long(glyphs, _by_word(glyphs, pale | lost, among)), pale
+
+
+def _long(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """*found* without stretches of a few letters, but for those of lines that have many."""
+    import numpy as np
+
+    found = found.copy()
+    letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(found))
+    line = np.bincount(glyphs.line, found & letters, minlength=int(glyphs.line[-1]) + 1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (found | ~glyphs.solid).astype(np.int8), [0]])))
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if letters[start:end][found[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
+            found[start:end] = False
+    return found
+
+
+def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The contrast ratio of colours (n × 3, steps of 255), from 1 to 21 (WCAG 2.2, with luminance of sRGB)."""
+    import numpy as np
+
+    def luminance(colours: NDArray[np.float64]) -> NDArray[np.float64]:
+        part = np.clip(colours, 0, 255) / 255
+        linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+        return linear @ np.array([0.2126, 0.7152, 0.0722])
+
+    one, other = luminance(colour), luminance(ground)
+    return (np.maximum(one, other) + 0.05) / (np.minimum(one, other) + 0.05)
+
+
+def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
+    """The middle of each character's lower half, where almost every letter has ink and its neighbours have none."""
+    import numpy as np
+
+    box = glyphs.box
+    inset = 0.15 * (box[:, 2:] - box[:, :2])
+    inner = np.concatenate([box[:, :2] + inset, box[:, 2:] - inset], axis=1)
+    lower = inner.copy()
+    lower[:, 1] = np.maximum(glyphs.origin[:, 1] - 0.5 * glyphs.extent, box[:, 1])
+    lower[:, 3] = np.minimum(glyphs.origin[:, 1] - 0.03 * glyphs.extent, box[:, 3])
+    level = glyphs.even & (lower[:, 3] > lower[:, 1])
+    return np.where(level[:, None], lower, inner)
+
+
+def _by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Characters of *among* in words of which at least half the letters are *found*; signs go with the words beside."""
+    import numpy as np
+
+    words = glyphs.word - glyphs.word[0]
+    letters = np.bincount(words, glyphs.solid & among)
+    share = np.bincount(words, found & glyphs.solid & among) / np.maximum(letters, 1)
+    state = np.where(letters > 0, share >= 0.5, np.nan)
+    lines = np.zeros(len(state), dtype=np.int64)
+    lines[words] = glyphs.line
+    whole = np.bincount(words, found & among) >= np.maximum(np.bincount(words, among), 1)
+    for word in np.flatnonzero(np.isnan(state)):
+        beside = [state[word - 1] if word and lines[word - 1] == lines[word] else np.nan]
+        after = word + 1
+        while after < len(state) and lines[after] == lines[word] and np.isnan(state[after]):
+            after += 1
+        beside.append(state[after] if after < len(state) and lines[after] == lines[word] else np.nan)
+        known = [value for value in beside if not np.isnan(value)]
+        state[word] = all(known) if known else whole[word]
+    return (state[words] > 0) & among
+
+
+def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
+    """Letters below the least size, and whole lines of running text that are a little larger."""
+    import numpy as np
+
+    small = glyphs.extent < SMALL
+    if not small.any():
+        return small
+    words = np.zeros(glyphs.line[-1] + 1, dtype=np.int64)
+    first = np.ones(len(small), dtype=bool)
+    first[1:] = glyphs.word[1:] != glyphs.word[:-1]
+    long = np.bincount(glyphs.word, glyphs.solid)[glyphs.word] >= 2
+    np.add.at(words, glyphs.line[first & long], 1)
+    alphabetic = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(small))
+    letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
+    wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
+    return (glyphs.extent < TINY) | (small & wordy)
+
+
+def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
+    """Characters that share the place of one: four or more without a width of their own, and the one before them."""
+    import numpy as np
+
+    box = glyphs.box
+    flat = (box[:, 2] - box[:, 0] < 0.01) & (box[:, 3] - box[:, 1] > 0.1) & glyphs.even
+    out = np.zeros(len(flat), dtype=bool)
+    if flat.any():
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], flat.astype(np.int8), [0]])))
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            if end - start >= 4:
+                out[max(start - 1, 0) : end] = True
+    return out
+
+
+def _pictured(page: Any, log: list[Any]) -> float:
+    """Share of the page that its pictures cover, each counted by itself."""
+    sheet, total = page.rect, 0.0
+    for kind, box, *_ in log:
+        if kind in ("fill-image", "fill-imgmask"):
+            width = min(box[2], sheet.width) - max(box[0], 0)
+            height = min(box[3], sheet.height) - max(box[1], 0)
+            total += max(width, 0) * max(height, 0)
+    return min(total / max(sheet.width * sheet.height, 1.0), 1.0)
+
+
+def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Finding]:
+    """The hidden characters as texts: those that follow one another and are hidden alike."""
+    import numpy as np
+
+    found: list[Finding] = []
+    places = np.flatnonzero(why)
+    if not len(places):
+        return found
+    breaks = np.flatnonzero((np.diff(why[places]) != 0) | (np.diff(places) > 3)) + 1
+    for run in np.split(places, breaks):
+        kind = KINDS[why[run[0]]]
+        parts = [glyphs.text[place] for place in run]
+        for at in np.flatnonzero(np.diff(glyphs.line[run]))[::-1]:
+            parts.insert(at + 1, " ")
+        text = "".join(parts).strip()
+        box = (*glyphs.box[run, :2].min(axis=0), *glyphs.box[run, 2:].max(axis=0))
+        if kind is not None and text:
+            found.append(Finding(kind, number, tuple(round(float(side), 1) for side in box), readable(text)))
+    return found
+
+
+def _code(kind: Kind) -> int:
+    return KINDS.index(kind)

@@ -1,0 +1,125 @@
+"""What is drawn over text: the order of drawing tells it where the finished page cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gre_bench.ingest.pdf.audit.glyphs import Glyphs
+
+COVERS = ("fill-path", "fill-image", "fill-shade")
+LEAST = (30.0, 4.0)
+"""Width and height, in points, of what can cover a passage."""
+MOST = 200
+"""Covers looked at on a page, the largest first."""
+
+
+def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
+    """Which characters stand inside the box of something drawn after the text there; *log* is PyMuPDF's bbox log."""
+    import numpy as np
+
+    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    under = np.zeros(len(middle), dtype=bool)
+    texts = _boxes(log, ("fill-text", "stroke-text"))
+    for place, box in _large(log):
+        earlier = texts[texts[:, 4] < place]
+        if len(earlier) and _meets(earlier, box).any():
+            under |= _inside(middle, box)
+    return under
+
+
+def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
+    """Characters under something drawn over them, on which other text stands at the same place.
+
+    The finished page shows ink there, that of the later text; only the order of drawing gives the earlier one away.
+    """
+    import numpy as np
+
+    none = np.zeros(len(glyphs.text), dtype=bool)
+    large = _large(log)
+    texts = _boxes(log, ("fill-text", "stroke-text"))
+    suspects = []
+    for place, box in large:
+        earlier = texts[(texts[:, 4] < place) & _within(texts, box)]
+        later = texts[(texts[:, 4] > place) & _meets(texts, box)]
+        if len(earlier) and len(later) and any(_meets(later, some).any() for some in earlier[:MOST]):
+            suspects.append((place, box))
+    if not suspects or page.rotation:
+        return none
+    order = _order(page)
+    place_of = np.array(
+        [
+            order.get((letter, round(x, 1), round(y, 1)), -1)
+            for letter, (x, y) in zip(glyphs.text, glyphs.origin.tolist(), strict=True)
+        ]
+    )
+    middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
+    for place, box in suspects:
+        inside = _inside(middle, box) & glyphs.solid & (place_of >= 0)
+        upper = np.flatnonzero(inside & (place_of > place))
+        for lower in np.flatnonzero(inside & (place_of < place)):
+            over = upper[_inside(middle[lower][None], glyphs.box[upper].T).ravel()] if len(upper) else upper
+            none[lower] = len(over) > 0 and glyphs.text[lower] not in {glyphs.text[other] for other in over}
+    return _whole_lines(glyphs, none, place_of)
+
+
+def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """*found* widened to all that was drawn in one stroke with it, where that is mostly found: else nothing."""
+    import numpy as np
+
+    out = np.zeros(len(found), dtype=bool)
+    for place in np.unique(place_of[found]):
+        stroke = place_of == place
+        letters = stroke & glyphs.solid
+        if found[letters].mean() > 0.5:
+            out |= stroke
+    return out
+
+
+def _order(page: Any) -> dict[tuple[str, float, float], int]:
+    """When each character was drawn first, by its letter and origin."""
+    found: dict[tuple[str, float, float], int] = {}
+    for span in page.get_texttrace():
+        for code, _, (x, y), _ in span["chars"]:
+            if 0 <= code < 0x110000:
+                found.setdefault((chr(code), round(x, 1), round(y, 1)), span["seqno"])
+    return found
+
+
+def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]]:
+    """Place in the order and box of what can cover a passage and is no background drawn before all text."""
+    first = next((place for place, (kind, *_) in enumerate(log) if kind.endswith("-text")), len(log))
+    found = [
+        (place, box)
+        for place, (kind, box, *_) in enumerate(log)
+        if place > first and kind in COVERS and box[2] - box[0] > LEAST[0] and box[3] - box[1] > LEAST[1]
+    ]
+    found.sort(key=lambda item: (item[1][0] - item[1][2]) * (item[1][3] - item[1][1]))
+    return found[:MOST]
+
+
+def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
+    """x0, y0, x1, y1 and place in the order of what is of one of *kinds*."""
+    import numpy as np
+
+    return np.array(
+        [(*box, place) for place, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float
+    ).reshape(-1, 5)
+
+
+def _meets(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
+    return (boxes[:, 0] < box[2]) & (boxes[:, 2] > box[0]) & (boxes[:, 1] < box[3]) & (boxes[:, 3] > box[1])
+
+
+def _within(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
+    """Which of *boxes* lie in *box*, give or take a point."""
+    across = (boxes[:, 0] > box[0] - 1) & (boxes[:, 2] < box[2] + 1)
+    return across & (boxes[:, 1] > box[1] - 1) & (boxes[:, 3] < box[3] + 1)
+
+
+def _inside(points: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
+    x, y = points[:, 0], points[:, 1]
+    return (x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])

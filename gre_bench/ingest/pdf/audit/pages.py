@@ -1,0 +1,75 @@
+"""A page of a PDF as a human sees it, and all that is found on it that a human does not see or that gives orders."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from gre_bench.ingest.pdf.audit.findings import Finding
+from gre_bench.ingest.pdf.audit.glyphs import Glyphs
+from gre_bench.ingest.pdf.audit.hidden import Sight, look_at
+from gre_bench.ingest.pdf.audit.instructions import instructions_in
+from gre_bench.ingest.pdf.audit.unshown import annotations, replacements
+
+LONGEST = 2000
+"""Characters of a finding's text that are kept."""
+SIGNS = 8
+"""Characters without width on a page from which they can carry a letter; fewer are left out in silence."""
+
+
+def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> tuple[Sight, list[Finding], list[str]]:
+    """What can be seen on *page*, the *number*-th; its findings; notes on what could not be looked at."""
+    sight = look_at(page, number)
+    findings, notes = [], []
+    invisible = sum(finding.text.count("\\u{") for finding in sight.findings if finding.kind == "zero_width")
+    for finding in sight.findings:
+        telling = any(map(str.isalpha, finding.text.replace("\\u{", "")))
+        if finding.kind != "zero_width" or invisible >= SIGNS or (telling and "\\u{" not in finding.text):
+            findings.append(finding)
+    for look in (lambda: annotations(page, number), lambda: replacements(page, number, sight.glyphs)):
+        try:
+            findings += look()
+        except faults as error:
+            reason = " ".join(str(error).split())[:120]
+            notes.append(f"page {number}: annotations or replacements cannot be read: {reason}")
+    findings = [judged(finding) for finding in findings]
+    return sight, findings + _in_plain_sight(sight, number), notes
+
+
+def judged(finding: Finding) -> Finding:
+    """*finding* with the rule by which its text is an instruction, and its text cut to a usable length."""
+    passages = instructions_in(" ".join(finding.text.split()), unseen=True)
+    text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
+    return replace(finding, text=text, instructs=passages[0].rule if passages else None)
+
+
+def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
+    """The passages of the text that is seen which instruct reviewers or models."""
+    text, places = _running(sight.glyphs, sight.hidden)
+    found = []
+    for passage in instructions_in(text):
+        inside = [place for place in places[passage.start : passage.end] if place is not None]
+        boxes = sight.glyphs.box[inside]
+        sides = (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
+        box = tuple(round(float(side), 1) for side in sides)
+        found.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
+    return found
+
+
+def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
+    """The text that is seen as one line, words broken at the ends of lines joined; the place of each character."""
+    text: list[str] = []
+    places: list[int | None] = []
+    line = None
+    for place in (place for place in range(len(glyphs.text)) if not hidden[place]):
+        if line is not None and glyphs.line[place] != line:
+            if len(text) > 1 and text[-1] in "-\u00ad" and text[-2].isalpha():
+                text.pop(), places.pop()
+            else:
+                text.append(" ")
+                places.append(None)
+        line = glyphs.line[place]
+        if not (glyphs.text[place].isspace() and text and text[-1] == " "):
+            text.append(" " if glyphs.text[place].isspace() else glyphs.text[place])
+            places.append(place)
+    return "".join(text), places

@@ -1,0 +1,94 @@
+"""What a PDF carries beside what its pages show: annotations, layers switched off, and words that stand for others."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from difflib import SequenceMatcher
+from typing import Any
+
+from gre_bench.ingest.pdf.audit.findings import Finding, readable
+from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, shown_as
+
+LEAST = 12
+"""Letters that a replacement must add to be reported; ligatures and hyphens are replaced by a few."""
+
+
+def annotations(page: Any, number: int) -> list[Finding]:
+    """The texts of the annotations and form fields of *page*: what a click shows, and what is printed over it."""
+    found = []
+    for note in page.annots() or ():
+        text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
+        if text.strip():
+            found.append(_finding("annotation", number, note.rect, text))
+    for field in page.widgets() or ():
+        if str(field.field_value or "").strip() and field.field_type_string in ("Text", "ComboBox", "ListBox"):
+            found.append(_finding("annotation", number, field.rect, str(field.field_value)))
+    return found
+
+
+def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
+    """Words that readers find in *page* which follow the file's replacements, and that are not shown."""
+    plain, followed = (_words(text) for text in (_lines(glyphs), shown_as(page)))
+    if not Counter(followed) - Counter(plain):
+        return []
+    changes = SequenceMatcher(None, plain, followed, autojunk=False).get_opcodes()
+    added = [followed[start:end] for change, _, _, start, end in changes if change in ("insert", "replace")]
+    text = " ".join(" ".join(words) for words in added if sum(map(len, set(words))) >= LEAST)
+    if not text:
+        return []
+    return [_finding("actual_text", number, page.rect, text)]
+
+
+def layers(data: bytes, document: Any, most: int) -> list[Finding]:
+    """The text of the first *most* pages that is in layers which are off when the file is opened."""
+    import pymupdf
+
+    groups = document.get_ocgs()
+    if all(group["on"] for group in groups.values()):
+        return []
+    found = []
+    with pymupdf.open(stream=data, filetype="pdf") as closed:
+        closed.xref_set_key(closed.pdf_catalog(), "OCProperties/D", "<</BaseState/ON>>")
+        opened = closed.tobytes()
+    with pymupdf.open(stream=opened, filetype="pdf") as other:
+        for number in range(min(document.page_count, most)):
+            shown, all_of = glyphs_of(document[number]), glyphs_of(other[number])
+            extra = Counter(_keys(all_of)) - Counter(_keys(shown))
+            places = []
+            for place, key in enumerate(_keys(all_of)):
+                if extra[key] > 0:
+                    extra[key] -= 1
+                    places.append(place)
+            text = "".join(
+                (" " if before is not None and all_of.line[place] != all_of.line[before] else "") + all_of.text[place]
+                for before, place in zip([None, *places], places, strict=False)
+            )
+            if text.strip():
+                sides = (*all_of.box[places, :2].min(axis=0), *all_of.box[places, 2:].max(axis=0))
+                found.append(_finding("hidden_layer", number + 1, sides, text))
+    return found
+
+
+def _words(text: str) -> list[str]:
+    """The words of letters in *text*, whatever signs and control characters stand between and before them."""
+    return re.findall(r"[^\W\d_]+", text)
+
+
+def _keys(glyphs: Glyphs) -> list[tuple[str, float, float]]:
+    origins = glyphs.origin.tolist()
+    return [(letter, round(x, 1), round(y, 1)) for letter, (x, y) in zip(glyphs.text, origins, strict=True)]
+
+
+def _lines(glyphs: Glyphs) -> str:
+    """The text with white between lines."""
+    parts = []
+    for place, letter in enumerate(glyphs.text):
+        if place and glyphs.line[place] != glyphs.line[place - 1]:
+            parts.append(" ")
+        parts.append(letter)
+    return "".join(parts)
+
+
+def _finding(kind: Any, number: int, box: Any, text: str) -> Finding:
+    return Finding(kind, number, tuple(round(float(side), 1) for side in box), readable(text.strip()))

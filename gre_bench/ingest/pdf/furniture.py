@@ -1,0 +1,105 @@
+"""What is printed around the text of a page, told by its place and by recurring: headers, footers, numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from gre_bench.ingest.pdf.parts import CAPTION
+from gre_bench.ingest.pdf.rows import Page, Row, extent
+from gre_bench.ingest.pdf.words import Fate
+
+EDGE = 0.2
+"""Share of the page's height, at the top and at the bottom, in which running headers and footers stand."""
+
+LARGER = 1.2
+"""Size of running headers, in units of that of the text, at most."""
+
+NOTICE = re.compile(
+    r"proceedings of|copyright|©|c⃝|permission to|all rights reserved|licen[sc]e|arxiv:|under review", re.I
+)
+PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,4})?\W*", re.I)
+
+
+def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], dict[Fate, list[Row]]]:
+    """*pages* without line numbers, page numbers and running headers and footers, and the rows of each that went.
+
+    *usual* is the size of the running text, in points.
+    """
+    dropped: dict[Fate, list[Row]] = {"line numbers": [], "page numbers": [], "headers and footers": []}
+    numbered = []
+    for page in pages:
+        numbers = _line_numbers(page)
+        dropped["line numbers"] += numbers
+        numbered.append(replace(page, rows=tuple(row for row in page.rows if row not in numbers)))
+    edges = [_edge_rows(page, usual) for page in numbered]
+    seen: Counter[tuple[str, str]] = Counter()
+    for rows in edges:
+        seen.update({key for key, _ in rows})
+    kept = []
+    for place, (page, rows) in enumerate(zip(numbered, edges, strict=True)):
+        counted: set[Row] = set()
+        out: set[Row] = set()
+        for (zone, text), row in rows:
+            if PAGE_NUMBER.fullmatch(row.text.strip()) and _stands_alone(row, zone, page):
+                counted.add(row)
+            elif re.search(r"[^\W\d_]{3}", text) and seen[zone, text] > max(1, len(pages) // 8):
+                out.add(row)
+            elif place == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
+                out |= {other for other in page.rows if other.block == row.block and other.y0 >= row.y0} - counted
+        out |= {
+            row
+            for _, row in rows
+            if len(row.text.strip()) <= 2 and any(abs(row.y1 - other.y1) < 3 for other in out | counted)
+        }
+        dropped["page numbers"] += counted
+        dropped["headers and footers"] += out - counted
+        kept.append(replace(page, rows=tuple(row for row in page.rows if row not in out | counted)))
+    return kept, dropped
+
+
+def _edge_rows(page: Page, usual: float) -> list[tuple[tuple[str, str], Row]]:
+    """The pieces in the outer three rows at the top and the bottom, each under a key that recurs from page to page.
+
+    Captions and what is set larger than the text, as titles of slides, are no furniture though they recur.
+    """
+    found = []
+    from_top = sorted(page.rows, key=lambda row: row.y0)
+    for zone, rows in (("top", from_top), ("bottom", sorted(page.rows, key=lambda row: -row.y1))):
+        heights: list[float] = []
+        for row in rows:
+            inside = row.y1 < EDGE * page.height if zone == "top" else row.y0 > (1 - EDGE) * page.height
+            middle = (row.y0 + row.y1) / 2
+            if not inside:
+                break
+            if not any(abs(middle - height) < 4 for height in heights):
+                heights.append(middle)
+            if len(heights) > 3:
+                break
+            if row.size > LARGER * usual or CAPTION.match(row.text.strip()):
+                continue
+            found.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
+    return found
+
+
+def _stands_alone(number: Row, zone: str, page: Page) -> bool:
+    """Whether nothing but other edge rows stands further out than *number*, and little beside it."""
+    further = [row for row in page.rows if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
+    beside = [row for row in page.rows if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
+    return len(further) <= 2 and len(beside) <= 2
+
+
+def _line_numbers(page: Page) -> set[Row]:
+    """Numbers that count the lines in a margin: five or more, rising, in line with one another, outside the text."""
+    left, right = extent(page.rows)
+    found: set[Row] = set()
+    numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]
+    for side in ([row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]):
+        side.sort(key=lambda row: row.y0)
+        rising = all(int(above.text) < int(below.text) for above, below in pairwise(side))
+        if len(side) >= 5 and rising:
+            found |= set(side)
+    return found

@@ -1,0 +1,154 @@
+"""The order in which the rows of a page are read: columns, and what spans them."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+
+from gre_bench.ingest.pdf.rows import Page, Row, extent, is_note_mark
+
+SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
+
+
+def in_reading_order(pages: Sequence[Page]) -> list[Row]:
+    """All rows of *pages*: band after band, in a band the left column before the right one."""
+    gutters, usual = _gutters(pages)
+    ordered: list[Row] = []
+    for page, own in zip(pages, gutters, strict=True):
+        gutter = own if own is not None else usual
+        ordered += _rows(page.rows, *extent(page.rows), 0) if gutter is None else _banded(page, gutter)
+    return ordered
+
+
+def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
+    """*pages* without what a journal prints beside its one column on the first two pages, and the rows that went."""
+    if _gutters(pages)[1] is not None:
+        return list(pages), []
+    kept = [_without_sidebar(page, pages) if place < 2 else page for place, page in enumerate(pages)]
+    return kept, [row for page, rest in zip(pages, kept, strict=True) for row in page.rows if row not in {*rest.rows}]
+
+
+def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
+    """The gutter of each page, and the usual one: none where fewer than a third of the pages have one."""
+    gutters = [_gutter(page.rows) for page in pages]
+    votes = [gutter for gutter in gutters if gutter is not None]
+    if len(votes) * 3 < len([page for page in pages if page.rows]):
+        gutters, votes = [None] * len(pages), []
+    return gutters, statistics.median(votes) if votes else None
+
+
+def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
+    """One of the first pages without what a journal prints beside the column that all pages have."""
+    extents = [extent(other.rows) for other in pages[2:] if len(other.rows) > 20]
+    if not extents:
+        return page
+    left, right = (statistics.median(side) for side in zip(*extents, strict=True))
+    return replace(page, rows=tuple(row for row in page.rows if row.x1 > left - 5 and row.x0 < right + 5))
+
+
+def _gutter(rows: Sequence[Row]) -> float | None:
+    """Where the white between two columns of *rows* lies (the middle of the widest), or None for a single column."""
+    long = [row for row in rows if len(row.text.strip()) >= 12]
+    if len(long) < 12:
+        return None
+    left, right = min(row.x0 for row in long), max(row.x1 for row in long)
+    places = [left + (right - left) * (0.3 + 0.4 * step / 80) for step in range(81)]
+    crossed = [sum(row.x0 < x < row.x1 for row in long) for x in places]
+    least = min(crossed)
+    runs = [list(run) for count, run in groupby(range(81), crossed.__getitem__) if count == least]
+    widest = max(runs, key=len)
+    x = (places[widest[0]] + places[widest[-1]]) / 2
+    sides = sum(row.x1 <= x for row in long), sum(row.x0 >= x for row in long)
+    return x if min(sides) >= 4 and sum(sides) > 2 * least else None
+
+
+def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
+    """*rows* that keep to one side of *gutter*, parted there, and again wherever a side has columns of its own."""
+    parts: list[list[Row]] = []
+    for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
+        inner = _gutter(side)
+        crossing = inner is not None and any(row.x0 < inner - 3 and row.x1 > inner + 3 for row in side)
+        parts += [side] if inner is None or crossing else _columns(side, inner)
+    return parts
+
+
+def _banded(page: Page, gutter: float) -> list[Row]:
+    """Rows of a page in columns. What crosses the gutter ends a band, with the short last row of its block."""
+    full = [row for row in page.rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
+    crossing = set(full)
+    for row in sorted(set(page.rows) - crossing, key=lambda row: row.y0):
+        above = [other for other in full if other.block == row.block and -1 < row.y0 - other.y0 < 1.7 * row.size]
+        if above:
+            full.append(row)
+            crossing.add(row)
+    left, right = extent(page.rows)
+    columns = _columns([row for row in page.rows if row not in crossing], gutter)
+    bounds = [extent(column) for column in columns]
+    ordered: list[Row] = []
+    top = -1.0
+    whole = _rows(full, left, right, 0)
+    for row in [*whole, None]:
+        limit = row.y0 + 0.3 * row.size if row else float("inf")
+        for number, column in enumerate(columns, 1):
+            band = [piece for piece in column if top <= (piece.y0 + piece.y1) / 2 < limit]
+            ordered += _rows(band, *bounds[number - 1], number)
+        if row:
+            ordered.append(row)
+            top = max(top, limit)
+    return ordered
+
+
+def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
+    """*pieces* of one column put together on their baselines, from the top."""
+    return [_joined(row, left, right, column) for row in _baselines(pieces)]
+
+
+def _baselines(pieces: Sequence[Row]) -> Iterator[list[Row]]:
+    row: list[Row] = []
+    for piece in sorted(pieces, key=lambda piece: ((piece.y0 + piece.y1) / 2, piece.x0)):
+        if row:
+            tallest = max(row, key=lambda other: other.y1 - other.y0)
+            shared = min(tallest.y1, piece.y1) - max(tallest.y0, piece.y0)
+            if shared < 0.55 * min(tallest.y1 - tallest.y0, piece.y1 - piece.y0):
+                yield row
+                row = []
+        row.append(piece)
+    if row:
+        yield row
+
+
+def _joined(row: list[Row], left: float, right: float, column: int) -> Row:
+    row = sorted(row, key=lambda piece: piece.x0)
+    main = max(row, key=lambda piece: len(piece.text))
+    text, gap, marks = row[0].text, 0.0, 0
+    for before, piece in pairwise(row):
+        space = piece.x0 - before.x1
+        small = piece.size < 0.8 * main.size and piece.y1 < main.y1 - 0.15 * main.size
+        if small and space < 0.12 * main.size and is_note_mark(piece.text, text):
+            marks += piece.words
+            continue
+        gap = max(gap, space / main.size)
+        text = text + piece.text if space < 0.12 * main.size else f"{text.rstrip()} {piece.text.lstrip()}"
+    text = " ".join(text.split())
+    if SPACED.fullmatch(text):
+        text = text.replace(" ", "")
+    letters = sum(len(piece.text) for piece in row)
+    bold = sum(len(piece.text) for piece in row if piece.bold) > 0.8 * letters
+    return replace(
+        main,
+        text=text,
+        x0=row[0].x0,
+        x1=max(piece.x1 for piece in row),
+        peak=max(piece.peak for piece in row),
+        bold=bold,
+        raised=row[0].raised or (len(row[0].text.strip()) <= 2 and row[0].size < 0.8 * main.size),
+        left=left,
+        right=right,
+        column=column,
+        gap=gap,
+        words=sum(piece.words for piece in row) - marks,
+        marks=marks,
+    )

@@ -1,0 +1,150 @@
+"""The front of a paper: its title, its abstract, and where its body begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, paragraphs
+from gre_bench.ingest.pdf.parts import INTRODUCTION, NUMBER, Type, bare, follows, is_heading, type_of
+from gre_bench.ingest.pdf.prose import prose, reads_as_prose
+from gre_bench.ingest.pdf.rows import Row
+
+ABSTRACT = re.compile(r"A(?:bstract|BSTRACT)\b\s*(?:[.:—–-]+\s*|$|(?=[A-Z\d\W]))")
+"""The heading of the abstract, alone or before its first words."""
+KEYWORDS = re.compile(
+    r"(?:key\s?words(?: and phrases)?|index terms|ccs concepts|categories and subject|general terms"
+    r"|acm reference|contents)\b",
+    re.I,
+)
+LONGEST = 600
+"""Words of an abstract; what follows them is taken for text."""
+SENTENCES = 50
+"""Words that an abstract without a heading must have."""
+NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
+
+
+def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
+    """The rows of the title, the largest type on the upper half of the first page, and the rows without it."""
+    upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
+    if not upper:
+        return [], list(rows)
+    largest = max(row.size for row in upper)
+    title = [row for row in upper if row.size > 0.94 * largest]
+    first = title[0]
+    title = [row for row in title if row.y0 - first.y0 < 0.2 * height][:5]
+    rest = [row for row in rows if row not in title]
+    return (title, rest) if rest else ([], list(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The abstract, if one was found, and its rows; the rows of the body, and those that are neither."""
+
+    abstract: str | None
+    rows: list[Row]
+    body: list[Row]
+    dropped: list[Row]
+
+
+def front(rows: Sequence[Row], usual: Type, words: Any, heights: Sequence[float], notes: list[str]) -> Front:
+    """*rows* parted at the abstract and the first section. Paragraphs of text before it belong to the body."""
+    every, rows = rows, _without_notice(rows, usual)
+    early = [place for place, row in enumerate(rows) if row.page < 2]
+    opening = next((place for place in early if ABSTRACT.match(rows[place].text)), None)
+    heads = [place for place in early if is_heading(rows[place], rows[place - 1] if place else None, usual)]
+    if opening is None:
+        first = next((place for place in heads if INTRODUCTION.fullmatch(bare(rows[place].text))), 0)
+        abstract, inside = _unnamed(rows[:first], words, heights, notes)
+        return _parted(abstract, inside, first, every, rows, usual, heights)
+    closing = next(
+        (place for place in range(opening + 1, len(rows)) if place in heads or KEYWORDS.match(rows[place].text)), None
+    )
+    if closing is None:
+        closing = min(opening + 40, len(rows))
+        notes.append("the end of the abstract is not marked")
+    inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
+    parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
+    parts = _first_parts(parts, notes)
+    inside = [row for part in parts for row in part.rows]
+    abstract = ABSTRACT.sub("", " ".join(joined(part.rows, words) for part in parts), count=1)
+    first = closing
+    if closing < len(rows) and KEYWORDS.match(rows[closing].text):
+        first = next(
+            (
+                place
+                for place in heads
+                if place >= closing
+                and (NUMBER.match(rows[place].text) or INTRODUCTION.fullmatch(bare(rows[place].text)))
+            ),
+            closing,
+        )
+    running = prose(rows, usual)
+    byline = {
+        row
+        for row, full in zip(rows, running, strict=True)
+        if row.page == 0 and row.y1 < rows[opening].y0 and not full
+    }
+    return _parted(abstract or None, inside, first, every, rows, usual, heights, byline)
+
+
+def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
+    """Those of *parts* that an abstract can hold: no heading told where a longer one ends."""
+    length = 0
+    for place, part in enumerate(parts):
+        length += sum(len(row.text.split()) for row in part.rows)
+        if length > LONGEST and place:
+            notes.append("the end of the abstract is not marked")
+            return parts[:place]
+    return parts
+
+
+def _parted(
+    abstract: str | None, inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], usual: Type,
+    heights: Sequence[float], byline: Container[Row] = (),
+) -> Front:  # fmt: skip
+    """The front with the rows *inside* the abstract, where the body begins at the *first* of *rows*.
+
+    What is dropped of *every* row never reads as paragraphs of text, nor as the caption of a figure.
+    """
+    held = set(inside)
+    body = {row for row in rows[first:] if row not in byline} - held
+    loose = [row for row in rows if row not in body and row not in held]
+    start = rows.index(inside[0]) if inside else len(rows)
+    for part in paragraphs(loose, usual, heights):
+        # Text around the abstract is set as the body is, what goes on with it as the abstract.
+        own = type_of(part.rows) if rows.index(part.rows[0]) > start else usual
+        opening = part.rows[0].text
+        running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
+        long = sum(len(row.text.split()) for row in part.rows) >= SENTENCES
+        if part.kind == "caption" or (running and long and reads_as_prose(part.rows, own)):
+            body |= set(part.rows)
+    kept = [row for row in rows if row in body]
+    return Front(abstract, [*inside], kept, [row for row in every if row not in body and row not in held])
+
+
+def _unnamed(
+    rows: Sequence[Row], words: Any, heights: Sequence[float], notes: list[str]
+) -> tuple[str | None, list[Row]]:
+    """The abstract without a heading among the rows before the introduction: their longest paragraph of sentences."""
+    parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
+    texts = [joined(part.rows, words) for part in parts]
+    longest = max(texts, key=len, default="")
+    if len(longest.split()) >= SENTENCES and longest[-1] in ".!?" and len(re.findall(r"[a-z][.!?]", longest)) >= 3:
+        notes.append("the abstract has no heading: it is the longest paragraph before the introduction")
+        return longest, parts[texts.index(longest)].rows
+    notes.append("no abstract was found")
+    return None, []
+
+
+def _without_notice(rows: Sequence[Row], usual: Type) -> list[Row]:
+    """*rows* without the notice of copyright or proceedings that ends a column of the first page."""
+    out: dict[int, float] = {}
+    for above, row in pairwise(rows):
+        if row.page == 0 and NOTICE.match(row.text) and not follows(row, above, usual):
+            out[row.column] = min(row.y0, out.get(row.column, row.y0))
+    lowest = max((row.y1 for row in rows if row.page == 0), default=0.0)
+    return [row for row in rows if row.page or row.y0 < out.get(row.column, lowest) or row.y0 < 0.6 * lowest]

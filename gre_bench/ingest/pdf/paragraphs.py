@@ -1,0 +1,202 @@
+"""Rows joined to paragraphs: hyphens and ligatures mended, captions and footnotes put after what they interrupt."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gre_bench.ingest.pdf.parts import (
+    BULLET,
+    KNOWN,
+    NUMBER,
+    Type,
+    bare,
+    follows,
+    footnotes,
+    goes_on,
+    is_heading,
+    starts_caption,
+)
+from gre_bench.ingest.pdf.rows import Row
+
+Kind = Literal["heading", "caption", "note", "text"]
+
+MENDED: dict[int, str | None] = {ord(sign): unicodedata.normalize("NFKD", sign) for sign in "ﬀﬁﬂﬃﬄﬅﬆ"}
+MENDED |= dict.fromkeys(range(32))
+ENDED = re.compile(r"[.!?:;][\"'”’)\]]*$")
+BROKEN = re.compile(r"([^\W\d_]+)[-\u00ad]$")
+SMALL_WORDS = frozenset(
+    ["a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "off", "on", "or", "out", "the", "to", "up", "with"]
+)
+FIRST_PARTS = frozenset(
+    [
+        "cross",
+        "few",
+        "five",
+        "four",
+        "half",
+        "high",
+        "large",
+        "long",
+        "low",
+        "non",
+        "one",
+        "self",
+        "short",
+        "six",
+        "small",
+        "state",
+        "three",
+        "two",
+        "well",
+        "zero",
+    ]
+)
+"""First parts of compounds that are written with a hyphen more often than without."""
+WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+
+
+@dataclass(slots=True)
+class Paragraph:
+    """Rows that belong together."""
+
+    kind: Kind
+    rows: list[Row]
+
+
+def paragraphs(rows: Sequence[Row], usual: Type, heights: Sequence[float]) -> list[Paragraph]:
+    """*rows*, in reading order, parted; *heights* are those of the pages, in points."""
+    notes = footnotes(rows, usual, heights)
+    parts: list[Paragraph] = []
+    current: Paragraph | None = None
+    running: Paragraph | None = None
+    above: Row | None = None
+    for place, row in enumerate(rows):
+        kind = _kind(row, above, usual, place in notes)
+        if current and _continues(current, kind, row, usual):
+            current.rows.append(row)
+        elif running and kind == "text" and _resumes(running, current, row):
+            running.rows.append(row)
+            current = running
+        else:
+            current = Paragraph(kind, [row])
+            parts.append(current)
+            if kind in ("text", "heading"):
+                running = current if kind == "text" else None
+        above = row
+    return parts
+
+
+def words_of(rows: Sequence[Row]) -> Counter[str]:
+    """How often each word stands unbroken in *rows*, in lower case; one with hyphens counts whole and in its parts."""
+    found: Counter[str] = Counter()
+    cut = False
+    for row in rows:
+        text = _plain(row.text).lower()
+        for word in WORD.findall(BROKEN.sub("", WORD.sub("", text, count=1) if cut else text)):
+            found[word] += 1
+            found.update(word.split("-") if "-" in word else ())
+        cut = BROKEN.search(text) is not None
+    return found
+
+
+def joined(rows: Sequence[Row], words: Counter[str]) -> str:
+    """The text of *rows* as one line; a word broken at a line's end is mended as *words* know it."""
+    text = ""
+    for row in rows:
+        piece = _plain(row.text)
+        broken = BROKEN.search(text)
+        if not text:
+            text = piece
+        elif text.endswith("\u00ad"):
+            text = text[:-1] + piece
+        elif broken and piece[:1].isalpha():
+            text = text[:-1] + ("-" if _keeps_hyphen(text, piece, words) else "") + piece
+        elif text.endswith(("-", "–", "/")) and not text.endswith((" -", " –", " /")):
+            text += piece
+        else:
+            text = f"{text} {piece}"
+    return text.replace("\u00ad", "")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.translate(MENDED).split())
+
+
+def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
+    """Whether the hyphen at the end of *text* belongs to the word: as seen elsewhere, else by what it parts."""
+    before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
+    after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
+    if not before or not after:
+        return True
+    left, right = before[0][:-1].lower(), after[0].lower()
+    if piece[0].isupper() and not before[0][:-1].isupper():
+        return True
+    whole, hyphened = words[left + right], words[f"{left}-{right}"]
+    if whole or hyphened:
+        return hyphened > whole
+    last, first = left.rsplit("-", 1)[-1], right.split("-", 1)[0]
+    if len(last) == 1 or ("-" in left and last in SMALL_WORDS) or (first in SMALL_WORDS and first != right):
+        return True
+    if last in FIRST_PARTS and len(first) > 4:
+        return True
+    return words[first] > 0 and len(first) > 3 and ((words[last] > 0 and len(last) > 2) or len(last) > 5)
+
+
+def _kind(row: Row, above: Row | None, usual: Type, note: bool) -> Kind:
+    if starts_caption(row, above, usual):
+        return "caption"
+    if note:
+        return "note"
+    return "heading" if is_heading(row, above, usual) else "text"
+
+
+def _continues(current: Paragraph, kind: Kind, row: Row, usual: Type) -> bool:
+    """Whether *row* goes on with the paragraph right above it."""
+    last = current.rows[-1]
+    if current.kind == "caption" and last is current.rows[0]:
+        return kind != "caption" and goes_on(row, last, usual)
+    if not follows(row, last, usual):
+        return False
+    if current.kind == "caption":
+        return kind in ("text", "note")
+    if current.kind == "heading":
+        alike = row.bold == last.bold and abs(row.peak - last.peak) < 0.5 and row.text.isupper() == last.text.isupper()
+        if KNOWN.fullmatch(bare(last.text)):
+            return False
+        marked = row.bold or row.peak > 1.06 * usual.size or row.text.isupper()
+        return alike and marked and not NUMBER.match(row.text)
+    if current.kind != kind:
+        return False
+    if kind == "note":
+        return not re.match(r"[\d*†‡§¶]{1,3}\s?[A-Z]", row.text)
+    if BULLET.match(row.text) and (ENDED.search(last.text) or BULLET.match(current.rows[0].text)):
+        return False
+    listed = BULLET.match(current.rows[0].text) is not None and len(current.rows) == 1
+    shift = (row.x0 - last.x0) / usual.size
+    if shift > 0.7 and not listed:
+        return not ENDED.search(last.text) and row.text[:1].islower()
+    if shift < -0.7 and len(current.rows) > 1:
+        return not ENDED.search(last.text)
+    short = last.x1 < last.right - 0.12 * (last.right - last.left)
+    return not (short and ENDED.search(last.text) and row.text[:1].isupper() and last.filled < 0.85)
+
+
+def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
+    """Whether *row*, after a break of column or page or after a caption or footnote, goes on with *running*."""
+    last = running.rows[-1]
+    if current is running and last.place == row.place:
+        return False
+    if BULLET.match(row.text) or abs(row.size - last.size) > 0.08 * last.size:
+        return False
+    if BROKEN.search(last.text):
+        return True
+    if row.text[:1].islower() or (not ENDED.search(last.text) and last.filled > 0.8):
+        return True
+    # A full last line that ends a sentence may or may not end the paragraph; flush left, the next one rarely opens one.
+    full = last.x1 > last.right - 0.02 * (last.right - last.left)
+    return full and row.x0 < row.left + 0.5 * row.size and row.place != last.place and last.text[-1] != ":"

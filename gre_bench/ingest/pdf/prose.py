@@ -1,0 +1,73 @@
+"""Which rows of a paper are running text, by how they are set and by their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Sequence
+
+from gre_bench.ingest.pdf.parts import Type, follows
+from gre_bench.ingest.pdf.rows import Row
+
+FUNCTION_WORDS = frozenset([
+    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before", "between",
+    "both", "but", "by", "can", "could", "did", "do", "does", "each", "either", "for", "from", "had", "has", "have",
+    "how", "however", "if", "in", "into", "is", "it", "its", "may", "more", "most", "no", "not", "of", "on", "one",
+    "only", "or", "other", "our", "over", "same", "should", "since", "so", "some", "such", "than", "that", "the",
+    "their", "them", "then", "there", "these", "they", "this", "those", "through", "to", "under", "until", "upon",
+    "was", "we", "were", "what", "when", "where", "which", "while", "who", "will", "with", "within", "without",
+    "would", "you",
+])  # fmt: skip
+"""English words that hold sentences together."""
+SHARE = 0.25
+"""Share of function words that running text has; the labels of figures and cells of tables have few."""
+SENTENCE = 15
+"""Words from which rows can be told to be running text."""
+
+
+def prose(rows: Sequence[Row], usual: Type, captions: Container[int] = ()) -> list[bool]:
+    """For each of *rows* whether it is running text: a full row of words, what follows one, or the end of one."""
+    found: list[bool] = []
+    last: Row | None = None
+    for place, row in enumerate(rows):
+        dense = row.text.replace(" ", "")
+        worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
+        full = worded and row.filled > 0.8 and len(row.text.split()) >= 6
+        above = rows[place - 1] if place else None
+        runs_on = (
+            above is not None
+            and found[-1]
+            and row.gap < 1.6
+            and follows(row, above, usual)
+            and (abs(row.x0 - above.x0) < 2 or abs(row.x0 - row.left) < 2)
+        )
+        found.append(full or runs_on or _ends(last, row, usual))
+        last = row if found[-1] and place not in captions else last
+    return found
+
+
+def reads_as_prose(rows: Sequence[Row], usual: Type) -> bool:
+    """Whether *rows* are sentences in the size of the running text, however wide they are set."""
+    words = re.findall(r"[^\W\d_]+", " ".join(row.text for row in rows).lower())
+    if len(words) < SENTENCE or sum(map(len, words)) < 0.6 * sum(len(row.text.replace(" ", "")) for row in rows):
+        return False
+    like = sum(len(row.text) for row in rows if abs(row.size - usual.size) < 0.06 * usual.size)
+    wide = sum(row.gap > 2 for row in rows)
+    return (
+        like > 0.5 * sum(len(row.text) for row in rows)
+        and wide <= 0.3 * len(rows)
+        and len(words) >= 4 * len(rows)
+        and function_words(" ".join(words)) >= SHARE
+    )
+
+
+def function_words(text: str) -> float:
+    """The share of function words among the words of *text*."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)
+
+
+def _ends(last: Row | None, row: Row, usual: Type) -> bool:
+    """Whether *row* is the last line of the paragraph that *last*, before a float or a break, leaves open."""
+    if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
+        return False
+    return abs(row.x0 - row.left) < 2 and abs(row.size - usual.size) < 0.03 * usual.size and row.place != last.place

@@ -1,0 +1,229 @@
+"""The door to PDFs: each file is read in a child process with limits, several at a time.
+
+Whatever a file does to its child, it has a status and its neighbours are read: a child that hangs is ended, one that
+dies is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, LifoQueue
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from gre_bench.core.errors import SourceError
+from gre_bench.ingest.pdf.opening import refusal
+from gre_bench.ingest.pdf.text import PdfText
+from gre_bench.ingest.pdf.worker import receive, send
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parents[3]
+STARTING = 120.0
+"""Seconds in which a child must be ready."""
+SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
+"""What a child sees of the environment: no secrets."""
+FILES = 200
+"""Files after which a child is replaced, as libraries keep memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one file may take: seconds on the clock and of computing, memory, and pages that are read.
+
+    *memory_bytes* bounds the address space of the child, of which its libraries take about 0.5 GiB.
+    """
+
+    wall_s: float = 60.0
+    cpu_s: float = 60.0
+    memory_bytes: int = 2 * 2**30
+    max_pages: int = 200
+
+
+class PdfReader:
+    """Reads PDFs in child processes, which start when they are needed and are ended by `close`.
+
+    *children* is how many files are read at the same time, by default as many as there are cores for this process.
+    Any number of threads may call `read`.
+    """
+
+    def __init__(self, limits: Limits | None = None, children: int | None = None):
+        self.limits = limits or Limits()
+        self.children = children or _cores()
+        self._idle: LifoQueue[_Child] = LifoQueue()
+        self._begun: set[_Child] = set()
+        self._over = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.abandon()
+        self.close()
+
+    def abandon(self) -> None:
+        """Kills the children, whatever they are at: nobody waits for it any more."""
+        self._over = True
+        for child in list(self._begun):
+            child.process.kill()
+
+    def close(self) -> None:
+        """Ends the children: all are told before any is waited for."""
+        children = []
+        with suppress(Empty):
+            while True:
+                children.append(self._idle.get_nowait())
+        for child in children:
+            with suppress(BrokenPipeError):
+                child.process.stdin.close()
+        for child in children:
+            child.end(patience=5.0)
+
+    def read(self, data: bytes) -> PdfText:
+        """What the PDF *data* gives, within the limits."""
+        return self._ask(data, {})[0]
+
+    def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
+        """What *data* gives, and pictures of its pages in *folder* with the findings marked, of pages that have some.
+
+        The limits hold for both together.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        read, pictures = self._ask(data, {"folder": str(folder.resolve()), "dpi": dpi})
+        return read, [folder / name for name in pictures]
+
+    def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
+        """Each of *items* with what the PDF gives that *load* fetches for it, in order, several at a time.
+
+        A reader that is left before the last is of no further use: what is at work is killed.
+        """
+        with ThreadPoolExecutor(self.children) as pool:
+            items = list(items)
+            try:
+                yield from zip(items, pool.map(lambda item: self.read(load(item)), items), strict=True)
+            except BaseException:
+                self.abandon()
+                raise
+
+    def _ask(self, data: bytes, more: dict[str, Any]) -> tuple[PdfText, list[str]]:
+        refused = refusal(data)
+        if refused:
+            return PdfText("not_a_pdf", notes=(refused,)), []
+        while not self._over:
+            child = self._take()
+            request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
+            answer = child.ask(request, data, self.limits.wall_s)
+            if isinstance(answer, PdfText) and answer.status == "crashed" and child.asked > 1:
+                continue  # an earlier file may have harmed the child: a fresh one tells
+            if isinstance(answer, PdfText):
+                return answer, []
+            if child.asked >= FILES or answer["held_bytes"] > self.limits.memory_bytes / 2:
+                child.end()
+            else:
+                self._idle.put(child)
+            if "problem" in answer:
+                return PdfText("crashed", notes=(answer["problem"],)), []
+            return PdfText.from_json(answer["read"]), answer["pictures"]
+        return PdfText("crashed", notes=("reading was stopped",)), []
+
+    def _take(self) -> _Child:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            child = _Child(self.limits.memory_bytes)
+        self._begun.add(child)
+        if self._over:
+            child.process.kill()
+        child.begin()
+        return child
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Child:
+    """One process of `pdf_worker`."""
+
+    def __init__(self, memory: int):
+        keep = {name: os.environ[name] for name in SHARED if name in os.environ}
+        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self.asked = 0
+        self.memory = memory
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gre_bench.ingest.pdf.worker", str(memory)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, env={**keep, **threads},
+        )  # fmt: skip
+
+    def begin(self) -> None:
+        """Waits until the process is ready; `SourceError` if it does not become so."""
+        if self._answer(time.monotonic() + STARTING) is None:
+            code = self.end()
+            gib = self.memory / 2**30
+            raise SourceError(
+                f"the process that reads PDFs does not start (exit {code}) within {gib:.1f} GiB of memory; "
+                f"try: {sys.executable} -c 'import pymupdf'"
+                if code
+                else f"the process that reads PDFs is not ready after {STARTING:.0f} s; is the machine overloaded?"
+            )
+
+    def ask(self, request: dict[str, Any], data: bytes, wall: float) -> dict[str, Any] | PdfText:
+        """The answer to *request*; or, with the child ended, the status that its end gives to the file."""
+        self.asked += 1
+        deadline = time.monotonic() + wall
+        try:
+            with suppress(BrokenPipeError):  # it may have said why before it ended
+                send(self.process.stdin, request, data)
+            answer = self._answer(deadline)
+        except BaseException:
+            self.end()
+            raise
+        if answer is not None:
+            return answer
+        if time.monotonic() >= deadline:
+            self.end()
+            return PdfText("timeout", notes=(f"reading took more than {wall:.0f} s",))
+        code = self.end()
+        if code == -signal.SIGXCPU:
+            return PdfText("timeout", notes=(f"reading took more than {request['cpu_s']:.0f} s of computing",))
+        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        return PdfText("crashed", notes=(f"the process that read the file died ({name})",))
+
+    def _answer(self, deadline: float) -> dict[str, Any] | None:
+        """The child's next message; None if it has died or does not answer before *deadline*."""
+        stream = self.process.stdout
+        while (left := deadline - time.monotonic()) > 0:
+            # An answer is written in one piece when it is done: once it begins, the rest is on its way.
+            if select.select([stream], [], [], min(left, 60.0))[0]:
+                message = receive(stream)
+                return message[0] if message else None
+        return None
+
+    def end(self, patience: float = 0.2) -> int:
+        """Ends the process, after *patience* seconds by force; its exit code, or minus the signal that it died of."""
+        if self.process.poll() is None:
+            try:
+                # It may be dying: its own signal tells more than ours.
+                self.process.stdin.close()
+                self.process.wait(patience)
+            except (subprocess.TimeoutExpired, BrokenPipeError):
+                self.process.kill()
+        code = self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            with suppress(BrokenPipeError):
+                stream.close()
+        return code

@@ -1,0 +1,214 @@
+"""The rows of text on a page of a PDF.
+
+Coordinates are points, from the top left of the page. A *row* is what stands on one baseline of one column;
+as PyMuPDF gives it, it may be in pieces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from gre_bench.ingest.pdf.audit.glyphs import words_by_line
+
+if TYPE_CHECKING:
+    from gre_bench.ingest.pdf.audit.hidden import Sight
+
+
+NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
+AFTER_WORD = re.compile(r"(?:(?<![^\W\d_])(?!(?:min|max|log|exp|sin|cos|tan|det)$)[^\W\d_]{3,}|[^\W_]{3}[.,;!?”\"])$")
+
+TURNED_LETTERS = 100
+"""Letters that must stand on their side for a page to be read so."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One row: its box, the size and boldness of most of its letters, the bounds of its column, its place.
+
+    The box is as high as the letters, however tall a formula in the row.
+    *peak* is its largest size (small capitals have two), *gap* its widest white inside in units of its size;
+    *raised* says that it opens with a small mark, as a footnote does. *words* counts what stands between white and
+    has a letter or digit, as it was extracted; *marks* those that were the mark of a footnote.
+    """
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+    peak: float
+    bold: bool
+    raised: bool
+    page: int
+    block: int
+    left: float = 0.0
+    right: float = 0.0
+    column: int = 0
+    gap: float = 0.0
+    words: int = 0
+    marks: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Page and column: rows of one place follow one another without a break."""
+        return self.page, self.column
+
+    @property
+    def filled(self) -> float:
+        """Share of the column's width that the row takes."""
+        return (self.x1 - self.x0) / max(self.right - self.left, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The rows of the *number*-th page of a file (from 1) and its size.
+
+    *words* counts all words on it, *hidden* those of which nothing is seen, *turned* those of lines that
+    do not run as most do; the others are in the rows.
+    """
+
+    rows: tuple[Row, ...]
+    width: float
+    height: float
+    number: int = 1
+    words: int = 0
+    hidden: int = 0
+    turned: int = 0
+
+
+def read_page(sight: Sight, place: int, number: int, size: tuple[float, float]) -> Page:
+    """What is seen of a page as rows not yet put together.
+
+    *place* counts the pages that could be read, from 0. A page on which most letters stand upright on its side, as
+    those of a landscape table, is read as one that is turned.
+    """
+    turn = _turn(sight.glyphs.blocks)
+    seen, unseen = words_by_line(sight.glyphs, sight.hidden)
+    turned = start = number_of_line = 0
+    pieces = []
+    for block_number, block in enumerate(sight.glyphs.blocks):
+        for line in block["lines"]:
+            spans, start = _seen_spans(line, sight, start)
+            words, number_of_line = int(seen[number_of_line]), number_of_line + 1
+            if not any(span.text.strip() for span in spans):
+                continue
+            if _direction(line) != turn:
+                turned += words
+            else:
+                pieces.append(_piece(line, spans, place, block_number, words, partial(_turned, turn=turn, size=size)))
+    width, height = size if turn == "right" else size[::-1]
+    return Page(tuple(pieces), width, height, number, int(seen.sum() + unseen.sum()), int(unseen.sum()), turned)
+
+
+Direction = Literal["right", "up", "down", "other"]
+
+
+def _direction(line: dict[str, Any]) -> Direction:
+    """Where *line* runs on the page as shown."""
+    across, along = line["dir"]
+    return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
+
+
+def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
+    """Where most letters of a page run: to the right, unless most of many run up or down."""
+    letters: Counter[Direction] = Counter()
+    for block in blocks:
+        for line in block["lines"]:
+            letters[_direction(line)] += sum(len(span["chars"]) for span in line["spans"])
+    side: Direction = "up" if letters["up"] >= letters["down"] else "down"
+    return side if letters[side] >= TURNED_LETTERS and letters[side] > 2 * letters["right"] else "right"
+
+
+def _turned(x: float, y: float, turn: Direction, size: tuple[float, float]) -> tuple[float, float]:
+    """The point (*x*, *y*) of a page of *size*, where the page is turned so that its letters stand upright."""
+    return (x, y) if turn == "right" else (size[1] - y, x) if turn == "up" else (y, size[0] - x)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What is seen of a stretch of text set alike."""
+
+    text: str
+    size: float
+    bold: bool
+    origin: tuple[float, float]
+    box: tuple[float, float, float, float]
+
+    @property
+    def baseline(self) -> float:
+        """How far from the top the letters stand."""
+        return self.origin[1]
+
+
+def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
+    """The spans of *line*, whose first character is the *start*-th of its page; and the place after its last."""
+    spans = []
+    for span in line["spans"]:
+        chars, end = span["chars"], start + len(span["chars"])
+        out = sight.hidden[start:end]
+        if out.any():
+            chars = [char for char, hidden in zip(chars, out, strict=True) if not hidden]
+        start = end
+        if chars:
+            bold = bool(span["flags"] & 16) or _bold_name(span["font"])
+            text = "".join(char["c"] for char in chars)
+            sides = list(zip(*(char["bbox"] for char in chars), strict=True)) if out.any() else ()
+            box = (min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3])) if sides else span["bbox"]
+            spans.append(_Span(text, span["size"], bold, span["origin"], box))
+    return spans, start
+
+
+def _piece(
+    line: dict[str, Any], spans: list[_Span], number: int, block: int, words: int, turned: Callable[..., Any]
+) -> Row:
+    sizes: Counter[float] = Counter()
+    for span in spans:
+        sizes[round(span.size, 1)] += len(span.text.strip())
+    letters = sum(sizes.values())
+    bold = sum(len(span.text.strip()) for span in spans if span.bold)
+    size = sizes.most_common(1)[0][0]
+    if sum(len(span.text) for span in spans) == sum(len(span["chars"]) for span in line["spans"]):
+        box = line["bbox"]
+    else:
+        sides = list(zip(*(span.box for span in spans), strict=True))
+        box = (min(sides[0]), min(sides[1]), max(sides[2]), max(sides[3]))
+    corners = turned(*box[:2]), turned(*box[2:])
+    (x0, x1), (y0, y1) = (sorted(side) for side in zip(*corners, strict=True))
+    spans = [replace(span, origin=turned(*span.origin)) for span in spans]
+    baseline = max(spans, key=lambda span: (round(span.size, 1) == size, len(span.text))).baseline
+    y0, y1 = max(y0, baseline - 0.8 * size), min(y1, baseline + 0.25 * size)
+    first = next(span for span in spans if span.text.strip())
+    raised = first.size < 0.8 * size and len(first.text.strip()) <= 2
+    text = ""
+    for span in spans:
+        small = span.size < 0.8 * size and span.baseline < baseline - 0.15 * size
+        if small and is_note_mark(span.text, text):
+            continue
+        opens = raised and text and text.strip() == first.text.strip() and NOTE_MARK.fullmatch(text.strip())
+        text += f" {span.text}" if opens and span.text[:1].isalpha() else span.text
+    return Row(text, x0, y0, x1, y1, size, max(sizes), bold > 0.8 * letters, raised, number, block, words=words)
+
+
+def is_note_mark(text: str, before: str) -> bool:
+    """Whether small raised *text* right after *before* is the mark of a footnote, and no exponent or part of a name."""
+    return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
+
+
+def extent(rows: Sequence[Row]) -> tuple[float, float]:
+    """Left and right bounds of the running text among *rows*: those that most long rows keep to."""
+    long = [row for row in rows if len(row.text) >= 25] or list(rows)
+    if not long:
+        return 0.0, 1.0
+    starts, ends = sorted(row.x0 for row in long), sorted(row.x1 for row in long)
+    return starts[len(starts) // 20], ends[-1 - len(ends) // 20]
+
+
+@cache
+def _bold_name(font: str) -> bool:
+    return re.search(r"bold|-medi|black|heavy|cmbx|semib", font, re.I) is not None

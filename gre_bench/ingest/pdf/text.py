@@ -1,0 +1,259 @@
+"""A research paper's PDF as text: title, abstract, and the body without references and appendices.
+
+Only what a human can see on the pages is text; what is left out for that is told as findings. Nothing a file holds
+makes this fail: what cannot be read is told by its status, and every word that is left out by the rule that dropped it.
+It can still hang or take all memory: `pdf_reader` reads files in processes with limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from gre_bench.ingest.pdf.audit.findings import Finding
+from gre_bench.ingest.pdf.audit.pages import audit_page, judged
+from gre_bench.ingest.pdf.audit.unshown import layers
+from gre_bench.ingest.pdf.contents import without_contents
+from gre_bench.ingest.pdf.debris import without_debris
+from gre_bench.ingest.pdf.floats import without_floats
+from gre_bench.ingest.pdf.furniture import without_furniture
+from gre_bench.ingest.pdf.layout import in_reading_order, without_sidebars
+from gre_bench.ingest.pdf.opening import LARGEST, blank, cut_off, errors, losses, refusal
+from gre_bench.ingest.pdf.outline import front, title_of
+from gre_bench.ingest.pdf.paragraphs import joined, paragraphs, words_of
+from gre_bench.ingest.pdf.parts import type_of
+from gre_bench.ingest.pdf.references import body_of_rows
+from gre_bench.ingest.pdf.rows import Page, Row, read_page
+from gre_bench.ingest.pdf.words import Fate, Ledger, PageWords, doubts
+
+Status = Literal[
+    "ok", "repaired", "doubtful", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed",
+    "too_long",
+]
+MEANING: dict[Status, str] = {
+    "ok": "all pages of a sound file were read",
+    "repaired": "all pages were read, of a file that is damaged",
+    "doubtful": "all pages were read, but most words are dropped, or a page without a reason",
+    "truncated": "the file ends too early, or pages of it are lost",
+    "encrypted": "a password is needed",
+    "empty": "there is no text on any page",
+    "not_a_pdf": "the file is something else",
+    "scanned": "the pages are pictures; the text, if any, is that of text recognition",
+    "timeout": "reading took too long",
+    "crashed": "reading broke down or needed too much memory",
+    "too_long": "the file has more pages or bytes than are read",
+}
+SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
+"""Statuses of files that were read whole."""
+READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
+"""Statuses with which the text is the paper's, and can be given to candidates."""
+MOST_FINDINGS = 200
+"""Findings of a file that are kept; how many more there are is noted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """What a PDF gave.
+
+    *text* is the body in reading order: a paragraph, heading or caption a line, a blank line between.
+    *pages* counts the pages read, and *words* says of each what became of its words. *characters* counts those on the
+    pages, *hidden* those of them that are hidden. *notes* tell what is doubtful, *findings* what is hidden.
+    """
+
+    status: Status
+    title: str | None = None
+    abstract: str | None = None
+    text: str = ""
+    pages: int = 0
+    words: tuple[PageWords, ...] = ()
+    characters: int = 0
+    hidden: int = 0
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def usable(self) -> str | None:
+        """The text to give to candidates, or None where the file does not give the paper's text."""
+        return self.text or None if self.status in READABLE else None
+
+    def remarks(self, most: int = 50) -> list[str]:
+        """Notes and findings, one line each; of the findings the first *most*."""
+        more = len(self.findings) - most
+        lines = [*self.notes, *(finding.line() for finding in self.findings[:most])]
+        return lines + ([f"{more} more findings; see gre-bench audit"] if more > 0 else [])
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it in plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
+        """What `to_json` gave, as it was."""
+        found = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
+        words = tuple(PageWords(**page) for page in fields["words"])
+        return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(found)})
+
+
+@dataclass(slots=True)
+class _Pages:
+    """The pages of a file as far as they could be read."""
+
+    pages: list[Page] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    characters: int = 0
+    hidden: int = 0
+    recognised: int = 0
+    scans: int = 0
+    pictures: int = 0
+    lost: int = 0
+    wrong: int = 0
+
+
+def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
+    """The text of the PDF *data*, of its first *max_pages* pages, read in this process."""
+    refused = refusal(data)
+    if refused:
+        return PdfText("not_a_pdf", notes=(refused,))
+    if len(data) > LARGEST:
+        return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
+    import pymupdf
+
+    faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    cut = cut_off(data)
+    try:
+        with pymupdf.open(stream=data, filetype="pdf") as document:
+            if document.needs_pass:
+                return PdfText("encrypted", notes=("a password is needed",))
+            if not document.is_pdf:
+                return PdfText("not_a_pdf", notes=("the file is of another format",))
+            count = document.page_count
+            read = _read(document, min(count, max_pages), faults)
+            try:
+                read.findings += [judged(finding) for finding in layers(data, document, max_pages)]
+            except faults as error:
+                read.notes.append(f"layers cannot be looked at: {_line(error)}")
+            status = _status(document, count, max_pages, read, cut)
+    except faults as error:
+        notes = (f"cannot be opened: {_line(error)}", *([cut] if cut else []))
+        return PdfText("truncated" if cut else "empty", notes=notes)
+    return _put_together(status, read)
+
+
+def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
+    """The first *count* pages, each as far as it can be read."""
+    import pymupdf
+
+    read = _Pages()
+    pymupdf.TOOLS.mupdf_warnings()
+    for number in range(1, count + 1):
+        try:
+            page = document[number - 1]
+            empty = blank(page)
+            warnings = pymupdf.TOOLS.mupdf_warnings()
+            sight, findings, notes = audit_page(page, number, faults)
+            rows = read_page(sight, len(read.pages), number, (page.rect.width, page.rect.height))
+        except (*faults, IndexError) as error:
+            read.notes.append(f"page {number} cannot be read: {_line(error)}")
+            read.lost += 1
+            continue
+        if (loss := losses(warnings)) or (empty and document.is_repaired):
+            read.notes.append(f"page {number} is damaged: {_plain(loss or 'nothing is left on it')}")
+            read.lost += 1
+        elif error := errors(warnings):
+            read.notes.append(f"page {number} is not all understood: {_plain(error)}")
+            read.wrong += 1
+        read.pages.append(rows)
+        read.notes += notes
+        read.findings += findings
+        read.characters += len(sight.glyphs.text)
+        read.hidden += int(sight.hidden.sum())
+        read.recognised += sight.recognised
+        read.scans += sight.scan
+        read.pictures += sight.pictured > 0.05
+        pymupdf.TOOLS.mupdf_warnings()
+    return read
+
+
+def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
+    """What *read* is worth; says why in its notes."""
+    repaired = bool(document.is_repaired)
+    if repaired:
+        read.notes.append("the file is damaged and was repaired: text may be missing")
+    if (repaired and cut) or read.lost:
+        read.notes += [cut] if cut else []
+        return "truncated"
+    if count > most:
+        read.notes.append(f"only {most} of {count} pages were read")
+        return "too_long"
+    text = any(page.rows for page in read.pages)
+    if read.recognised:
+        read.notes.append(f"{read.recognised} letters are those of text recognition laid over a scan")
+    if (read.scans > 0.5 * len(read.pages)) if text else read.pictures:
+        return "scanned"
+    if not text:
+        read.notes.append("no text on any page")
+        return "empty"
+    return "repaired" if repaired or read.wrong else "ok"
+
+
+def _put_together(status: Status, read: _Pages) -> PdfText:
+    notes, findings = read.notes, sorted(read.findings, key=lambda finding: finding.page)
+    if len(findings) > MOST_FINDINGS:
+        notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
+    ledger = Ledger(read.pages)
+    parts = _Parts()
+    if any(page.rows for page in read.pages):
+        parts = _parts(read.pages, ledger, notes)
+    words = ledger.pages()
+    found = doubts(words)
+    return PdfText(
+        "doubtful" if found and status in ("ok", "repaired") else status, parts.title, parts.abstract, parts.text,
+        len(read.pages), words, read.characters, read.hidden, (*notes, *found), tuple(findings[:MOST_FINDINGS]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the rows of a paper make."""
+
+    title: str | None = None
+    abstract: str | None = None
+    text: str = ""
+
+
+def _parts(pages: Sequence[Page], ledger: Ledger, notes: list[str]) -> _Parts:
+    """Title, abstract and text of *pages*; *ledger* learns which rows went where, *notes* what is doubtful."""
+    heights = [page.height for page in pages]
+    size = type_of([row for page in pages for row in page.rows]).size
+    pages, furniture = without_furniture(pages, size)
+    pages, sidebars = without_sidebars(pages)
+    rows = in_reading_order(pages)
+    usual = type_of(rows)
+    words = words_of(rows)
+    title, rows = title_of(rows, heights[0])
+    rows, contents = without_contents(rows, usual)
+    opening = front(rows, usual, words, heights, notes)
+    body, back = body_of_rows(opening.body, usual)
+    body, cells = without_floats(body, usual)
+    parts, scraps = without_debris(paragraphs(body, usual, heights))
+    dropped: dict[Fate, Sequence[Row]] = {
+        **furniture, **back, "sidebar": sidebars, "table of contents": contents, "front matter": opening.dropped,
+        "figures and tables": cells, "scraps": scraps,
+    }  # fmt: skip
+    for fate, out in dropped.items():
+        ledger.out(out, fate)
+    ledger.kept([*title, *opening.rows, *(row for part in parts for row in part.rows)])
+    text = "\n\n".join(joined(part.rows, words) for part in parts)
+    return _Parts(joined(title, words) or None, opening.abstract, text)
+
+
+def _line(error: Exception) -> str:
+    return _plain(str(error))
+
+
+def _plain(text: str) -> str:
+    """*text* of MuPDF in one line; it may hold bytes of the file that are no letters."""
+    return " ".join(text.encode("ascii", "replace").decode().split())[:200]

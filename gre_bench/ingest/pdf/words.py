@@ -1,0 +1,142 @@
+"""What became of every word on the pages of a PDF: kept, hidden, or dropped by a named rule.
+
+A word is what stands between white on one line as it was extracted and has a letter or digit; it is hidden where none
+of these is seen. On each page the counts add up to all of its words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gre_bench.ingest.pdf.rows import Page, Row
+
+Fate = Literal[
+    "kept",
+    "hidden",
+    "turned",
+    "line numbers",
+    "page numbers",
+    "headers and footers",
+    "sidebar",
+    "footnote marks",
+    "table of contents",
+    "front matter",
+    "figures and tables",
+    "scraps",
+    "references",
+    "appendices",
+    "unaccounted",
+]
+MEANING: dict[Fate, str] = {
+    "kept": "title, abstract and body",
+    "hidden": "what no reader of the page sees",
+    "turned": "lines that do not run as most of the page does",
+    "line numbers": "numbers that count lines in a margin",
+    "page numbers": "numbers that stand alone at the edge of pages",
+    "headers and footers": "what recurs at the edges of pages, and notices of the publisher",
+    "sidebar": "what a journal prints beside the column that all pages have",
+    "footnote marks": "the small raised number of a footnote",
+    "table of contents": "tables of contents, lists of figures and tables",
+    "front matter": "authors, affiliations, keywords and notices around the abstract",
+    "figures and tables": "cells and labels between a caption and the text",
+    "scraps": "pieces of formulas and tables that hold no sentence",
+    "references": "lists of references",
+    "appendices": "what comes after the references, or after the heading of an appendix",
+    "unaccounted": "words that no rule dropped and that are not in the text: a fault of the program",
+}
+EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
+"""What may take a page whole."""
+FULL_PAGE = 20
+"""Words of a page that may not all go without a reason."""
+SHORT_BODY = 1000
+"""Words that a body has, where most of a file's words are not in it; half of them where the file has few."""
+LEAST_SHARE = 1 / 8
+"""Share of all words that the body of a paper has, however long its appendices."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """How many words of the *page*-th page (counted from 1; 0 for a text without pages) met each fate."""
+
+    page: int
+    words: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """All words of the page as extracted."""
+        return sum(self.words.values())
+
+
+class Ledger:
+    """Counts the words of pages as rules drop rows of them."""
+
+    def __init__(self, pages: Sequence[Page]):
+        self._pages = pages
+        self._fates = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
+
+    def out(self, rows: Iterable[Row], fate: Fate) -> None:
+        """*rows* are dropped under *fate*."""
+        for row in rows:
+            self._fates[row.page][fate] += row.words + row.marks
+
+    def kept(self, rows: Iterable[Row]) -> None:
+        """*rows* are in the title, the abstract or the text, without the marks of footnotes."""
+        for row in rows:
+            self._fates[row.page]["kept"] += row.words
+            self._fates[row.page]["footnote marks"] += row.marks
+
+    def pages(self) -> tuple[PageWords, ...]:
+        """The counts of each page; what no rule accounts for is told as such."""
+        found = []
+        for page, fates in zip(self._pages, self._fates, strict=True):
+            fates["unaccounted"] += page.words - fates.total()
+            found.append(PageWords(page.number, {fate: fates[fate] for fate in MEANING if fates[fate]}))
+        return tuple(found)
+
+
+def totals(pages: Iterable[PageWords]) -> dict[str, int]:
+    """Words by fate of all *pages* together, in the order of `MEANING`."""
+    found: Counter[str] = Counter()
+    for page in pages:
+        found.update(page.words)
+    return {fate: found[fate] for fate in MEANING if found[fate]}
+
+
+def doubts(pages: Sequence[PageWords]) -> list[str]:
+    """Why the text that was kept of *pages* may lack parts of the paper, one line each; none where nothing says so."""
+    words = totals(pages)
+    kept, every = words.get("kept", 0), _text(words)
+    before = every - words.get("references", 0) - words.get("appendices", 0)
+    left = 0.5 * SHORT_BODY if every <= 2 * SHORT_BODY else SHORT_BODY
+    found = []
+    if words.get("unaccounted"):
+        found.append(f"{words['unaccounted']} words are in no count: a fault of the program")
+    if before >= FULL_PAGE and kept < 0.5 * before:
+        found.append(f"most words are dropped: {kept:,} of the {before:,} before references and appendices are kept")
+    elif every >= FULL_PAGE and kept < 0.5 * every and (kept < LEAST_SHARE * every or kept < left):
+        found.append(f"most words are dropped: {kept:,} of {every:,} are kept; the rest is references and appendices")
+    for page in pages:
+        worst = max(page.words, key=page.words.__getitem__, default="kept")
+        explained = sum(page.words.get(fate, 0) for fate in EXPLAINED)
+        if not page.words.get("kept") and _text(page.words) >= max(FULL_PAGE, 2 * explained + 1):
+            found.append(f"page {page.page} lost all of its {page.total:,} words ({worst}: {page.words[worst]:,})")
+    return found
+
+
+def _text(words: Mapping[str, int]) -> int:
+    """All *words* but numbers of lines and pages."""
+    return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Rising *numbers* as ``1-3, 7``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)

@@ -1,0 +1,97 @@
+"""The child process that reads PDFs: `python -m gre_bench.ingest.pdf.worker MEMORY_BYTES`.
+
+It is asked on standard input and answers on standard output, one request at a time. A message is the length of a
+header in eight digits of hexadecimal, the header in JSON, and as many bytes as the header's *bytes* says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+MOST_DPI = 200
+
+
+def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None:
+    """Writes one message to *stream*."""
+    text = json.dumps({**header, "bytes": len(data)}).encode()
+    stream.write(b"%08x" % len(text) + text)
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    """The next message of *stream*, or None at its end."""
+    length = stream.read(8)
+    if len(length) < 8:
+        return None
+    text = stream.read(int(length, 16))
+    header = json.loads(text)
+    return header, stream.read(header["bytes"])
+
+
+def main() -> None:
+    """Limits itself, then reads until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    memory = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # What a library prints must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    # Loading it is not part of a file's time.
+    import pymupdf  # noqa: F401
+
+    from gre_bench.ingest.pdf.text import read_pdf
+
+    send(answers, {"ready": True})
+    too_much = {"problem": f"reading needs more than {memory / 2**30:.1f} GiB of memory"}
+    while True:
+        try:
+            message = receive(sys.stdin.buffer)
+        except MemoryError:
+            # What is left of the file in the pipe would be taken for the next question.
+            return send(answers, too_much | {"held_bytes": memory})
+        if message is None:
+            return None
+        request, data = message
+        _allow(request["cpu_s"])
+        try:
+            read = read_pdf(data, max_pages=request["max_pages"])
+            pictures = []
+            if request.get("folder"):
+                from gre_bench.ingest.pdf.audit.pictures import draw
+
+                pictures = draw(data, read.findings, Path(request["folder"]), min(request["dpi"], MOST_DPI))
+            answer: dict[str, Any] = {"read": read.to_json(), "pictures": pictures}
+        except MemoryError:
+            answer = too_much
+        except Exception as error:  # a bug: told with its kind, and the file's neighbours go on
+            answer = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+        send(answers, answer | {"held_bytes": _held()})
+
+
+def _held() -> int:
+    """Bytes of memory the process holds now; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
+def _allow(seconds: float) -> None:
+    """Lets the process compute for *seconds* more; then the system ends it."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit = math.ceil(used.ru_utime + used.ru_stime + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Columns of papers and reviews in users' files: which there are, which may be meant, and the rows asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.known_names import listed
+from gre_bench.ingest.records.cells import Row
+from gre_bench.ingest.records.merge_index import Imported, Refusal
+from gre_bench.ingest.records.row_files import read_folder, read_rows
+
+PAPER_COLUMNS = {"paper_id": True, "title": False, "abstract": False, "text": False, "row": False}
+REVIEW_COLUMNS = {
+    "paper_id": True,
+    "review_id": False,
+    "candidate": False,
+    "review": False,
+    "judgments": False,
+    "writer": False,
+    "slot": False,
+    "rating": False,
+    "grade": False,
+    "row": False,
+}
+"""Column name → whether every row needs it."""
+
+NUMBERS = ("slot", "rating", "grade", "row")
+"""Columns of numbers; a .csv file has them as text."""
+
+OFTEN_MEANT = {
+    "paper_id": ("paper", "id", "forum", "submission", "submission_id", "item_id"),
+    "candidate": ("model", "author", "reviewer", "system", "llm", "model_name"),
+    "review": ("text", "review_text", "content", "body", "comment", "output"),
+}
+"""Column → names that files of others have for it."""
+
+SURELY_MEANT = ("model", "model_name", "llm", "system")
+"""Of these columns, those that tell candidates apart where there is no column candidate."""
+
+
+def rows_of(
+    path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported
+) -> Iterator[tuple[int, Row]]:
+    """Place and cells of the rows of *path* that have ``row`` in *keep*; *taken* is told columns and refusals.
+
+    `SourceError` for a column that is needed and not there, with the one that may be meant.
+    """
+    if path.is_dir() and "review" in columns:
+        table, found = read_folder(path, taken), {"paper_id", "review"}
+    else:
+        table, there = read_rows(path, taken)
+        found = set(there)
+    taken.columns = tuple(sorted(found))
+    taken.ignored_columns = tuple(sorted(found - columns.keys()))
+    lacking = [name for name, needed in columns.items() if needed and name not in found]
+    if "review" in columns and not found & {"review", "judgments"}:
+        lacking.append("review")
+    if lacking and table:
+        hints = "".join(hint(name, taken.ignored_columns) for name in lacking)
+        raise SourceError(
+            f"{path.name}: column {', '.join(lacking)} is missing{hints}; columns read: {', '.join(columns)}; "
+            f"columns there: {', '.join(sorted(found)) or 'none'}"
+        )
+    if keep is not None and "row" not in found:
+        raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were asked for, but there is no column row")
+    written = path.name.removesuffix(".gz").endswith(".csv")
+    for place, row in table:
+        cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
+        if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
+            reason = "row is no whole number, so it cannot be told whether the row was asked for"
+            taken.refusals.append(Refusal(place, f"row {place}", reason))
+        elif keep is None or cells["row"] in keep:
+            yield place, cells
+
+
+def has(row: Row, name: str) -> bool:
+    """Whether *row* has anything in the column *name*."""
+    return row.get(name) not in (None, "")
+
+
+def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
+    """The rows of *by*, named so: of several candidates those that are called so, of a single one all.
+
+    `SourceError` if the file holds several candidates, by the column or by one that may be meant, and none is *by*.
+    """
+    column = next((name for name in ("candidate", *SURELY_MEANT) if any(has(row, name) for _, row in table)), None)
+    names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
+    if len(names) > 1 and by not in names:
+        raise SourceError(
+            f"{path.name} holds reviews of {len(names)} candidates by its column {column}, and none is called {by}; "
+            f"name one of them with --as: {listed(names)}"
+        )
+    kept = [(place, row) for place, row in table if by not in names or str(row.get(column) or by) == by]
+    return [(place, row | {"candidate": by}) for place, row in kept]
+
+
+def _number(cell: str | None) -> int | float | str | None:
+    """The number that a cell of a .csv file spells; the cell itself where it spells none."""
+    for kind in (int, float):
+        try:
+            return kind(cell) if cell else None
+        except ValueError:
+            continue
+    return cell
+
+
+def hint(name: str, there: Collection[str]) -> str:
+    """Which column that is not read may be the one that is missing."""
+    meant = [one for one in there if one.strip().lower() in OFTEN_MEANT.get(name, ())]
+    meant = meant or difflib.get_close_matches(name, there, n=1, cutoff=0.7)
+    return f" (rename {meant[0]} to {name}?)" if meant else ""

@@ -1,0 +1,44 @@
+"""Files of one JSON object a line, plain or gzipped, read one line at a time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from gre_bench.core.errors import SourceError, no_file
+from gre_bench.ingest.records.cells import RefusedError, Row
+
+
+def opened(path: Path) -> BinaryIO:
+    """The bytes of *path*, unpacked if its name ends in .gz; `SourceError` if there is no such file."""
+    if not path.is_file():
+        raise no_file(path)
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def read_object(line: bytes) -> Row:
+    """The JSON object in *line*; `RefusedError` if it holds none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"not JSON: {str(error)[:200]}") from None
+    if not isinstance(row, dict):
+        raise RefusedError("not a JSON object")
+    return row
+
+
+def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Place (from 1), offset and bytes of every line of *path* that is not blank; `SourceError` if it is damaged."""
+    offset = 0
+    try:
+        with opened(path) as file:
+            for place, line in enumerate(file, start=1):
+                if line.strip():
+                    yield place, offset, line
+                offset += len(line)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(f"{path.name} cannot be read: {error}") from None

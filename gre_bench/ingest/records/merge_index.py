@@ -1,0 +1,143 @@
+"""What is known already and what a file adds: a row is new, known, fills in what was missing, or is in conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TypeVar
+
+from gre_bench.core.records import HUMAN, Judgments, Paper, Review, Synopsis
+from gre_bench.ingest.records.cells import RefusedError
+
+UNKNOWN, CONFLICT = "unknown_paper", "conflict"
+"""Codes of refusals: the paper is not known; the store has something else in the row's place."""
+
+Record = TypeVar("Record", Paper, Review)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A row that was not taken: its place in the file (from 1), what it is, and why.
+
+    *code*: `UNKNOWN` and `CONFLICT`, with the *paper_id* that the row is of.
+    """
+
+    place: int
+    item: str
+    reason: str
+    code: str = ""
+    paper_id: str | None = None
+
+
+@dataclass(slots=True)
+class Imported:
+    """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused.
+
+    *named* are the candidates that rows of reviews name, *unnamed* counts the rows that name none. *left_out* counts
+    those that were never asked for, by what they are (a sample of a large file has many).
+    """
+
+    papers: list[Paper] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    judgments: list[Judgments] = field(default_factory=list)
+    synopses: list[Synopsis] = field(default_factory=list)
+    added: int = 0
+    unchanged: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
+    columns: tuple[str, ...] = ()
+    ignored_columns: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    unnamed: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def count(self, changed: bool) -> None:
+        """Counts one row: *changed* says whether it brought anything new."""
+        self.added += changed
+        self.unchanged += not changed
+
+
+class Papers:
+    """The papers that are there already (*known*), and those that are *new* or filled in."""
+
+    def __init__(self, known: Mapping[str, Paper]):
+        self.known = dict(known)
+        self.new: dict[str, Paper] = {}
+
+    def put(self, paper: Paper) -> bool:
+        """Whether *paper* brings anything new; `RefusedError` if its id is there with other content."""
+        old = self.known.get(paper.paper_id)
+        whole = paper if old is None else filled(old, paper)
+        if whole is None:
+            raise RefusedError("this paper id is already there with other content")
+        if whole != old:
+            self.known[whole.paper_id] = self.new[whole.paper_id] = whole
+        return whole != old
+
+
+class Shelf:
+    """What is there already, so that a row can be told new, known or in conflict."""
+
+    def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
+        self.reviews = dict(reviews)
+        self.judgments = dict(judgments)
+        self.papers = set(papers)
+        self.new_papers: dict[str, Paper] = {}
+        self.new_reviews: dict[str, Review] = {}
+        self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
+
+    def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
+        """*review* with what is known of it already; a row that does not name its candidate may be of any."""
+        old = self.reviews.get(review.review_id)
+        if old is None:
+            return review, judgments
+        found = filled(old, review if named else replace(review, candidate=old.candidate))
+        if found is None:
+            raise RefusedError(f"review id {review.review_id} is already there with other content", CONFLICT)
+        return found, judgments
+
+    def check(self, review: Review, make_papers: bool) -> None:
+        """`RefusedError` if the paper is unknown, or another review holds its place."""
+        if review.paper_id not in self.papers and not make_papers:
+            raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
+        holder = self.places.get(_place(review), review.review_id)
+        if _place(review) and holder != review.review_id:
+            place = " ".join(str(part) for part in _place(review)[1:])
+            raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}", CONFLICT)
+
+    def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
+        """Whether *review* or its *judgments* bring anything new; what is new is kept."""
+        changed = self.reviews.get(review.review_id) != review
+        if judgments is not None:
+            old = self.judgments.get((judgments.review_id, judgments.writer))
+            if old is not None and old != judgments.text:
+                reason = f"judgments of {judgments.writer} for this review are already there, and differ"
+                raise RefusedError(reason, CONFLICT)
+            if old is None:
+                self.judgments[judgments.review_id, judgments.writer] = judgments.text
+                taken.judgments.append(judgments)
+                changed = True
+        if review.paper_id not in self.papers:
+            self.papers.add(review.paper_id)
+            self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
+        if self.reviews.get(review.review_id) != review:
+            self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
+            self.places[_place(review)] = review.review_id
+        return changed
+
+
+def filled(old: Record, new: Record) -> Record | None:
+    """*old* with what only *new* states; None where the two state different things."""
+    merged = {}
+    for field_ in fields(old):
+        before, after = getattr(old, field_.name), getattr(new, field_.name)
+        if before not in (None, "") and after not in (None, "") and before != after:
+            return None
+        merged[field_.name] = after if before in (None, "") else before
+    return replace(old, **merged)
+
+
+def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
+    """The one place a review can take: a model's only review of a paper, a human's numbered slot."""
+    if review.candidate != HUMAN:
+        return (review.paper_id, "candidate", review.candidate)
+    return () if review.slot is None else (review.paper_id, "slot", review.slot)

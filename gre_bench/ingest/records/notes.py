@@ -1,0 +1,287 @@
+"""OpenReview notes of both APIs → papers, human reviews and decisions, by the rules of a venue-year.
+
+Every note is counted under exactly one outcome, and whatever is not understood is reported with the note's id:
+nothing is dropped in silence. A review's text is the venue's text fields joined under their headings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import HUMAN, Paper, Review
+from gre_bench.ingest.records.cells import NAME
+from gre_bench.ingest.records.merge_index import Imported, Refusal
+from gre_bench.ingest.records.venues import Venue
+
+OUTCOMES = {
+    "papers": "submissions that are kept",
+    "reviews": "reviews that are kept",
+    "decisions": "decisions that are kept",
+    "withdrawn": "withdrawn submissions",
+    "desk_rejected": "desk-rejected submissions",
+    "other_status": "submissions whose venueid is not known",
+    "deleted": "notes with a deletion date",
+    "replies_left_out": "reviews and decisions of submissions that are left out",
+    "no_text": "reviews without any text",
+    "unknown_forum": "reviews and decisions of submissions that are not there",
+    "second_decision": "decisions on papers that have one already",
+    "other_replies": "comments, meta-reviews, rebuttals and the like",
+    "duplicate": "notes whose id was there before",
+    "other_venue": "notes whose invitation belongs to another venue-year",
+    "unknown_kind": "notes whose kind is not known",
+    "unreadable": "notes without a usable id, forum, invitation, content, or decision",
+}
+"""What becomes of a note, and what that means. The counts of these add up to the count ``notes``."""
+
+_RATING = re.compile(r"\s*(\d+)(?:\.0+)?\s*(?::.*)?", re.S)
+_NUMBERED = re.compile(r"^paper\d+/", re.I)
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What notes gave. *decisions* is by paper id; *strange* has a line for each thing that was not understood.
+
+    *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (reviews that are kept without a rating) and ``unclear``
+    (how often something was not understood); *unclear* names the notes of each such thing, all of them.
+    """
+
+    papers: list[Paper]
+    reviews: list[Review]
+    decisions: dict[str, str]
+    counts: dict[str, int]
+    strange: list[str]
+    unclear: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    note_id: str
+    forum: str
+    kind: str
+    content: Mapping[str, Any]
+
+
+def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
+    """Records of *notes*, in their order; `SourceError` if no submission of *venue* is among them."""
+    return _Reading(venue).read(notes)
+
+
+def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
+    """What of *found* is not among the *papers* and *reviews* known by id; one that differs is refused.
+
+    A known paper may have more than its note gives: a text, a row.
+    """
+    taken = Imported()
+    for place, paper in enumerate(found.papers, start=1):
+        old = papers.get(paper.paper_id)
+        if old is None:
+            taken.papers.append(paper)
+        elif (old.title, old.abstract) != (paper.title, paper.abstract):
+            reason = "this paper id is already there with another title or abstract"
+            taken.refusals.append(Refusal(place, f"paper {paper.paper_id}", reason))
+        else:
+            taken.unchanged += 1
+    for place, review in enumerate(found.reviews, start=1):
+        if review.review_id not in reviews:
+            taken.reviews.append(review)
+        elif reviews[review.review_id] != review:
+            reason = "this review id is already there with other content"
+            taken.refusals.append(Refusal(place, f"review {review.review_id}", reason))
+        else:
+            taken.unchanged += 1
+    taken.added = len(taken.papers) + len(taken.reviews)
+    return taken
+
+
+def creating(invitations: Sequence[str]) -> str:
+    """The invitation by which a note was made: the first that is no edit (an edited note lists several)."""
+    return next((one for one in invitations if kind_of(one) != "Edit"), invitations[0])
+
+
+def kind_of(invitation: str) -> str:
+    """Kind of the notes of an *invitation*: what stands after its last "/-/", without ``Paper12/``.
+
+    ``.../Submission5/Official_Review2/-/Rebuttal`` is a Rebuttal, ``.../-/Paper7/Official_Review`` an Official_Review.
+    """
+    return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
+
+
+def rating_of(value: object) -> int | None:
+    """The number of ``6: Weak Accept``, ``6`` or 6; None if there is none."""
+    if isinstance(value, str):
+        found = _RATING.fullmatch(value)
+        return int(found[1]) if found else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        return None
+    return int(value)
+
+
+class _Reading:
+    """Notes of one venue being sorted: submissions first, since a listing may put replies before them."""
+
+    def __init__(self, venue: Venue):
+        self.venue = venue
+        self.counts: Counter[str] = Counter()
+        self.found: dict[str, list[str]] = defaultdict(list)
+        self.papers: dict[str, Paper] = {}
+        self.reviews: list[Review] = []
+        self.decisions: dict[str, str] = {}
+        self.left_out: set[str] = set()
+
+    def read(self, notes: Iterable[Mapping[str, Any]]) -> Notes:
+        replies, seen = [], set[str]()
+        about = {*self.venue.submissions, *self.venue.withdrawn, *self.venue.desk_rejected}
+        for raw in notes:
+            self.counts["notes"] += 1
+            note = self._envelope(raw, seen)
+            if isinstance(note, str):
+                self.counts[note] += 1
+            elif note.kind in about:
+                self.counts[self._submission(note)] += 1
+            else:
+                replies.append(note)
+        if not self.papers and not self.left_out:
+            first = f"; the first is of kind {replies[0].kind!r:.100}" if replies else self._first_strange()
+            raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
+        for note in replies:
+            self.counts[self._reply(note)] += 1
+        strange = [self._line(what, ids) for what, ids in self.found.items()]
+        self.counts["unclear"] = sum(len(ids) for ids in self.found.values())
+        counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
+        return Notes([*self.papers.values()], self.reviews, self.decisions, counts, strange, dict(self.found))
+
+    def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
+        """The note *raw* if it is one of the venue's, or what becomes of it."""
+        note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
+        if not isinstance(note_id, str) or not NAME.fullmatch(note_id):
+            return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
+        if note_id in seen:
+            return self._strange("this id was there before; the first note is kept", note_id, "duplicate")
+        seen.add(note_id)
+        if raw.get("ddate") is not None:
+            self.left_out |= {note_id} if note_id == forum else set()
+            return "deleted"
+        invitations = [raw.get("invitation")] if self.venue.api == 1 else raw.get("invitations")
+        if not isinstance(invitations, list) or not invitations or not all(isinstance(one, str) for one in invitations):
+            return self._strange(f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable")
+        invitation = creating(invitations)
+        if not invitation.startswith(f"{self.venue.group}/"):
+            return self._strange(f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue")
+        if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):
+            return self._strange("no usable forum or content", note_id, "unreadable")
+        return _Note(note_id, forum, kind_of(invitation), raw["content"])
+
+    def _submission(self, note: _Note) -> str:
+        if note.note_id != note.forum:
+            return self._strange("a submission in the forum of another", note.note_id, "unreadable")
+        outcome = self._status(note)
+        if outcome != "papers":
+            self.left_out.add(note.note_id)
+            return outcome
+        title, abstract = self._text(note, "title"), self._text(note, "abstract")
+        for name, text in (("title", title), ("abstract", abstract)):
+            if text is None:
+                self._strange(f"a submission without {name}", note.note_id)
+        self.papers[note.note_id] = Paper(note.note_id, title or "", abstract)
+        return outcome
+
+    def _status(self, note: _Note) -> str:
+        if note.kind in self.venue.withdrawn:
+            return "withdrawn"
+        if note.kind in self.venue.desk_rejected:
+            return "desk_rejected"
+        if self.venue.status == "invitation":
+            return "papers"
+        venueid = self._value(note, "venueid")
+        ending = venueid.removeprefix(self.venue.group) if isinstance(venueid, str) else None
+        if ending is not None and ending in self.venue.kept:
+            return "papers"
+        for outcome, kinds in (("withdrawn", self.venue.withdrawn), ("desk_rejected", self.venue.desk_rejected)):
+            if ending in [f"/{kind}" for kind in kinds]:
+                return outcome
+        return self._strange(f"a submission of unknown status, venueid {venueid!r:.100}", note.note_id, "other_status")
+
+    def _reply(self, note: _Note) -> str:
+        if note.kind in self.venue.other_replies:
+            return "other_replies"
+        if note.kind not in (*self.venue.reviews, *self.venue.decisions):
+            return self._strange(f"kind {note.kind!r:.100} is not known", note.note_id, "unknown_kind")
+        if note.forum in self.left_out:
+            return "replies_left_out"
+        if note.forum not in self.papers:
+            return self._strange(f"the {note.kind} of a submission that is not there", note.note_id, "unknown_forum")
+        return self._review(note) if note.kind in self.venue.reviews else self._decision(note)
+
+    def _review(self, note: _Note) -> str:
+        for field in sorted(set(note.content) - self.venue.fields):
+            self._strange(f"review field {field!r:.100} is not known", note.note_id)
+        parts = [(heading, self._text(note, field)) for field, heading in self.venue.text]
+        text = "\n\n".join(f"{heading}:\n{part}" if heading else part for heading, part in parts if part)
+        if not text:
+            return self._strange("a review without any text", note.note_id, "no_text")
+        self.reviews.append(Review(note.note_id, note.forum, HUMAN, text, rating=self._rating(note)))
+        return "reviews"
+
+    def _decision(self, note: _Note) -> str:
+        decision = self._text(note, self.venue.decision)
+        if decision is None:
+            return self._strange(f"a decision without {self.venue.decision}", note.note_id, "unreadable")
+        if note.forum in self.decisions:
+            return self._strange("the paper has a decision already; the first is kept", note.note_id, "second_decision")
+        self.decisions[note.forum] = decision
+        return "decisions"
+
+    def _rating(self, note: _Note) -> float | None:
+        value = self._value(note, self.venue.rating) if self.venue.rating else None
+        number = rating_of(value)
+        if value is not None and number not in self.venue.rating_scale:
+            self._strange(f"rating {value!r:.60} is not on the scale", note.note_id)
+            number = None
+        if number is None:
+            self.counts["no_rating"] += 1
+            return None
+        return float(number)
+
+    def _text(self, note: _Note, field: str) -> str | None:
+        """The text of a field, blanks around it removed; None if it is absent, blank, or no valid text."""
+        value = self._value(note, field)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            self._strange(f"field {field!r} is not text", note.note_id)
+            return None
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            self._strange(f"field {field!r} is not valid Unicode", note.note_id)
+            return None
+        return value.strip() or None
+
+    def _value(self, note: _Note, field: str) -> Any:
+        """What a field holds; None if it is absent, an empty text, or not of the form that the API gives it."""
+        value = note.content.get(field)
+        if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
+            return None if value["value"] == "" else value["value"]
+        if value is None or (self.venue.api == 1 and not isinstance(value, Mapping)):
+            return None if value == "" else value
+        self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
+        return None
+
+    def _strange(self, what: str, item: str, outcome: str = "") -> str:
+        """Reports *what* was met at *item*; the *outcome*, for the caller to pass on."""
+        self.found[what].append(item)
+        return outcome
+
+    def _first_strange(self) -> str:
+        return next((f"; {self._line(what, ids)}" for what, ids in self.found.items()), "")
+
+    @staticmethod
+    def _line(what: str, items: list[str]) -> str:
+        more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+        return f"{what}: {', '.join(items[:_SHOWN])}{more}"

@@ -1,0 +1,74 @@
+"""The body of a paper whose whole text a user supplies: abstract found, references and appendices cut."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gre_bench.ingest.pdf.references import open_references
+from gre_bench.ingest.pdf.words import PageWords, doubts
+
+_MARKS = r"[#*\s]*(?:\d+\.?\s*|[IVX]+\.\s*)?"
+_ABSTRACT = re.compile(rf"(?im)^{_MARKS}abstract[*:.\s]*$")
+_FIRST = re.compile(rf"(?im)^{_MARKS}introduction[*:.\s]*$")
+_LIST = re.compile(rf"(?im)^{_MARKS}(?:references|bibliography)[*:.\s]*$")
+_APPENDIX = re.compile(
+    rf"(?im)^(?:{_MARKS}(?:appendix(?:[ \t]+[A-Z\d])?|appendices)[*:.\s]*|#+[ \t]*appendix\b[^\n.]*)$"
+)
+_CONTENTS = re.compile(r"(?im)^[#*\s]*(?:table of )?contents[*:.\s]*$")
+LONG_LINE = 40
+"""Characters that a line of text has; the entries of a table of contents are rarely as long."""
+NEAR = 3
+"""Lines after a heading among which there is one of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Abstract (None if not found) and body of a paper's text, and what became of its words.
+
+    *doubts* say why parts of the paper may be missing, one line each.
+    """
+
+    abstract: str | None
+    text: str
+    words: PageWords
+    doubts: tuple[str, ...] = ()
+
+
+def body_of(text: str) -> Body:
+    """What stands between the abstract and the references of *text* (markdown or plain, headings on their own lines).
+
+    A text without such headings is its own body. A heading in a table of contents is none: that of the references is
+    the last one that lines of references follow, and those of the abstract, the introduction and an appendix are
+    followed by text.
+    """
+    introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
+    found = None
+    if abstract and introduction and abstract.end() < introduction.start():
+        found = _CONTENTS.split(text[abstract.end() : introduction.start()])[0].strip() or None
+    start = introduction.start() if introduction else abstract.end() if abstract else 0
+    lists = [one for one in _LIST.finditer(text, start + 1) if open_references(_lines(text, one.end()))]
+    appendix = _opening(_APPENDIX, text, start + 1)
+    end = min(lists[-1].start() if lists else len(text), appendix.start() if appendix else len(text))
+    # Appendices may have references of their own, after those of the paper.
+    if appendix and lists and end == appendix.start() and (before := [one for one in lists if one.start() < end]):
+        end = before[-1].start()
+    body = text[start:end].strip()
+    cut = "references" if any(one.start() == end for one in lists) else "appendices"
+    counts = {"kept": len(body.split()) + len((found or "").split()), cut: len(text[end:].split())}
+    counts["front matter"] = len(text.split()) - sum(counts.values())
+    words = PageWords(0, {fate: count for fate, count in counts.items() if count})
+    return Body(found, body, words, tuple(doubts([words])))
+
+
+def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
+    """The first *heading* after *start* that text follows, else the first."""
+    found = list(heading.finditer(text, start))
+    followed = [one for one in found if any(len(line) >= LONG_LINE for line in _lines(text, one.end())[:NEAR])]
+    return next(iter(followed or found), None)
+
+
+def _lines(text: str, start: int) -> list[str]:
+    """The lines of *text* after *start* that are not blank, as many as are ever looked at."""
+    return [line for line in text[start : start + 20_000].splitlines() if line.strip()]
+

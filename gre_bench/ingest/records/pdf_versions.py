@@ -1,0 +1,62 @@
+"""Which version of a paper its PDF is: the one that was reviewed, a later one, or the one to be published.
+
+The service gives the latest PDF of a paper, and reviewers may have read another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from gre_bench.ingest.records.review_versions import changed_at, versions_of
+
+Note = Mapping[str, Any]
+Status = Literal["submitted", "revised_after_review", "camera_ready", "unknown"]
+
+_FINAL = ("camera_ready", "camera-ready", "final_version")
+_AFTER_REVIEW = ("rebuttal_revision", "discussion_revision")
+
+
+def pdf_version_status(
+    note: Note, history: Sequence[Note] | None, released_ms: int | None, decided_ms: int | None = None
+) -> Status:
+    """Which version the PDF of a submission *note* is.
+
+    *released_ms*: when reviewers had written and authors could first answer (epoch ms), None if not known;
+    *decided_ms*: when the paper was accepted, None if it was not. *history* as `gre_bench.ingest.records.review_versions` has it.
+    """
+    changed = changed_at(note)
+    if changed is None or (released_ms is not None and changed < released_ms):
+        return "submitted"
+    if history:
+        return _by_history(history, released_ms, decided_ms)
+    invitations = [str(one).lower() for one in note.get("invitations") or [note.get("invitation") or ""]]
+    if any(mark in one for one in invitations for mark in _FINAL):
+        return "camera_ready"
+    if any(mark in one for one in invitations for mark in _AFTER_REVIEW):
+        return "revised_after_review"
+    return "unknown"
+
+
+def is_due(note: Note, released_ms: int | None) -> bool:
+    """Whether only the history of a submission can tell which version its PDF is."""
+    return pdf_version_status(note, None, released_ms) == "unknown"
+
+
+def _by_history(history: Sequence[Note], released_ms: int | None, decided_ms: int | None) -> Status:
+    by_id = {str(one.get("id")): one for one in history}
+    last, previous = None, None
+    for version in versions_of(history):
+        stated = version.content.get("pdf")
+        if stated is not None and stated != previous:
+            last, previous = version, stated
+    if last is None:
+        return "unknown"
+    invitation = str(by_id[last.version_id].get("invitation") or "").lower()
+    if any(mark in invitation for mark in _FINAL):
+        return "camera_ready"
+    if released_ms is None:
+        return "unknown"
+    if last.written_at < released_ms:
+        return "submitted"
+    return "camera_ready" if decided_ms is not None and last.written_at >= decided_ms else "revised_after_review"

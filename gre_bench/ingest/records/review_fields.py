@@ -1,0 +1,65 @@
+"""Human reviews of a venue-year field by field, as the reviewers filled them in, for those that `read_notes` keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.ingest.records.notes import read_notes
+from gre_bench.ingest.records.venues import Venue
+
+SCORES = ("soundness", "presentation", "contribution")
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """A review's fields by name, those that it has, and when it was first written (epoch ms; None if not stated)."""
+
+    review_id: str
+    paper_id: str
+    fields: Mapping[str, str]
+    written_ms: int | None
+
+
+def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
+    """Of every review of *notes* that is kept: its texts, subscores, ``rating`` and ``confidence``.
+
+    A text field of the venue that a reviewer left out is there and empty. A field that the venue does not ask for is
+    absent, and so is a score that was not given.
+    """
+    raw = [note for note in notes if isinstance(note, Mapping)]
+    kept = {review.review_id: review.paper_id for review in read_notes(raw, venue).reviews}
+    found: dict[str, Fields] = {}
+    for note in raw:
+        review_id = note.get("id")
+        if review_id in kept and review_id not in found:
+            found[review_id] = Fields(review_id, kept[review_id], _fields(note["content"], venue), _date(note))
+    return list(found.values())
+
+
+def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
+    texts = {name: (_value(content, name, venue) or "").strip() for name, _ in venue.text}
+    asked = [name for name in SCORES if name in venue.other_fields]
+    scores = {name: _value(content, name, venue) for name in asked}
+    scores |= {"rating": _value(content, venue.rating, venue) if venue.rating else None}
+    scores |= {"confidence": _value(content, venue.confidence, venue) if venue.confidence else None}
+    return texts | {name: score.strip() for name, score in scores.items() if score and score.strip()}
+
+
+def _value(content: Mapping[str, Any], name: str, venue: Venue) -> str | None:
+    """What a field holds, a number as its digits; None if it is absent or no plain value."""
+    value = content.get(name)
+    if venue.api == 2 and isinstance(value, Mapping):
+        value = value.get("value")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}"
+    return value if isinstance(value, str) else None
+
+
+def _date(note: Mapping[str, Any]) -> int | None:
+    for name in ("tcdate", "cdate"):
+        value = note.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None

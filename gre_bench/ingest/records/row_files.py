@@ -1,0 +1,109 @@
+"""Rows of files that users have: .jsonl, .csv or .parquet, one record a row, or a folder of texts.
+
+Each row has its place (from 1, a heading not counted); one that cannot be read is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from gre_bench.core.errors import SourceError, no_file
+from gre_bench.ingest.records.cells import LARGEST, RefusedError, Row
+from gre_bench.ingest.records.json_lines import lines, opened, read_object
+from gre_bench.ingest.records.merge_index import Imported, Refusal
+
+TEXTS = (".txt", ".md")
+"""Endings of the files that a folder of texts may hold."""
+
+
+def read_rows(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
+    """Place and cells of every row of *path*, and its columns; blank cells of a .csv file are None.
+
+    `SourceError` for a file that is missing, empty or of another form.
+    """
+    if not path.is_file():
+        raise no_file(path)
+    kind = path.name.removesuffix(".gz").rpartition(".")[2]
+    if path.suffix == ".parquet":
+        rows, columns = _parquet(path)
+    elif kind == "csv":
+        rows, columns = _csv(path, taken)
+    elif kind in ("jsonl", "ndjson"):
+        rows = list(_json(path, taken))
+        columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    else:
+        raise SourceError(f"{path.name}: expected a .jsonl, .csv or .parquet file (.jsonl and .csv may be gzipped)")
+    if not rows and not taken.refusals:
+        raise SourceError(f"{path.name} has columns and no row" if columns else f"{path.name} is empty: no row in it")
+    return rows, columns
+
+
+def read_folder(path: Path, taken: Imported) -> list[tuple[int, Row]]:
+    """The texts in the folder *path*, by name, as rows of ``paper_id`` (the file's name) and ``review``.
+
+    `SourceError` if there is none. A file that starts with a dot is passed over; one of another kind is refused.
+    """
+    files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
+    rows: list[tuple[int, Row]] = []
+    for place, file in enumerate(files, start=1):
+        try:
+            if file.suffix not in TEXTS or not file.is_file():
+                raise RefusedError(f"not a text: expected <paper id>{' or <paper id>'.join(TEXTS)}")
+            rows.append((place, {"paper_id": file.stem, "review": file.read_text(encoding="utf-8-sig")}))
+        except UnicodeDecodeError:
+            taken.refusals.append(Refusal(place, f"file {file.name}", "it is not UTF-8"))
+        except OSError as error:
+            taken.refusals.append(Refusal(place, f"file {file.name}", f"it cannot be read: {error.strerror}"))
+        except RefusedError as reason:
+            taken.refusals.append(Refusal(place, f"file {file.name}", str(reason)))
+    if not rows:
+        raise SourceError(f"no text in folder {path.absolute()}: expected <paper id>{' or <paper id>'.join(TEXTS)}")
+    return rows
+
+
+def _csv(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
+    csv.field_size_limit(LARGEST)
+    rows: list[tuple[int, Row]] = []
+    try:
+        with opened(path) as file:
+            reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
+            heading = next(reader, [])
+            if len(set(heading)) < len(heading):
+                raise SourceError(f"{path.name}: two columns have the same name")
+            if len(heading) == 1 and (mark := next((mark for mark in ";\t" if mark in heading[0]), None)):
+                raise SourceError(f"{path.name}: its columns are separated by {mark!r}; write it with commas")
+            for place, cells in enumerate(filter(None, reader), start=1):
+                if len(cells) == len(heading):
+                    rows.append((place, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
+                else:
+                    reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
+                    taken.refusals.append(Refusal(place, f"row {place}", reason))
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path.name} cannot be read as CSV in UTF-8: {error}") from None
+    return rows, heading
+
+
+def _json(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
+    for place, _, line in lines(path):
+        try:
+            yield place, read_object(line)
+        except RefusedError as reason:
+            taken.refusals.append(Refusal(place, f"line {place}", str(reason)))
+
+
+def _parquet(path: Path) -> tuple[list[tuple[int, Row]], list[str]]:
+    import pandas
+
+    try:
+        table = pandas.read_parquet(path, dtype_backend="pyarrow")
+    except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's own errors derive from these
+        raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
+    if any(table.index.names):
+        table = table.reset_index()
+    table.columns = [str(name) for name in table.columns]
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return list(enumerate(rows, start=1)), list(table.columns)

@@ -1,0 +1,85 @@
+"""Files of notes and texts that a user has: JSON lines, CSV and parquet, one record a row; errors name the row."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SourceError, no_file
+from gre_bench.ingest.records.merge_index import Imported
+from gre_bench.ingest.records.row_files import read_rows
+
+
+def read_notes_file(path: Path) -> list[dict[str, Any]]:
+    """The raw notes of *path* (.jsonl or .jsonl.gz), one a line; `SourceError` names the line that is none."""
+    return [row for _, row in _json_lines(path)]
+
+
+def read_texts(path: Path) -> dict[str, str]:
+    """Texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path* (.parquet, .csv, .jsonl).
+
+    A paper whose text is null or blank has none. `SourceError` for a row that cannot be used.
+    """
+    rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
+    texts: dict[str, str] = {}
+    for place, row in rows:
+        paper_id, text = row.get("paper_id"), row["text"] if "text" in row else row.get("markdown")
+        where = f"{path.name}, row {place}"
+        if not isinstance(paper_id, str) or not paper_id:
+            raise SourceError(f"{where}: paper_id is missing")
+        if "text" not in row and "markdown" not in row:
+            raise SourceError(f"{where}: paper {paper_id!a:.60} has neither text nor markdown")
+        if text is None:
+            continue
+        if not is_text(text) or not is_text(paper_id):
+            raise SourceError(f"{where}: the text of paper {paper_id!a:.60} is not valid text")
+        if texts.get(paper_id, text) != text:
+            raise SourceError(f"{where}: paper {paper_id!a:.60} is there twice, with different texts")
+        if text.strip():
+            texts[paper_id] = text
+    return texts
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
+    place = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+            for place, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield place, _object(line, f"{path.name}, line {place}")
+    except FileNotFoundError:
+        raise no_file(path) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(f"{path.name} cannot be read after line {place}: {error}") from None
+
+
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{where} is not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise SourceError(f"{where} is not a JSON object")
+    return row
+
+
+def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    taken = Imported()
+    rows, _ = read_rows(path, taken)
+    if taken.refusals:
+        raise SourceError(f"{path.name}, {taken.refusals[0].item}: {taken.refusals[0].reason}")
+    return rows
+
+
+def is_text(value: object) -> bool:
+    """Whether *value* is a text that can be encoded: JSON may hold half a surrogate pair."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False

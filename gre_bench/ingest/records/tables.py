@@ -1,0 +1,139 @@
+"""Papers and reviews from files that users already have, validated row by row.
+
+A row is taken, known already (the same id with the same content), or refused with its reason; a file as a whole
+is refused only when nothing in it can be read, or when a column that it needs is missing. Columns are documented in
+README ("Bring your own reviews").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
+from gre_bench.ingest.records.cells import (
+    NAME,
+    RefusedError,
+    Row,
+    joined,
+    read_integer,
+    read_name,
+    read_number,
+    read_text,
+    shown,
+)
+from gre_bench.ingest.records.columns import PAPER_COLUMNS, REVIEW_COLUMNS, has, hint, rows_of, rows_of_one
+from gre_bench.ingest.records.merge_index import Imported, Papers, Refusal, Shelf
+
+NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
+
+RESERVED = tuple(CONTROLS)
+
+UNNAMED = "unnamed"
+"""Code of a refusal: the row does not say whose review it is."""
+
+
+def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
+    """Papers of *path* that are not among the *known* ones; *rows* keeps those with ``row`` in the range."""
+    taken = Imported()
+    papers = Papers(known)
+    for place, row in rows_of(path, PAPER_COLUMNS, rows, taken):
+        try:
+            taken.count(papers.put(_paper(row)))
+        except RefusedError as reason:
+            taken.refusals.append(Refusal(place, f"paper {shown(row.get('paper_id'))}", str(reason)))
+    taken.papers = list(papers.new.values())
+    return taken
+
+
+def reviews_from(
+    path: Path,
+    known: Mapping[str, Review],
+    known_judgments: Mapping[tuple[str, str], str],
+    papers: Iterable[str],
+    *,
+    by: str | None = None,
+    only: bool = False,
+    writer: str | None = None,
+    rows: range | None = None,
+    make_papers: bool = False,
+) -> Imported:
+    """Reviews and judgments of *path*, a file or a folder of texts, that are not yet *known*.
+
+    *by* names the candidate, and *writer* the writer of judgments, where a row does not. Without *by* a row that names
+    no candidate may only add to a review that is known: nobody's review becomes a human one by accident. With *only*
+    every review taken is *by*'s, and the file may hold those of others. A review of a paper that is not among *papers*
+    is refused, unless *make_papers* makes a bare paper of its id.
+    """
+    taken = Imported()
+    shelf = Shelf(known, known_judgments, papers)
+    if by is not None and not NAME.fullmatch(by):
+        raise SourceError(f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200")
+    table = list(rows_of(path, REVIEW_COLUMNS, rows, taken))
+    taken.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
+    taken.unnamed = sum(not has(row, "candidate") for _, row in table)
+    for place, row in rows_of_one(path, table, by) if only and by is not None else table:
+        try:
+            review, judgments = _review(row, by, writer, shelf.reviews)
+            review, judgments = shelf.whole(review, judgments, named=by is not None or has(row, "candidate"))
+            shelf.check(review, make_papers)
+            taken.count(shelf.put(taken, review, judgments, read_integer(row, "row")))
+        except RefusedError as reason:
+            item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
+            taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), reason.code, paper))
+    if "candidate" not in taken.columns and any(refusal.code == UNNAMED for refusal in taken.refusals):
+        meant = hint("candidate", taken.ignored_columns)
+        raise SourceError(
+            f"{path.name}: nothing says whose reviews these are: there is no column candidate{meant}; add it, or name "
+            "one candidate for all of them: --as NAME, or --human for human reviews"
+        )
+    taken.papers, taken.reviews = list(shelf.new_papers.values()), list(shelf.new_reviews.values())
+    return taken
+
+
+def _paper(row: Row) -> Paper:
+    return Paper(
+        read_name(row, "paper_id"),
+        read_text(row, "title") or "",
+        read_text(row, "abstract"),
+        read_text(row, "text"),
+        read_integer(row, "row"),
+    )
+
+
+def _review(
+    row: Row, by: str | None, writer: str | None, known: Mapping[str, Review]
+) -> tuple[Review, Judgments | None]:
+    paper_id = read_name(row, "paper_id")
+    candidate = read_name(row, "candidate") if has(row, "candidate") else by
+    if candidate in RESERVED:
+        raise RefusedError(f"candidate name {candidate} belongs to a built-in control")
+    slot = read_integer(row, "slot")
+    text = read_text(row, "review")
+    judgments = read_text({"judgments": joined(row.get("judgments"))}, "judgments")
+    if text is None and judgments is None:
+        raise RefusedError("empty review: neither review nor judgments has any text")
+    if has(row, "review_id"):
+        review_id = read_name(row, "review_id")
+    elif candidate not in (None, HUMAN):
+        review_id = f"{paper_id}:{candidate}"
+    elif slot is not None:
+        review_id = f"{paper_id}:{slot}"
+    elif candidate is None:
+        raise RefusedError(NOBODY, UNNAMED)
+    else:
+        raise RefusedError("a human review needs a review_id or a slot")
+    if candidate is None and review_id not in known:
+        raise RefusedError(NOBODY, UNNAMED)
+    candidate = candidate or known[review_id].candidate
+    review = Review(review_id, paper_id, candidate, text, slot, read_number(row, "rating"), read_number(row, "grade"))
+    if judgments is None:
+        return review, None
+    named = read_text(row, "writer") or writer
+    if named is not None and (named == FIXED_WRITER or not named.isprintable() or len(named) > 200):
+        raise RefusedError(f"a writer cannot be called {shown(named)}")
+    if named is None:
+        raise RefusedError("its judgments have no writer: add a writer column, or name one with --writer")
+    return review, Judgments(review_id, named, judgments)

@@ -1,0 +1,166 @@
+"""What the OpenReview notes of a venue-year look like, as ``data/venues.toml`` states it.
+
+Field names, invitations and status rules change from year to year; a new year is a new entry there, never new code.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import checkout
+
+Names = tuple[str, ...]
+Evidence = Literal["real notes", "recorded", "documented"]
+_SOME = Field(min_length=1)
+
+
+class Venue(BaseModel):
+    """One venue-year. Kinds are parts of invitations (`gre_bench.ingest.records.notes.kind_of`); *text* holds (field, heading).
+
+    *status* tells whether a paper is kept: ``invitation`` by the kind of its note alone, ``venueid`` also by how its
+    ``content.venueid`` goes on after *group*: an ending in *kept*, or "/" and a kind in *withdrawn* or *desk_rejected*.
+    *evidence* tells how the form is known, *note* in words.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    venue: str = Field(min_length=1)
+    year: int = Field(ge=1990, le=2100)
+    api: Literal[1, 2]
+    host: str | None = Field(None, pattern=r"^https?://[^/]+$")
+    group: str = Field(min_length=1)
+    submissions: Names = _SOME
+    withdrawn: Names = ()
+    desk_rejected: Names = ()
+    reviews: Names = _SOME
+    decisions: Names = ()
+    decision: str = "decision"
+    other_replies: Names = ()
+    status: Literal["invitation", "venueid"]
+    kept: Names = ()
+    text: tuple[tuple[str, str], ...] = _SOME
+    rating: str | None = None
+    rating_scale: tuple[int, ...] = ()
+    confidence: str | None = None
+    confidence_scale: tuple[int, ...] = ()
+    other_fields: Names = ()
+    reviews_released: date | None = None
+    rebuttal_opens: date | None = None
+    evidence: Evidence
+    note: str = Field(min_length=1)
+
+    @property
+    def name(self) -> str:
+        """``ICLR 2024``."""
+        return f"{self.venue} {self.year}"
+
+    @property
+    def listings(self) -> Names:
+        """The invitations under which all submissions are listed, whatever became of them.
+
+        Under API v2 a submission keeps the invitation that it was made by; under v1 a withdrawn or desk-rejected one is
+        listed apart.
+        """
+        apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
+        return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
+
+    @property
+    def headings(self) -> Names:
+        """How the sections of a review's text open, as `gre_bench.ingest.records.notes` joins them; none where it is one text."""
+        return tuple(f"{heading}:" for _, heading in self.text if heading)
+
+    @property
+    def released_ms(self) -> int | None:
+        """When authors were first shown the reviews (epoch ms): the start of that day, UTC; None if not known."""
+        return _start_ms(self.reviews_released)
+
+    @property
+    def rebuttal_ms(self) -> int | None:
+        """When authors could first answer the reviews (epoch ms): the start of that day, UTC; None if not known."""
+        return _start_ms(self.rebuttal_opens)
+
+    @property
+    def unverified(self) -> str | None:
+        """What is to be said of a venue-year whose notes nobody here has seen; None for the others."""
+        if self.evidence != "documented":
+            return None
+        return f"the form of the notes of {self.name} is documented only: {self.note}"
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """All fields of a review that are known, whether they are part of its text or not."""
+        scores = {self.rating, self.confidence} - {None}
+        return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
+
+    @model_validator(mode="after")
+    def _is_of_one_mind(self) -> Venue:
+        kinds = (self.submissions, self.withdrawn, self.desk_rejected, self.reviews, self.decisions, self.other_replies)
+        scores = [name for name in (self.rating, self.confidence) if name]
+        fields = [*(field for field, _ in self.text), *scores, *self.other_fields]
+        for what, names in (("kind", [name for group in kinds for name in group]), ("field", fields)):
+            if twice := [name for name, count in Counter(names).items() if count > 1]:
+                raise ValueError(f"{what} {twice[0]!r} is named twice")
+        if (self.status == "venueid") != bool(self.kept):
+            raise ValueError("status venueid needs kept, the endings of the venueids that are kept; no other has it")
+        if self.status == "venueid" and self.api == 1:
+            raise ValueError("under API v1 a venueid is no status")
+        if (self.rating is None) == bool(self.rating_scale) or (self.confidence is None) == bool(self.confidence_scale):
+            raise ValueError("a rating and a confidence each need their scale, and a scale its field")
+        if self.reviews_released and self.rebuttal_opens and self.rebuttal_opens < self.reviews_released:
+            raise ValueError("the rebuttal cannot open before the reviews are released")
+        return self
+
+
+@cache
+def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
+    """All entries of the file *path* (``data/venues.toml`` if None), by venue and year; `SettingsError` if unusable."""
+    path = path or checkout() / "data" / "venues.toml"
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("venue")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"venues file {path} cannot be read: {error}") from None
+    if not isinstance(entries, list):
+        raise SettingsError(f"venues file {path} has no [[venue]] entry")
+    known: dict[tuple[str, int], Venue] = {}
+    for place, entry in enumerate(entries, start=1):
+        venue = _entry(entry, f"{path.name}, entry {place}")
+        if (venue.venue, venue.year) in known:
+            raise SettingsError(f"{path.name}, entry {place}: {venue.name} is already there")
+        known[venue.venue, venue.year] = venue
+    return known
+
+
+def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
+    """The entry of *venue* and *year*; the `SettingsError` for an unknown one names those that are known."""
+    known = venues(path)
+    if (venue, year) not in known:
+        names = ", ".join(entry.name for entry in known.values())
+        raise SettingsError(f"no notes of {venue} {year} are known; known are {names}; add it to data/venues.toml")
+    return known[venue, year]
+
+
+def check_verified(venue: Venue, unverified: bool) -> None:
+    """Refuses a *venue* whose notes nobody here has seen, unless *unverified* ones are asked for."""
+    if venue.unverified and not unverified:
+        raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
+
+
+def _start_ms(day: date | None) -> int | None:
+    return None if day is None else int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
+
+
+def _entry(entry: object, where: str) -> Venue:
+    try:
+        return Venue.model_validate(entry)
+    except ValidationError as error:
+        name = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
+        faults = (f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
+        raise SettingsError(f"{where}{name}: " + "; ".join(fault.removeprefix(": ") for fault in faults)) from None

@@ -1,0 +1,1 @@
+"""Frozen snapshots of a venue-year: manifest, making, difference, what may be published."""

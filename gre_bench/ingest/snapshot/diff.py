@@ -1,0 +1,109 @@
+"""What changed from one snapshot of a venue-year to the next: notes new, edited, withdrawn or gone, and other PDFs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.ingest.records.notes import creating, kind_of
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+
+STATUSES = ("withdrawn", "desk_rejected")
+SHOWN, SHORT = 6, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What of a note is compared: its kind, paper, status, whether it is deleted, and a hash of each field."""
+
+    kind: str
+    forum: str
+    status: str
+    deleted: bool
+    fields: Mapping[str, str]
+    shown: Mapping[str, str]
+
+
+def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
+    """Counts of what changed, by what happened and kind of note, and *lines* to read, one a change."""
+    old, new = _seen(before.notes()), _seen(after.notes())
+    lines: list[str] = []
+    counts: dict[str, int] = {}
+
+    def note(what: str, note_id: str, seen: Seen, more: str = "") -> None:
+        counts[f"{what} {seen.kind}"] = counts.get(f"{what} {seen.kind}", 0) + 1
+        where = "" if note_id == seen.forum else f" of paper {seen.forum}"
+        lines.append(f"{what} {seen.kind} {note_id}{where}{more}")
+
+    for note_id in sorted(new.keys() | old.keys()):
+        was, now = old.get(note_id), new.get(note_id)
+        if was is None and now is not None:
+            note("new", note_id, now)
+        elif now is None and was is not None:
+            note("deleted", note_id, was, ": it is not there any more")
+        elif was is not None and now is not None:
+            if now.deleted and not was.deleted:
+                note("deleted", note_id, now)
+            elif now.status != was.status and now.status:
+                note(now.status, note_id, now)
+            elif fields := [name for name in sorted({*was.fields, *now.fields}) if _differs(was, now, name)]:
+                shown = ", ".join(_shown(was, now, name) for name in fields[:SHOWN])
+                more = f" and {len(fields) - SHOWN} more" if len(fields) > SHOWN else ""
+                note("edited", note_id, now, f": {shown}{more}")
+    for paper_id, row in sorted(after.papers().items()):
+        was_pdf = before.papers().get(paper_id, {}).get("pdf")
+        if row.get("pdf") and was_pdf and row["pdf"] != was_pdf:
+            counts["another PDF"] = counts.get("another PDF", 0) + 1
+            lines.append(f"another PDF of paper {paper_id}")
+    return {"since": before.digest, "counts": counts, "lines": lines}
+
+
+def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
+    found = {}
+    for note in notes:
+        if not isinstance(note.get("id"), str):
+            continue
+        content = note.get("content") if isinstance(note.get("content"), Mapping) else {}
+        values = {name: _plain(value) for name, value in content.items()}
+        listed = [one for one in note.get("invitations") or [note.get("invitation")] if isinstance(one, str)]
+        found[note["id"]] = Seen(
+            kind=kind_of(creating(listed)) if listed else "note",
+            forum=str(note.get("forum")),
+            status=_status(listed, values),
+            deleted=note.get("ddate") is not None,
+            fields={name: _hash(value) for name, value in values.items()},
+            shown={name: str(value) for name, value in values.items() if len(str(value)) <= SHORT},
+        )
+    return found
+
+
+def _plain(value: object) -> object:
+    return value["value"] if isinstance(value, Mapping) and "value" in value else value
+
+
+def _status(invitations: list[str], values: Mapping[str, object]) -> str:
+    """Withdrawn or desk-rejected, by the invitation or by the venueid."""
+    marks = [*invitations, str(values.get("venueid") or "")]
+    return next((status for status in STATUSES if any(f"{status}_" in mark.lower() for mark in marks)), "")
+
+
+def _differs(was: Seen, now: Seen, name: str) -> bool:
+    return was.fields.get(name) != now.fields.get(name)
+
+
+def _shown(was: Seen, now: Seen, name: str) -> str:
+    """The field, with its values where they are short."""
+    if name not in was.fields:
+        return f"{name} added"
+    if name not in now.fields:
+        return f"{name} removed"
+    if name in was.shown and name in now.shown:
+        return f"{name} {was.shown[name]!r} → {now.shown[name]!r}"
+    return name
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,170 @@
+"""A snapshot being made: written beside, moved into place whole, never changed after."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Edition
+from gre_bench.ingest.records.source_files import is_text
+from gre_bench.ingest.snapshot.manifest import (
+    HISTORIES,
+    MANIFEST,
+    NOTES,
+    PAPERS,
+    REVIEWS,
+    TEXTS,
+    Frozen,
+    sealed,
+)
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+
+Row = dict[str, Any]
+UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
+"""What of a paper is not known where its files are a user's own."""
+
+
+def make_snapshot(
+    folder: Path,
+    edition: Edition,
+    notes: Iterable[Row],
+    *,
+    pdfs: Mapping[str, Path] = {},
+    texts: Mapping[str, str] = {},
+    papers: Mapping[str, Row] = {},
+    histories: Mapping[str, Sequence[Row]] = {},
+    reviews: Iterable[Row] = (),
+    source: str,
+    previous: str | None = None,
+    remarks: Sequence[str] = (),
+    counts: Mapping[str, int] = {},
+    grouped: bool = False,
+    link: bool = False,
+) -> Snapshot:
+    """Freezes *notes*, and the PDFs and texts (by paper id) of the papers among them, in *folder*, which must be new.
+
+    *papers*: what is known of papers (`UNSTATED` has the names); *grouped*: the notes come by forum, each submission
+    first; *link*: the PDFs are named by their SHA-256 and never changed, and the snapshot may share their bytes on
+    disk. PDFs and texts of other papers are counted and left out. `SourceError` if a PDF cannot be read, or is not what
+    its name says, or *folder* is there.
+    """
+    if folder.exists():
+        raise SourceError(f"snapshot {folder} is there already, and a snapshot is never changed; name another folder")
+    beside = folder.parent / f".{folder.name}.{uuid.uuid4().hex}"
+    try:
+        (beside / "pdfs").mkdir(parents=True)
+        known, count, file = _put_notes(beside, notes if grouped else ordered(notes))
+        files, shas = [file], dict[str, str]()
+        mine = {paper_id: path for paper_id, path in pdfs.items() if paper_id in known}
+        files += _put_pdfs(beside, mine, shas, link)
+        rows = {paper_id: {**UNSTATED, **papers.get(paper_id, {})} for paper_id in {*shas, *papers} & known}
+        put = [{"paper_id": key} | rows[key] | {"pdf": shas.get(key)} for key in sorted(rows)]
+        files.append(_put_rows(beside, PAPERS, put))
+        if histories:
+            listed = [{"note_id": key, "versions": list(histories[key])} for key in sorted(histories)]
+            files.append(_put_rows(beside, HISTORIES, listed))
+        if rows := list(reviews):
+            files.append(_put_rows(beside, REVIEWS, rows))
+        files += _put_texts(beside, {paper_id: text for paper_id, text in texts.items() if paper_id in known})
+        stated = {
+            "notes": count,
+            "papers": len(known),
+            "pdfs": len(shas),
+            "texts": len(texts.keys() & known),
+            "pdfs_left_out": len(pdfs.keys() - known),
+            "texts_left_out": len(texts.keys() - known),
+        }
+        manifest = sealed(edition, source, stated | dict(counts), files, previous, remarks)
+        (beside / MANIFEST).write_bytes(manifest.written())
+        beside.rename(folder)
+    except OSError as error:
+        raise SourceError(f"snapshot {folder} cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return Snapshot(folder, manifest)
+
+
+def ordered(notes: Iterable[Row]) -> Iterator[Row]:
+    """*notes* by forum, in the order the forums came, each submission before its replies."""
+    forums: dict[object, list[Row]] = {}
+    for place, note in enumerate(notes, start=1):
+        if not isinstance(note, dict):
+            raise SourceError(f"note {place} is not a JSON object")
+        forum = note.get("forum")
+        forums.setdefault(forum if isinstance(forum, str) else place, []).append(note)
+    for forum, those in forums.items():
+        yield from sorted(those, key=lambda note: note.get("id") != forum)
+
+
+def _put_notes(beside: Path, notes: Iterable[Row]) -> tuple[set[str], int, Frozen]:
+    """The ids of the submissions among *notes*, how many notes there are, and their file."""
+    papers: set[str] = set()
+    count = 0
+
+    def lines() -> Iterator[Row]:
+        nonlocal count
+        for note in notes:
+            count += 1
+            if is_text(note.get("id")) and note["id"] == note.get("forum"):
+                papers.add(note["id"])
+            yield note
+
+    file = _put_rows(beside, NOTES, lines())
+    return papers, count, file
+
+
+def _put_rows(beside: Path, name: str, rows: Iterable[Row]) -> Frozen:
+    whole, size = hashlib.sha256(), 0
+    with (beside / name).open("wb") as file:
+        for row in rows:
+            line = (json.dumps(row) + "\n").encode()
+            whole.update(line)
+            size += len(line)
+            file.write(line)
+    return Frozen(name=name, sha256=whole.hexdigest(), bytes=size)
+
+
+def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link: bool) -> list[Frozen]:
+    """Files of *pdfs*, each content once; which paper has which goes into *shas*."""
+    files: dict[str, Frozen] = {}
+    for paper_id, path in sorted(pdfs.items()):
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise SourceError(f"the PDF of paper {paper_id!a}, {path}, cannot be read: {error.strerror}") from None
+        sha256 = shas[paper_id] = hashlib.sha256(data).hexdigest()
+        if link and path.stem != sha256:
+            raise SourceError(f"the PDF of paper {paper_id!a}, {path}, is not as it was received; fetch it again")
+        if sha256 not in files:
+            name = f"pdfs/{sha256}.pdf"
+            _put_bytes(beside / name, data, path if link else None)
+            files[sha256] = Frozen(name=name, sha256=sha256, bytes=len(data))
+    return [files[sha256] for sha256 in sorted(files)]
+
+
+def _put_bytes(path: Path, data: bytes, shared: Path | None) -> None:
+    if shared is not None:
+        try:
+            return os.link(shared, path)
+        except OSError:
+            pass  # another file system, or one without links: a copy does as well
+    path.write_bytes(data)
+
+
+def _put_texts(beside: Path, texts: Mapping[str, str]) -> Iterator[Frozen]:
+    if not texts:
+        return
+    import pandas
+
+    ids = sorted(texts)
+    table = pandas.DataFrame({"paper_id": ids, "text": [texts[paper_id] for paper_id in ids]}, dtype="str")
+    data = table.to_parquet(None, index=False)
+    (beside / TEXTS).write_bytes(data)
+    yield Frozen(name=TEXTS, sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))

@@ -1,0 +1,144 @@
+"""A frozen snapshot of a venue-year: raw notes with their versions, PDFs or texts, and the SHA-256 of every file.
+
+    <folder>/manifest.json       format, venue, year, source, time, counts, and each file's SHA-256 and bytes
+             notes.jsonl         the notes as they were received, one a line, a submission before its replies
+             histories.jsonl     note_id and its versions as they were received, where they were asked for
+             reviews.jsonl       which version of each review counts, of how many, and by which rule
+             papers.jsonl        of each paper: its PDF, which version that is, its licence, whether it was sampled
+             pdfs/<sha256>.pdf   each content once
+             texts.parquet       paper_id, text: where the user has texts
+
+Never changed once it is there (`gre_bench.ingest.snapshot.making`); what is read from it is checked against the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.ingest.records.source_files import read_texts
+from gre_bench.ingest.snapshot.manifest import (
+    HISTORIES,
+    MANIFEST,
+    NOTES,
+    PAPERS,
+    REVIEWS,
+    TEXTS,
+    Frozen,
+    Manifest,
+    changed,
+    read_manifest,
+)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An open snapshot. Reading a damaged file of it is a `SourceError`."""
+
+    folder: Path
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, folder: Path) -> Snapshot:
+        """The snapshot in *folder*; `SourceError` if it is missing, damaged or of another format.
+
+        Looks at the manifest and at the sizes of the files; `verify` reads them all.
+        """
+        manifest = read_manifest(folder)
+        for file in manifest.files:
+            path = folder / file.name
+            if not path.is_file():
+                raise SourceError(f"snapshot {folder}: {file.name} is missing; fetch or import it again")
+            if path.stat().st_size != file.bytes:
+                raise changed(folder, file.name)
+        return cls(folder, manifest)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over the names and hashes of the files: what is in it, not when it was made."""
+        return self.manifest.digest
+
+    def verify(self) -> None:
+        """Reads every file again; `SourceError` names the first that differs, is missing, or does not belong."""
+        if read_manifest(self.folder) != self.manifest:
+            raise changed(self.folder, MANIFEST)
+        for file in self.manifest.files:
+            self._bytes(file)
+        known = {MANIFEST, *(file.name for file in self.manifest.files)}
+        for path in sorted(self.folder.rglob("*")):
+            name = path.relative_to(self.folder).as_posix()
+            if name not in known and not (name == "pdfs" and path.is_dir()):
+                raise SourceError(f"snapshot {self.folder}: {name} does not belong to it")
+
+    def notes(self) -> Iterator[dict[str, Any]]:
+        """The raw notes, a submission before its replies."""
+        return self._rows(NOTES)
+
+    def reviewed(self) -> Iterator[dict[str, Any]]:
+        """The notes, with the content of each review that `reviews` says counts in the place of its last."""
+        from gre_bench.ingest.records.review_versions import versions_of
+
+        due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
+        histories = dict(self.histories()) if due else {}
+        for note in self.notes():
+            if note.get("id") in due:
+                known = {one.version_id: one for one in versions_of(histories[note["id"]])}
+                note = note | {"content": known[due[note["id"]]].content}
+            yield note
+
+    def reviews(self) -> Iterator[dict[str, Any]]:
+        """review_id, paper_id, versions, version (None: the note as it is), written_at (ms), rule, licence of each."""
+        return self._rows(REVIEWS)
+
+    def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """Note ids with the versions of the note as they were received."""
+        for row in self._rows(HISTORIES):
+            yield row["note_id"], row["versions"]
+
+    def papers(self) -> dict[str, dict[str, Any]]:
+        """By paper id: pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence, sampled."""
+        return self._papers
+
+    def pdf(self, paper_id: str) -> bytes | None:
+        """The PDF of a paper; None if there is none."""
+        sha256 = self._papers.get(paper_id, {}).get("pdf")
+        return self._bytes(self._files[f"pdfs/{sha256}.pdf"]) if sha256 else None
+
+    def text(self, paper_id: str) -> str | None:
+        """The text the user gave for a paper; None if there is none."""
+        return self._texts.get(paper_id)
+
+    @cached_property
+    def _files(self) -> dict[str, Frozen]:
+        return {file.name: file for file in self.manifest.files}
+
+    @cached_property
+    def _papers(self) -> dict[str, dict[str, Any]]:
+        return {row["paper_id"]: row for row in self._rows(PAPERS)}
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        if TEXTS not in self._files:
+            return {}
+        self._bytes(self._files[TEXTS])
+        return read_texts(self.folder / TEXTS)
+
+    def _rows(self, name: str) -> Iterator[dict[str, Any]]:
+        if name in self._files:
+            for line in self._bytes(self._files[name]).splitlines():
+                yield json.loads(line)
+
+    def _bytes(self, file: Frozen) -> bytes:
+        try:
+            data = (self.folder / file.name).read_bytes()
+        except OSError as error:
+            raise SourceError(f"snapshot {self.folder}: {file.name} cannot be read: {error.strerror}") from None
+        if hashlib.sha256(data).hexdigest() != file.sha256:
+            raise changed(self.folder, file.name)
+        return data

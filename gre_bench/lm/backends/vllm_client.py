@@ -1,0 +1,195 @@
+"""The way to a vLLM server: many requests in flight, tried again while that can help, over at once when stopped.
+
+Requests run in an event loop of their own thread, so that a Ctrl-C in the thread that waits cancels them all. What
+passes by itself is tried again (`gre_bench.http.retry`); then the conversation gets a transient `SpanError` in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from gre_bench.core.errors import LMError, SettingsError, SpanError
+from gre_bench.http.masking import masked
+from gre_bench.http.retry import Patience, passes, retry_after
+from gre_bench.lm.backends.vllm_wire import Refusal
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+_CLOSED = {401, 403, 404}
+LARGEST_BODY = 256 * 2**20
+"""Bytes of an answer about one conversation; one of 100,000 tokens takes a tenth of that."""
+
+
+class Client:
+    """One server. *parallel* requests are in flight at most; *key* goes into headers and never into a message."""
+
+    def __init__(self, endpoint: str, key: str | None, parallel: int, patience: Patience | None = None):
+        self.endpoint = root_of(endpoint)
+        self.parallel = parallel
+        self.patience = patience or Patience()
+        self._key = key
+        self._down = False
+
+    def run(self, ask: Callable[[Line, Item], Awaitable[Found]], items: Sequence[Item]) -> list[Found]:
+        """What *ask* finds for each of *items*, in their order; they are begun in that order too."""
+        future: Future[list[Found]] = Future()
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(self._all(ask, items))
+
+        def work() -> None:
+            try:
+                future.set_result(loop.run_until_complete(task))
+            except BaseException as error:
+                future.set_exception(error)
+            finally:
+                loop.close()
+
+        threading.Thread(target=work, name="vllm", daemon=True).start()
+        try:
+            return future.result()
+        except BaseException:
+            # The loop may have ended and closed by itself at this very moment.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+            raise
+
+    async def _all(self, ask: Callable[[Line, Item], Awaitable[Found]], items: Sequence[Item]) -> list[Found]:
+        import httpx2
+
+        from gre_bench.http.body_limits import limited_async
+
+        found: dict[int, Found] = {}
+        queue = iter(enumerate(items))
+        # A proxy of the environment must not stand between us and this very machine.
+        parts = urlsplit(self.endpoint)
+        own = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        limits = httpx2.Limits(max_connections=self.parallel)
+        timeout = httpx2.Timeout(self.patience.timeout_s, connect=min(10.0, self.patience.timeout_s))
+        # Certificates take longer to read than a request does, and plain HTTP has no use for them.
+        options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
+                   "event_hooks": {"response": [limited_async(LARGEST_BODY, self.patience.timeout_s)]}}  # fmt: skip
+        async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
+            line = Line(http, self.patience, self._key, self.parallel, self._down)
+
+            async def work() -> None:
+                for place, item in queue:
+                    found[place] = await ask(line, item)
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self.parallel, len(items))):
+                        group.create_task(work())
+            except ExceptionGroup as group:
+                raise group.exceptions[0] from None
+            finally:
+                self._down = line.down
+        return [found[place] for place in range(len(items))]
+
+
+class Line:
+    """What the requests of one `Client.run` share: the connections, and whether the server is down."""
+
+    def __init__(self, http: AsyncClient, patience: Patience, key: str | None, parallel: int, down: bool):
+        self._http = http
+        # A server that was down is tried once, not patiently for each conversation of each paper.
+        self._patience = replace(patience, attempts=1) if down else patience
+        self._key = key
+        self._lost = 0
+        self._enough = max(2, parallel)
+        self.down = down
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """The page at *path*, tried once; `LMError` if the server is not there or does not have it."""
+        answer = await self._once("GET", path, None)
+        if isinstance(answer, dict):
+            return answer
+        said = f"answered {answer.status}: {answer.said}" if isinstance(answer, Refusal) else str(answer[0])
+        raise LMError(f"no vLLM server at {self._http.base_url}: {said}; start one, or set evaluation_lm.endpoint")
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | Refusal | SpanError:
+        """The answer to *body*; a `Refusal` that would come again, or a transient `SpanError`."""
+        if self.down and self._lost:
+            return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
+        why = ""
+        for attempt in range(self._patience.attempts):
+            answer = await self._once("POST", path, body)
+            if not isinstance(answer, tuple):
+                self._lost, self.down = 0, False
+                return answer
+            why, stated_s = answer
+            seconds = self._patience.wait(attempt, stated_s)
+            if seconds is None:
+                why += "" if stated_s is None else f" (it asks to wait {stated_s:.0f} s)"
+                break
+            await asyncio.sleep(seconds)
+        self._lost += 1
+        self.down = self.down or self._lost >= self._enough
+        return SpanError("no_answer", f"the vLLM server did not answer: {why}; run again", final=False)
+
+    async def _once(
+        self, method: str, path: str, body: dict[str, Any] | None
+    ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
+        """The answer, the refusal, or why there is neither and how many seconds the server asks to wait."""
+        import httpx2
+
+        try:
+            async with asyncio.timeout(self._patience.timeout_s):
+                response = await self._http.request(method, path, json=body)
+        except (TimeoutError, httpx2.TimeoutException):
+            return f"no answer in {self._patience.timeout_s:g} s", None
+        except httpx2.HTTPError as error:
+            return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
+        if passes(response.status_code):
+            said = self._said(response)
+            if "not json compliant" in said.lower():
+                return Refusal(response.status_code, said)
+            return f"{response.status_code}: {said}", retry_after(response.headers)
+        if response.status_code != 200:
+            return Refusal(response.status_code, self._said(response))
+        try:
+            tree = response.json()
+        except (ValueError, RecursionError):
+            return f"an answer that is no JSON: {self._said(response)}", None
+        return tree if isinstance(tree, dict) else Refusal(200, f"JSON that is no object: {self._said(response)}")
+
+    def _said(self, response: Response) -> str:
+        """What a response says of its trouble, in one line without the key."""
+        text = response.text
+        try:
+            error = json.loads(text)
+            error = error.get("error", error.get("detail", error))
+            text = str(error["message"] if isinstance(error, dict) and "message" in error else error)
+        except (ValueError, AttributeError, RecursionError):
+            pass
+        if self._key:
+            text = masked(text, [self._key], "[key]")
+        return " ".join(text.split())[:300] or "nothing"
+
+
+def closed(refusal: Refusal) -> bool:
+    """Whether every other request would be refused the same: no such page or model, or no right to it."""
+    return refusal.status in _CLOSED
+
+
+def root_of(endpoint: str) -> str:
+    """*endpoint* without what follows its root, such as ``/v1``; `SettingsError` if it is no plain URL."""
+    parts = urlsplit(endpoint)
+    plain = endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
+    if not plain or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(f"evaluation_lm.endpoint {endpoint!r} is no http(s) URL, such as http://127.0.0.1:8000")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise SettingsError("evaluation_lm.endpoint must hold no user, password or query; see evaluation_lm.key_env")
+    return endpoint.rstrip("/").removesuffix("/v1").rstrip("/")

@@ -1,0 +1,139 @@
+"""What is said to a vLLM server, and what its answers mean. Nothing here sends anything.
+
+Two ways to ask for the log-probabilities of a span, as vLLM 0.32 defines them. *Whole*: ``prompt_logprobs`` of all
+tokens of the conversation, on any server; nothing of another conversation's work is reused. *Given*: only those of the
+span's own tokens (``prompt_logprob_token_ids``), which may reuse a prefix already read; the server must run its V2
+model runner and be started with ``--enable-scale-out``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.core.errors import SpanError
+from gre_bench.lm.engine.protocol import Logprobs
+from gre_bench.lm.span import Conversation
+
+MODELS = "/v1/models"
+VERSION = "/version"
+WHOLE = "/v1/completions"
+GIVEN = "/inference/v1/generate"
+
+NO_NUMBER = -9999.0
+"""What vLLM writes where the log-probability is minus infinity or no number."""
+
+_GREEDY = {"max_tokens": 1, "temperature": 0.0}
+_LENGTH = ("context length", "max_model_len", "maximum model length", "too long", "max_tokens must be at least 1, got")
+_NO_NUMBER = ("not json compliant",)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that is none: the HTTP *status*, and what the server *said*, in one line."""
+
+    status: int
+    said: str
+
+    def meaning(self) -> SpanError:
+        """What it means for the conversation that was sent: too long for the server, or a fault of one of the two."""
+        said = self.said.lower()
+        if any(sign in said for sign in _LENGTH):
+            return SpanError("too_long", f"the vLLM server takes no conversation of this length: {self.said}")
+        if any(sign in said for sign in _NO_NUMBER):
+            return _broken("not_finite", f"log-probabilities that are no numbers: {self.said}")
+        return SpanError("refused_request", f"the vLLM server answered {self.status}: {self.said}", broken=True)
+
+
+def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
+    """The body that asks for all tokens' log-probabilities, and those of the *alternatives* likeliest in each place."""
+    return {"model": model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
+
+
+def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> dict[str, Any]:
+    """The body that asks for the span's alone; *afresh* reuses nothing that was read before."""
+    span = conversation.ids[conversation.first : conversation.last + 1]
+    return {
+        "model": model,
+        "token_ids": list(conversation.ids),
+        "sampling_params": {
+            **_GREEDY,
+            "detokenize": False,
+            "prompt_logprob_token_ids": [[token] for token in span],
+            # Row i predicts token start + i + 1.
+            "prompt_logprob_start": conversation.first - 1,
+            "skip_reading_prefix_cache": afresh,
+        },
+    }
+
+
+def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
+    """The span's log-probabilities out of those of all tokens; a broken `SpanError` if they are not all there."""
+    places = _prompt_logprobs(answer)
+    if places is None:
+        return _broken("misaligned", "no prompt_logprobs")
+    if len(places) != len(conversation.ids):
+        return _broken("misaligned", f"{len(places)} places for {len(conversation.ids)} tokens")
+    found: list[float] = []
+    for place in range(conversation.first, conversation.last + 1):
+        value = _value(places[place], conversation.ids[place])
+        if isinstance(value, SpanError):
+            return value
+        found.append(value)
+    return _finite(found)
+
+
+def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
+    """The span's log-probabilities; None where the server left them out, as when it reused a part of the span."""
+    scores = answer.get("prompt_token_id_logprobs")
+    if scores is None:
+        return None
+    import numpy
+
+    try:
+        array = numpy.load(io.BytesIO(base64.b64decode(scores, validate=True)), allow_pickle=False)
+    except (TypeError, ValueError, OSError, EOFError, binascii.Error) as error:
+        return _broken("misaligned", f"prompt_token_id_logprobs that cannot be read ({' '.join(str(error).split())})")
+    expected = (conversation.last - conversation.first + 1, 1)
+    if array.shape != expected or array.dtype.kind != "f":
+        return _broken("misaligned", f"scores of shape {array.shape}, {array.dtype}, instead of {expected}")
+    return _finite(array[:, 0].tolist())
+
+
+def total_probability(answer: dict[str, Any]) -> float:
+    """The largest sum, over the places of the prompt, of the probabilities stated there: 1 at most, up to rounding."""
+    places = [place for place in _prompt_logprobs(answer) or [] if isinstance(place, dict)]
+    sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in place.values()) for place in places]
+    return max(sums, default=0.0)
+
+
+def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
+    try:
+        places = answer["choices"][0]["prompt_logprobs"]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return places if isinstance(places, list) else None
+
+
+def _value(place: Any, token: int) -> float | SpanError:
+    if not isinstance(place, dict) or not isinstance(place.get(str(token)), dict):
+        return _broken("misaligned", f"nothing for token {token} in its place")
+    value = place[str(token)].get("logprob")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _broken("not_finite", f"log-probability {value} for token {token}")
+    return float(value)
+
+
+def _finite(values: list[float]) -> Logprobs:
+    for place, value in enumerate(values):
+        if not math.isfinite(value) or value <= NO_NUMBER:
+            return _broken("not_finite", f"log-probability {value} at token {place}")
+    return values
+
+
+def _broken(code: str, what: str) -> SpanError:
+    return SpanError(code, f"the vLLM server answered with: {what}", broken=True)

@@ -1,0 +1,83 @@
+"""Evaluation LMs by name: how each is opened from its settings. Adding one is one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.pretrained.cache import located, named, refuse_changed
+from gre_bench.core.settings import EvaluationLMSettings, checkout
+from gre_bench.lm.protocol import EvaluationLM
+
+
+def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
+    from gre_bench.lm.ngram.cache_ngram import CacheNgram
+
+    return CacheNgram.load(settings.folder or checkout() / "data" / "evaluation_lm" / "cache-ngram")
+
+
+def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
+    from gre_bench.lm.backends.transformers_lm import TransformersLM
+
+    if settings.folder is None:
+        raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
+    return TransformersLM.open(
+        settings.folder, device=settings.device, dtype=settings.dtype, attention=settings.attention,
+        quantisation=settings.quantisation, engine=settings.engine, token_budget=settings.token_budget,
+        max_tokens=settings.max_tokens,
+    )
+
+
+def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
+    from gre_bench.lm.backends.vllm_lm import VLLM
+
+    if settings.folder is None:
+        raise SettingsError("the vllm backend needs the served model's tokenizer: --set evaluation_lm.folder=FOLDER")
+    if "dtype" not in settings.model_fields_set:
+        raise SettingsError("a vLLM server does not tell its dtype: state it, --set evaluation_lm.dtype=bfloat16")
+    return VLLM.open(
+        settings.endpoint, settings.folder, model=settings.served_model, revision=settings.revision,
+        dtype=settings.dtype, quantisation=settings.quantisation, max_tokens=settings.max_tokens,
+        parallel=settings.parallel, key_env=settings.key_env,
+    )
+
+
+def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
+    folder = settings.folder or checkout() / "data" / "evaluation_lm" / "gem-smollm2"
+    dtype = settings.dtype if "dtype" in settings.model_fields_set else "bfloat16"
+    return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
+
+
+def _mixed(lm: EvaluationLM, folder: Path) -> EvaluationLM:
+    from gre_bench.lm.backends.blend import load
+    from gre_bench.lm.backends.mixture import Mixture
+
+    if not hasattr(lm, "tokenizer"):
+        raise SettingsError(f"evaluation_lm.mixture: the evaluation LM {lm.identity.name} cannot be mixed with copies")
+    return Mixture(lm, load(folder))
+
+
+BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
+    "cache-ngram": _cache_ngram,
+    "gem-smollm2": _gem_smollm2,
+    "transformers": _transformers,
+    "vllm": _vllm,
+}
+
+
+@lru_cache(maxsize=1)
+def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
+    """The evaluation LM of *settings*, kept open for this process; `SettingsError` or `LMError` if it cannot be."""
+    if settings.backend not in BACKENDS:
+        raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
+    given = settings.folder
+    if given is not None:
+        if named(given) and settings.backend not in ("transformers", "vllm"):
+            raise SettingsError(f"{given} needs another backend: --set evaluation_lm.backend=transformers")
+        settings = settings.model_copy(update={"folder": located(given, "lm")})
+    lm = BACKENDS[settings.backend](settings)
+    if given is not None and settings.backend == "transformers":
+        refuse_changed(given, lm.identity.digest)
+    return _mixed(lm, settings.mixture) if settings.mixture else lm

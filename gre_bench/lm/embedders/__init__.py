@@ -1,0 +1,1 @@
+"""Sentence embedders for BERTScore."""

@@ -1,0 +1,62 @@
+"""What an embedder is, and the embedders by name. Adding one is one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from numpy import float32
+from numpy.typing import NDArray
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.pretrained.cache import located, refuse_changed
+from gre_bench.core.records import LMIdentity
+from gre_bench.core.settings import EmbedderSettings
+
+
+class Embedder(Protocol):
+    """One vector for each sentence, in the same order: float32, shape (sentences, dimension), of length 1.
+
+    A vector depends on its sentence alone, not on its neighbours. *query* says that the sentences are those of the
+    candidate, for models that embed what asks otherwise than what is asked for; ``asymmetric`` says whether this one
+    does. ``identity`` goes into signatures. No embedder uses a network.
+    """
+
+    @property
+    def identity(self) -> LMIdentity: ...
+
+    @property
+    def asymmetric(self) -> bool: ...
+
+    def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[float32]: ...
+
+
+def _hashed_ngrams(settings: EmbedderSettings) -> Embedder:
+    from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams
+
+    return HashedNgrams()
+
+
+def _sentence_transformers(settings: EmbedderSettings) -> Embedder:
+    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+
+    if settings.folder is None:
+        raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
+    embedder = SentenceEmbedder.open(located(settings.folder, "embedder"), settings.device)
+    refuse_changed(settings.folder, embedder.identity.digest)
+    return embedder
+
+
+EMBEDDERS: dict[str, Callable[[EmbedderSettings], Embedder]] = {
+    "hashed-ngrams": _hashed_ngrams,
+    "sentence-transformers": _sentence_transformers,
+}
+
+
+@lru_cache(maxsize=1)
+def open_embedder(settings: EmbedderSettings) -> Embedder:
+    """The embedder of *settings*, kept open for this process; `SettingsError` or `LMError` if it cannot be."""
+    if settings.backend not in EMBEDDERS:
+        raise SettingsError(f"no embedder {settings.backend!r}; known: {', '.join(EMBEDDERS)}")
+    return EMBEDDERS[settings.backend](settings)

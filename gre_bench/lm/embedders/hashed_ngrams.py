@@ -1,0 +1,72 @@
+"""An embedder without a model: a sentence as its words, pairs of words and runs of characters, hashed into a vector.
+
+It knows spelling, not meaning: "unclear" is near "clearly" and nowhere near "confusing". It stands in for a sentence
+embedding model where none can be had, and its BERTScore is a soft overlap of words; the name of the embedder is in the
+signature, so that the two are never taken for one another.
+
+A feature that occurs n times weighs 1 + ln n (sublinear term frequency). Its hash says at which of the places it is
+added, and with which sign, so that chance meetings of features cancel out on average (Weinberger et al. 2009).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gre_bench.core.records import LMIdentity, digest
+
+DIMENSION = 2048
+RUNS = (3, 4, 5)
+"""Lengths of the runs of characters, blanks at either end of the sentence counted."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class HashedNgrams:
+    """An `Embedder` of *dimension* places; the same vectors on every machine."""
+
+    asymmetric = False
+
+    def __init__(self, dimension: int = DIMENSION):
+        self.dimension = dimension
+        made = {"dimension": dimension, "runs": RUNS, "hash": "blake2b-64", "folding": "NFKC, lower case"}
+        self.identity = LMIdentity("hashed-ngrams", digest(made), "hashed-ngrams 1", dtype="float32")
+
+    def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
+        """A vector for each of *sentences*, shape (sentences, dimension); *query* changes nothing."""
+        vectors = np.zeros((len(sentences), self.dimension))
+        for vector, sentence in zip(vectors, sentences, strict=True):
+            for feature, count in Counter(_features(sentence)).items():
+                number = _hash(feature)
+                vector[number % self.dimension] += math.copysign(1 + math.log(count), (number >> 63) - 0.5)
+            if not vector.any():
+                # All features of a short text met in pairs and cancelled: its own hash has to do.
+                vector[_hash(sentence) % self.dimension] = 1
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors.astype(np.float32)
+
+
+def _features(sentence: str) -> Iterator[str]:
+    words = _WORD.findall(unicodedata.normalize("NFKC", sentence).lower())
+    for word in words:
+        yield f"w {word}"
+    for first, second in pairwise(words):
+        yield f"p {first} {second}"
+    line = f" {' '.join(words)} "
+    for length in RUNS:
+        for start in range(len(line) - length + 1):
+            yield f"c {line[start : start + length]}"
+
+
+@lru_cache(maxsize=1 << 18)
+def _hash(feature: str) -> int:
+    return int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

@@ -1,0 +1,109 @@
+"""A sentence embedding model from a local folder of sentence-transformers.
+
+Local files and safetensors only; nothing in the folder is run as code, and no network is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gre_bench.core.errors import LMError
+from gre_bench.core.records import LMIdentity
+from gre_bench.lm.embedders import sentence_folder
+from gre_bench.lm.weights import no_bars
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+QUERY = "s2s_query"
+"""Name of the prompt that the authors of GEM put before the candidate's sentences (stella_en_400M_v5 has it)."""
+
+BATCH = 64
+
+
+class SentenceEmbedder:
+    """An `Embedder` around a sentence-transformers *model*."""
+
+    def __init__(self, model: SentenceTransformer, identity: LMIdentity):
+        self.model = model
+        self.identity = identity
+        self.asymmetric = bool(model.prompts.get(QUERY))
+
+    @classmethod
+    def open(cls, folder: str | Path, device: str = "auto") -> SentenceEmbedder:
+        """The model in *folder*, computing in float32; `LMError` naming what is wrong with it."""
+        folder = Path(folder)
+        places = sentence_folder.modules(folder)
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        try:
+            import torch
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            what = "sentence-transformers is not installed: pip install -e '.[lm]' -c constraints.txt"
+            raise LMError(what) from error
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        elif device == "cuda" and not torch.cuda.is_available():
+            raise LMError(f"embedder {folder}: no CUDA device is available; use device auto or cpu")
+        weights = {"use_safetensors": True, "dtype": torch.float32}
+        try:
+            with no_bars():
+                model = SentenceTransformer(
+                    str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=weights
+                ).eval()
+                absent = _absent(model, places, weights)
+        except Exception as error:
+            # Its loaders raise almost anything.
+            reason = " ".join(f"{error or type(error).__name__}".split())[:500]
+            raise LMError(f"embedder {folder}: it cannot be loaded: {reason}") from error
+        if absent:
+            raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, as {absent[0]}")
+        return cls(model, _identity(model, folder))
+
+    def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
+        """A vector for each of *sentences*, shape (sentences, dimension); NaN where the model gives none.
+
+        A sentence longer than the model reads is cut, as sentence-transformers does.
+        """
+        if not sentences:
+            return np.zeros((0, self.model.get_embedding_dimension() or 0), np.float32)
+        sound = [sentence.encode("utf-8", "replace").decode() for sentence in sentences]
+        prompt = QUERY if query and self.asymmetric else None
+        vectors = self.model.encode(sound, prompt_name=prompt, batch_size=BATCH, show_progress_bar=False)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _absent(model: SentenceTransformer, places: Sequence[Path], weights: dict[str, Any]) -> list[str]:
+    """Names of weights that the files lack: transformers fills these with random numbers and only warns."""
+    absent: list[str] = []
+    for module, place in zip(model, places, strict=True):
+        inner = getattr(module, "auto_model", None)
+        if inner is not None:
+            _, loaded = type(inner).from_pretrained(
+                str(place), local_files_only=True, output_loading_info=True, **weights
+            )
+            absent += [*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]
+    # BERT's own pooler is not what a sentence embedding is made of, and many folders leave it out.
+    return sorted(key for key in absent if not key.startswith("pooler."))
+
+
+def _identity(model: SentenceTransformer, folder: Path) -> LMIdentity:
+    inner = getattr(model[0], "auto_model", None)
+    longest, dimension = model.max_seq_length, model.get_embedding_dimension()
+    prompt = QUERY if model.prompts.get(QUERY) else "none"
+    made = ", ".join(f"{name} {version(name)}" for name in ("sentence-transformers", "transformers", "torch"))
+    return LMIdentity(
+        name=folder.resolve().name,
+        digest=sentence_folder.folder_digest(folder),
+        engine_version=f"{made}; {dimension} numbers of {longest} tokens, prompt of the candidate's: {prompt}",
+        dtype="float32",
+        attention=getattr(getattr(inner, "config", None), "_attn_implementation", None) or "none",
+    )

@@ -1,0 +1,102 @@
+"""What a folder of sentence-transformers may hold: weights and arithmetic, no code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import LMError
+from gre_bench.core.pretrained.cache import hint
+from gre_bench.core.records import digest
+
+MODULES = frozenset(
+    ("Transformer", "StaticEmbedding", "Pooling", "WeightedLayerPooling", "Dense", "LayerNorm", "Dropout", "Normalize")
+)
+"""Modules of sentence-transformers that are weights and arithmetic only."""
+
+_DIGESTED = frozenset((".json", ".safetensors", ".txt", ".model"))
+_OTHER_WEIGHTS = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpack")
+
+
+def modules(folder: Path) -> list[Path]:
+    """The folders of its modules, in order; `LMError` naming what *folder* lacks, or holds that is refused."""
+    if not folder.is_dir():
+        what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
+        raise LMError(f"embedder {folder}: {what}")
+    listing = _json(folder, folder / "modules.json")
+    if not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
+        raise LMError(f"embedder {folder}: modules.json is no list of modules")
+    if not listing:
+        raise LMError(f"embedder {folder}: modules.json names no module")
+    return [_module(folder, module) for module in listing]
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256 over the names and contents of the files that decide what the model in *folder* is."""
+    contents = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _DIGESTED and path.is_file():
+            with path.open("rb") as stream:
+                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            contents.append([path.relative_to(folder).as_posix(), sha256])
+    return digest(contents)
+
+
+def _module(folder: Path, module: dict[str, Any]) -> Path:
+    kind, place = str(module.get("type")), folder / str(module.get("path", ""))
+    package, _, name = kind.rpartition(".")
+    if not package.startswith("sentence_transformers.") or name not in MODULES:
+        known = ", ".join(sorted(MODULES))
+        raise LMError(f"embedder {folder}: its module {kind} can run code and is refused; accepted: {known}")
+    if not place.resolve().is_relative_to(folder.resolve()) or not place.is_dir():
+        raise LMError(f"embedder {folder}: modules.json names the folder {place}, which is not there")
+    sound, other = any(place.glob("*.safetensors")), any(any(place.glob(kind)) for kind in _OTHER_WEIGHTS)
+    if not sound and (other or name in ("Transformer", "StaticEmbedding", "Dense")):
+        raise LMError(f"embedder {place}: no *.safetensors; other weight formats can run code and are refused")
+    if (place / "adapter_config.json").is_file():
+        raise LMError(f"embedder {place}: it is an adapter; merge it into its base and give that folder")
+    if name == "Transformer" and (file := _file_that_needs_code(folder, place)):
+        raise LMError(f"embedder {folder}: it needs code of its own (auto_map in {file}), which is refused")
+    if name == "Dense" and not _of_torch(_json(folder, place / "config.json")):
+        raise LMError(f"embedder {place}: its activation function is not one of torch, and is refused")
+    return place
+
+
+def _file_that_needs_code(folder: Path, place: Path) -> str | None:
+    """Which file names code of its own, for a model that transformers does not have itself or for a tokenizer.
+
+    transformers would refuse the model in many words, and put another tokenizer in the place of such a one.
+    """
+    config = _json(folder, place / "config.json")
+    if isinstance(config, dict) and "auto_map" in config and config.get("model_type") not in _known_models():
+        return "config.json"
+    tokenizer = place / "tokenizer_config.json"
+    settings = _json(folder, tokenizer) if tokenizer.is_file() else {}
+    return tokenizer.name if isinstance(settings, dict) and "auto_map" in settings else None
+
+
+def _known_models() -> Container[str]:
+    try:
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+    except ImportError:
+        return ()
+    return CONFIG_MAPPING_NAMES
+
+
+def _of_torch(config: Any) -> bool:
+    """Whether the activation is torch's; sentence-transformers would take tanh in the place of any other."""
+    function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
+    return isinstance(function, str) and function.startswith("torch.")
+
+
+def _json(folder: Path, path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        what = f"no {path.name}; the folder must be that of a sentence-transformers model"
+        raise LMError(f"embedder {folder}: {what}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise LMError(f"embedder {folder}: {path.name} cannot be read: {error}") from None

@@ -1,0 +1,1 @@
+"""Engines: conversations in, the log-probabilities of their spans out."""

@@ -1,0 +1,92 @@
+"""Conversations in plain batches, padded on the right: for models that the trie cannot run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from gre_bench.lm.engine.protocol import Logprobs, give_back, is_out_of_memory, out_of_memory
+from gre_bench.lm.span import Conversation
+from gre_bench.lm.weights import Weights
+
+ON_CPU, ON_GPU = 2048, 16384
+"""Tokens of a batch, padding counted."""
+_LOGITS = 2**28
+
+
+class Batches:
+    """An `Engine`. A batch has *budget* tokens at most, padding counted, or a single conversation."""
+
+    version = "batches-1"
+
+    def __init__(self, weights: Weights, budget: int | None = None):
+        self._model = weights.model
+        self._budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
+        self._keeps = "logits_to_keep" in inspect.signature(weights.model.forward).parameters
+        self.remarks: list[str] = []
+
+    @property
+    def plan(self) -> str:
+        """How its forwards are cut."""
+        return f"{self._budget} tokens on {self._model.device.type}"
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """The log-probability of each token of each span, in nats; a batch that does not fit the memory is halved."""
+        answers: dict[int, Logprobs] = {}
+        due = self._batches(conversations)[::-1]
+        while due:
+            batch = due.pop()
+            found = self._tried([conversations[number] for number in batch])
+            if found is not None:
+                answers |= dict(zip(batch, found, strict=True))
+            elif len(batch) > 1:
+                self.remarks.append("a batch did not fit the memory and was halved; a smaller token budget avoids it")
+                due += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
+            else:
+                answers[batch[0]] = out_of_memory(conversations[batch[0]])
+        return [answers[number] for number in range(len(conversations))]
+
+    def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
+        """Numbers of *conversations*, longest first, as many of about one length together as the budget allows."""
+        vocabulary = self._model.get_output_embeddings().weight.shape[0]
+        batches: list[list[int]] = []
+        for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
+            length = conversations[batches[-1][0]].last if batches else 0
+            tokens = length * (len(batches[-1]) + 1) if batches else 0
+            if batches and tokens <= self._budget and tokens * vocabulary <= _LOGITS:
+                batches[-1].append(number)
+            else:
+                batches.append([number])
+        return batches
+
+    def _tried(self, batch: Sequence[Conversation]) -> list[list[float]] | None:
+        try:
+            return self._forward(batch)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        # Outside of the handler, whose traceback still holds the tensors.
+        give_back()
+        return None
+
+    def _forward(self, batch: Sequence[Conversation]) -> list[list[float]]:
+        import torch
+
+        longest = max(conversation.last for conversation in batch)
+        ids = torch.zeros((len(batch), longest), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for row, conversation in enumerate(batch):
+            ids[row, : conversation.last] = torch.tensor(conversation.ids[: conversation.last])
+            mask[row, : conversation.last] = 1
+        first = min(conversation.first for conversation in batch) - 1
+        keep = {"logits_to_keep": longest - first} if self._keeps else {}
+        answers = []
+        with torch.inference_mode():
+            device = self._model.device
+            logits = self._model(ids.to(device), attention_mask=mask.to(device), use_cache=False, **keep).logits
+            start = first if self._keeps else 0
+            for row, asked in enumerate(batch):
+                rows = logits[row, asked.first - 1 - start : asked.last - start]
+                rows = torch.log_softmax(rows, -1, dtype=torch.float32)
+                answers.append(rows.gather(1, torch.tensor(asked.ids[asked.first :], device=device)[:, None])[:, 0])
+        return [answer.tolist() for answer in answers]

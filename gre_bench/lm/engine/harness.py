@@ -1,0 +1,39 @@
+"""The same spans by EleutherAI's lm-evaluation-harness: an independent measure of our numbers, and of our speed.
+
+Its `HFLM` runs padded batches of whole conversations and sums each continuation's log-probabilities in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gre_bench.core.errors import LMError
+from gre_bench.lm.span import Conversation
+from gre_bench.lm.weights import Weights
+
+
+def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], batch: int) -> list[float]:
+    """log P(span | context) of each of *conversations* in nats, in their order, *batch* of them at a time.
+
+    `LMError` if lm_eval is not installed. What is longer than the model's context is run all the same, never cut.
+    """
+    try:
+        from lm_eval.models.huggingface import HFLM
+    except ImportError as error:
+        raise LMError(f"lm_eval is not there ({error}): pip install -e '.[harness]' -c constraints.txt") from error
+    if not conversations:
+        return []
+    longest = max(len(conversation.ids) for conversation in conversations)
+    harness = HFLM(
+        pretrained=weights.model,
+        tokenizer=weights.tokenizer,
+        backend="causal",
+        batch_size=batch,
+        softmax_dtype="float32",
+        # A conversation above this would silently lose its beginning.
+        max_length=longest,
+    )
+    requests = [
+        (("", ""), list(item.ids[: item.first]), list(item.ids[item.first : item.last + 1])) for item in conversations
+    ]
+    return [float(total) for total, _ in harness._loglikelihood_tokens(requests, disable_tqdm=True)]

@@ -1,0 +1,53 @@
+"""One conversation at a time: simple, slow, and right. What every other engine is measured against."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from gre_bench.core.errors import SpanError
+from gre_bench.lm.engine.protocol import Logprobs, give_back, is_out_of_memory, out_of_memory
+from gre_bench.lm.span import Conversation
+from gre_bench.lm.weights import Weights
+
+
+class OneByOne:
+    """An `Engine`."""
+
+    version = "one-by-one-1"
+
+    def __init__(self, weights: Weights):
+        self._model = weights.model
+        self._keeps = "logits_to_keep" in inspect.signature(weights.model.forward).parameters
+
+    @property
+    def plan(self) -> str:
+        """How its forwards are cut."""
+        return f"one text on {self._model.device.type}"
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """The log-probability of each token of each span, in nats."""
+        return [self._one(conversation) for conversation in conversations]
+
+    def _one(self, conversation: Conversation) -> list[float] | SpanError:
+        try:
+            return self._forward(conversation)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        # Outside of the handler, whose traceback still holds the tensors.
+        give_back()
+        return out_of_memory(conversation)
+
+    def _forward(self, conversation: Conversation) -> list[float]:
+        """Log-softmax in float32 whatever the weights' dtype; the last token is only predicted, never read."""
+        import torch
+
+        ids = torch.tensor([conversation.ids], device=self._model.device)
+        wanted = conversation.last - conversation.first + 1
+        keep = {"logits_to_keep": wanted} if self._keeps else {}
+        with torch.inference_mode():
+            read = ids[:, :-1]
+            logits = self._model(read, attention_mask=torch.ones_like(read), use_cache=False, **keep).logits
+            rows = torch.log_softmax(logits[0, -wanted:], dim=-1, dtype=torch.float32)
+            return rows.gather(1, ids[0, -wanted:, None])[:, 0].tolist()

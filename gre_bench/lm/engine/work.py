@@ -1,0 +1,55 @@
+"""How much a model has to compute for some conversations: tokens, rows of the head, pairs of attention.
+
+One forward of a dense transformer costs, in multiply-adds,
+
+    tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
+
+where rows are the tokens whose next token is asked for, and pairs are (token, token it attends to).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gre_bench.lm.engine.packs import TokenTrie
+from gre_bench.lm.span import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Tokens read, rows that pass the head, pairs attended."""
+
+    tokens: int
+    rows: int
+    pairs: int
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.tokens + other.tokens, self.rows + other.rows, self.pairs + other.pairs)
+
+    def multiply_adds(self, config: Any) -> float:
+        """Multiply-adds by a dense model of *config* (of transformers)."""
+        heads = config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // heads
+        keys = getattr(config, "num_key_value_heads", None) or heads
+        attention = config.hidden_size * size * (2 * heads + 2 * keys)
+        layer = attention + 3 * config.hidden_size * config.intermediate_size
+        layers = config.num_hidden_layers
+        head = config.hidden_size * config.vocab_size
+        return float(self.tokens * layer * layers + self.rows * head + self.pairs * 2 * heads * size * layers)
+
+
+def alone(conversations: Sequence[Conversation]) -> Work:
+    """The work of one conversation at a time."""
+    lengths = [conversation.last for conversation in conversations]
+    rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
+    return Work(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
+
+
+def shared(conversations: Sequence[Conversation]) -> Work:
+    """The work where each beginning of a conversation is computed once."""
+    trie = TokenTrie(conversations)
+    return Work(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))

@@ -1,0 +1,1 @@
+"""The embedded n-gram evaluation LM: counts and a copying cache."""

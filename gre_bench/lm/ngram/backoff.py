@@ -1,0 +1,128 @@
+"""A trigram model with interpolated absolute discounting; bent by one factor a word it stays a distribution.
+
+P(w | a b) = kept(w | a b) + rest(a b) · P(w | b), and so on down to the unigram; ``rest`` is what the kept
+n-grams leave of the context, so pruning them by count keeps the total at 1 (Kneser and Ney 1995). Bent by
+factors r: P(w | a b) · r(w) / Z(a b), with Z exact for every context at once (unigram rescaling).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from gre_bench.lm.ngram.spelling import look_up
+
+UNKNOWN, END_ID, NEWLINE_ID = range(3)
+"""The first three words of every vocabulary; a text begins as after two newlines."""
+_DISCOUNTS = (0.75, 0.8, 0.85)
+
+
+class _Table:
+    """The n-grams of one order: sorted keys ``context * size + word``, their kept chance, what each context leaves."""
+
+    def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
+        self.keys, self.kept = keys.astype(np.int64), kept.astype(np.float64)
+        self.words = self.keys % size
+        self.contexts, self.starts = np.unique(self.keys // size, return_index=True)
+        self.rest = 1 - np.add.reduceat(self.kept, self.starts)
+
+    def row(self, context: np.ndarray) -> np.ndarray:
+        if not len(self.contexts):
+            return np.full(len(context), -1)
+        place = np.minimum(np.searchsorted(self.contexts, context), len(self.contexts) - 1)
+        return np.where(self.contexts[place] == context, place, -1)
+
+    def rests(self, rows: np.ndarray) -> np.ndarray:
+        return np.append(self.rest, 1.0)[rows]  # -1, a context never seen, leaves all
+
+
+class Contexts:
+    """Which bigram and which trigram context each place of a text has (-1: one never seen), and its words."""
+
+    def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
+        before = np.concatenate(([NEWLINE_ID], ids[:-1]))
+        earlier = np.concatenate(([NEWLINE_ID], before[:-1]))
+        self.keys = (before, earlier * size + before)
+        self.rows = tuple(table.row(key) for table, key in zip(tables, self.keys, strict=True))
+
+
+class Backoff:
+    """The trigram model over *size* words, from the arrays made by `backoff_counts`."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]):
+        unigram = arrays["unigram"].astype(np.float64)
+        self.size = len(unigram)
+        self.unigram = unigram / unigram.sum()
+        self.tables = [_Table(arrays[f"keys_{order}"], arrays[f"kept_{order}"], self.size) for order in (2, 3)]
+        self.shorter = self.tables[0].row(self.tables[1].contexts % self.size)
+
+    def contexts(self, ids: np.ndarray) -> Contexts:
+        """The contexts of the places of a text of word *ids*."""
+        return Contexts(ids, self.tables, self.size)
+
+    def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
+        """P(word | context) for each place; float64."""
+        chance = self.unigram[words]
+        for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
+            chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
+        return chance
+
+    def norms(self, factors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Σ P(w | context) · factors[w]: with no context, for each bigram context, for each trigram context."""
+        none = float(self.unigram @ factors)
+        two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
+        two = two + self.tables[0].rest * none
+        return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
+
+    def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
+        """The norm that holds at each place."""
+        none, two, three = norms
+        second, third = contexts.rows
+        return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
+
+    def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
+        """Σ over places of weight · P(w | context), for every word w."""
+        second, third = contexts.rows
+        three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
+        only_two = (third < 0) & (second >= 0)
+        two = np.bincount(second[only_two], weights[only_two], len(self.tables[0].contexts))
+        none = weights[(third < 0) & (second < 0)].sum()
+        down, known = three * self.tables[1].rest, self.shorter >= 0
+        two = two + np.bincount(self.shorter[known], down[known], len(two))
+        none += down[~known].sum() + two @ self.tables[0].rest
+        totals = none * self.unigram
+        for table, mass in zip(self.tables, (two, three), strict=True):
+            per_key = np.repeat(mass, np.diff(np.append(table.starts, len(table.keys))))
+            totals += np.bincount(table.words, per_key * table.kept, self.size)
+        return totals
+
+
+def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
+    """The arrays of a `Backoff` from texts as word ids; n-grams seen fewer than *fewest* times are left out."""
+    trigrams: Counter[tuple[int, int, int]] = Counter()
+    for ids in texts:
+        row = [NEWLINE_ID, NEWLINE_ID, *ids.tolist()]
+        trigrams.update(zip(row, row[1:], row[2:], strict=False))
+    bigrams = Counter((b, c) for _, b, c in trigrams)
+    seen: Counter[tuple[int, int]] = Counter()
+    for (_, b, c), count in trigrams.items():
+        seen[b, c] += count
+    unigrams = Counter(c for _, c in bigrams)
+    d1, d2, d3 = _DISCOUNTS
+    total = sum(unigrams.values())
+    unigram = np.full(size, d1 * len(unigrams) / total / size)
+    for word, kinds in unigrams.items():
+        unigram[word] += (kinds - d1) / total
+    arrays = {"unigram": unigram.astype(np.float32)}
+    two = {b * size + c: (count, seen[b, c]) for (b, c), count in bigrams.items()}
+    three = {(a * size + b) * size + c: (count, count) for (a, b, c), count in trigrams.items()}
+    for order, grams, discount in ((2, two, d2), (3, three, d3)):
+        keys = np.array(sorted(grams), dtype=np.int64)
+        counts, times = np.array([grams[key] for key in keys.tolist()], dtype=np.float64).T
+        _, starts, sizes = np.unique(keys // size, return_index=True, return_counts=True)
+        kept = (counts - discount) / np.repeat(np.add.reduceat(counts, starts), sizes)
+        arrays[f"keys_{order}"] = keys[times >= fewest]
+        arrays[f"kept_{order}"] = kept[times >= fewest].astype(np.float32)
+    return arrays

@@ -1,0 +1,204 @@
+"""`cache-ngram`: the embedded evaluation LM. Counts and a copying cache; needs numpy alone.
+
+P(reply | known), where the known text is the synopsis and the first review, whichever are there, is a product
+over tokens of P(gap, capitals | kinds of tokens) · P(token | reply so far, known), and
+
+    P(token | so far)        = μ₀ trigram + μ₁ earlier words of the reply + μ₂ continuations seen in the reply
+    P(token | so far, known) = λ₀ P(token | so far) + λ₁ trigram bent towards the known text
+                               + λ₂ words of the known text + λ₃ continuations seen in the known text
+
+A source that is empty gives its weight to the first term. Words outside the vocabulary have the trigram's
+chance of an unknown word times that of their spelling, so the whole is a distribution over all texts without
+lone surrogates: the log-ratio of two such numbers is a true log-ratio.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
+from gre_bench.lm.ngram.backoff import NEWLINE_ID, UNKNOWN, Backoff, Contexts
+from gre_bench.lm.ngram.copying import Copies, continued, earlier
+from gre_bench.lm.ngram.folder import read_files
+from gre_bench.lm.ngram.known_text import FEATURES, KnownText, Reading
+from gre_bench.lm.ngram.segmentation import Alphabet, Form, is_word, split
+from gre_bench.lm.ngram.spelling import Speller
+
+ENGINE_VERSION = "cache-ngram-1"
+_KEPT_TEXTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """All of a reply that no known text changes.
+
+    Per token: log-probability of its form and of its spelling; chance as a whole word, and of an unknown word there,
+    by the trigram alone and by all sources of the marginal.
+    """
+
+    text: Reading
+    contexts: Contexts
+    form: np.ndarray
+    spelling: np.ndarray
+    trigram: np.ndarray
+    unknown: np.ndarray
+    marginal: np.ndarray
+    marginal_unknown: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a known text gives: factors of words, the norms they call for, and copies."""
+
+    factors: np.ndarray
+    norms: tuple[float, np.ndarray, np.ndarray]
+    copies: Copies
+
+
+class CacheNgram:
+    """The evaluation LM of the given *config*, *vocabulary* and *arrays*; see `load`."""
+
+    def __init__(
+        self, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray], alphabet: Alphabet,
+        digest: str = "unsaved",
+    ):
+        self.config, self.vocabulary = dict(config), vocabulary
+        self.arrays, self.alphabet = dict(arrays), alphabet
+        self._identity = LMIdentity("cache-ngram", digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
+        self._ids = {word: number for number, word in enumerate(vocabulary)}
+        self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
+        self._form, self._speller = Form(arrays, alphabet), Speller(config["characters"], arrays, alphabet)
+        self._log_mark = float(np.log((1 - config["word_share"]) / alphabet.mark))
+        self._spellings = np.full(len(vocabulary), -np.inf)
+        self._spellings[NEWLINE_ID + 1 :] = self._spell(vocabulary[NEWLINE_ID + 1 :])
+        self.marginal_weights = np.array(config["marginal_weights"])
+        self.conditional_weights = np.array(config["conditional_weights"])
+        self.boosts = np.array([config["boosts"][feature] for feature in FEATURES])
+        self._numbers: dict[str, int] = {}
+
+    @classmethod
+    def load(cls, folder: Path) -> CacheNgram:
+        """The model in *folder*; `LMError` if a file is missing, damaged or of another format."""
+        files = read_files(folder)
+        try:
+            return cls(files.config, files.vocabulary, files.arrays, files.alphabet, files.digest)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): train it again") from error
+
+    @property
+    def identity(self) -> LMIdentity:
+        """Name, digest over the model's files, version of this code and of its Unicode tables."""
+        return self._identity
+
+    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
+        """log P(reply | x, synopsis) of each prediction in nats, one entry a token and the end; see `EvaluationLM`.
+
+        A lone surrogate is a final `SpanError` of code ``bad_text``; every other text has a finite log-probability.
+        """
+        self._numbers.clear()
+        replies: dict[str, Reply] = {}
+        known: dict[str, Known | None] = {}
+        answers: list[SpanLogprob | SpanError] = []
+        for prediction in predictions:
+            try:
+                reply = _remembered(replies, prediction.reply, self.read_reply)
+                source = "\n".join(text for text in (prediction.synopsis, prediction.x) if text is not None)
+                logs = self.token_logprobs(reply, _remembered(known, source, self.read_known))
+                answers.append(SpanLogprob(float(logs.sum()), tuple(reply.text.ids.tolist()), tuple(logs.tolist())))
+            except UnicodeEncodeError:
+                answers.append(SpanError("bad_text", "the text holds a lone surrogate, which no Unicode text does"))
+        return answers
+
+    def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
+        """log P(token | reply so far, known) in nats for each token of *reply*, its end included."""
+        whole, unknown = reply.marginal, reply.marginal_unknown
+        if known is not None:
+            terms, escapes = self.conditional_terms(reply, known)
+            whole, unknown = self.conditional_weights @ terms, self.conditional_weights @ escapes
+        with np.errstate(divide="ignore"):
+            return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
+
+    def read_reply(self, text: str) -> Reply:
+        """*text* with all that its log-probability needs whatever is known."""
+        spelled = split(text)
+        reading = self._read(spelled.words)
+        spelling = self._spellings[reading.ids]
+        spelling[reading.ids == UNKNOWN] = self._spell(reading.unknown)
+        contexts = self.backoff.contexts(reading.ids)
+        unknown = self.backoff.chances(np.full(len(reading.ids), UNKNOWN), contexts)
+        trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.chances(reading.ids, contexts))
+        terms, escapes = self.marginal_terms(reading, trigram, unknown)
+        return Reply(reading, contexts, self._form.logprobs(spelled), spelling, trigram, unknown,
+                     self.marginal_weights @ terms, self.marginal_weights @ escapes)
+
+    def read_known(self, text: str) -> Known | None:
+        """What *text* gives to replies read before the next call of `logprob`; None if it holds no word to copy."""
+        reading = self.read(text)
+        if not (self._weights(reading) > 0).any():
+            return None
+        factors = np.exp(self.known_text.features(reading) @ self.boosts)
+        return Known(factors, self.backoff.norms(factors), Copies(reading.words, self._weights(reading), NEWLINE_ID))
+
+    def read(self, text: str) -> Reading:
+        """The tokens of *text*, its end left out."""
+        return self._read(split(text).words[:-1])
+
+    def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Per source of P(token | so far) and token: chance of the whole word, chance of an unknown one."""
+        nothing = np.zeros(len(trigram))
+        drawn, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
+        return _with_fallback(trigram, unknown, [(trigram, unknown), (drawn, nothing), (followed, nothing)])
+
+    def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
+        """The same per source of P(token | so far, known)."""
+        norms = self.backoff.norms_at(known.norms, reply.contexts)
+        bent = reply.trigram * known.factors[reply.text.ids] / norms, reply.unknown * known.factors[UNKNOWN] / norms
+        copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
+        nothing = np.zeros(len(norms))
+        alone = reply.marginal, reply.marginal_unknown
+        return _with_fallback(*alone, [alone, bent, (copied, nothing), (followed, nothing)])
+
+    def _read(self, words: list[str]) -> Reading:
+        ids = np.array([self._ids.get(word, UNKNOWN) for word in words], dtype=np.int64)
+        unknown = [words[place] for place in np.flatnonzero(ids == UNKNOWN)]
+        numbers = ids.copy()
+        first = len(self._ids)
+        numbers[ids == UNKNOWN] = [self._numbers.setdefault(word, first + len(self._numbers)) for word in unknown]
+        return Reading(ids, numbers, unknown)
+
+    def _weights(self, text: Reading) -> np.ndarray:
+        return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
+
+    def _spell(self, words: list[str]) -> np.ndarray:
+        """log P of each of *words* as spelled, given that it is spelled: by the speller, or one of all marks."""
+        logs = np.full(len(words), self._log_mark)
+        places = [place for place, word in enumerate(words) if is_word(word)]
+        if places:
+            share = np.log(self.config["word_share"])
+            logs[places] = share + self._speller.logprobs([words[place] for place in places])
+        return logs
+
+
+def _with_fallback(
+    whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sources stacked; where one holds nothing (NaN), the given first one in its place."""
+    terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
+    escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])
+    return terms, escapes
+
+
+def _remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
+    if text not in memory:
+        if len(memory) >= _KEPT_TEXTS:
+            memory.pop(next(iter(memory)))
+        memory[text] = read(text)
+    return memory[text]

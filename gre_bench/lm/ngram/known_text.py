@@ -1,0 +1,106 @@
+"""How much likelier each word of the vocabulary becomes in a reply once a text about the same paper is known.
+
+One row of features a word, linear in the log of the factor that bends the trigram model: the word stands in
+the known text (by inverse document frequency, piecewise linear; by count; by the length of the text), a word
+of its stem does, or the text's topics hold it more often than topics do in general.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.lm.ngram.segmentation import is_word
+
+KNOTS = np.array([0.3, 1.0, 1.75, 2.5, 3.25, 4.0, 4.75, 5.4])
+"""Where the effect of the inverse document frequency (nats) bends."""
+FEATURES = (*(f"same_{knot}" for knot in KNOTS), "count", "count_idf", "length", "stem", "stem_idf", "topic_same",
+            "topic_other", "lift")
+_TYPICAL_WORDS = 60  # different words in ordinary judgments
+_ENDINGS = ("izations", "ization", "ations", "ation", "ingly", "ments", "ment", "ness", "ities", "ity", "ively", "ive",
+            "ions", "ion", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "al", "s", "e", "y")
+_STEM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as numbers: vocabulary *ids* (0: not in it), *words* (those too have numbers), *unknown* as spelled."""
+
+    ids: np.ndarray
+    words: np.ndarray
+    unknown: list[str]
+
+
+class KnownText:
+    """Features of known texts over *vocabulary*, from document frequencies and topics in *arrays*."""
+
+    def __init__(self, vocabulary: list[str], arrays: Mapping[str, np.ndarray], papers: int):
+        self.words = np.array([is_word(word) for word in vocabulary])
+        self.unseen_idf = float(np.log(papers))
+        self.idf = np.where(self.words, np.log(papers / np.maximum(arrays["papers_with"], 1)), self.unseen_idf)
+        self._hats = _hats(self.idf)
+        self._lift = arrays["lift"].astype(np.float64)
+        numbers: dict[str, int] = {}
+        self._stems = np.array([numbers.setdefault(stem(word), len(numbers)) for word in vocabulary])
+        self._stem_numbers = numbers
+        self._topical = arrays["topical"].astype(np.int64)
+        self._place = np.full(len(vocabulary), -1)
+        self._place[self._topical] = np.arange(len(self._topical))
+        self._topics_of = arrays["topics_of"].astype(np.float64)
+        of_topics = arrays["words_of"].astype(np.float64)
+        self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
+
+    def features(self, text: Reading) -> np.ndarray:
+        """(vocabulary × `FEATURES`) of *text*; a word's factor is the exponential of its row times the weights."""
+        ids, counts = np.unique(text.ids, return_counts=True)
+        counts, ids = counts[self.words[ids]], ids[self.words[ids]]
+        columns = np.zeros((len(FEATURES), len(self.words)))
+        same, rest = np.zeros(len(self.words), dtype=bool), columns[len(KNOTS) :]
+        same[ids] = True
+        columns[: len(KNOTS), ids] = self._hats[ids].T
+        rest[0, ids] = np.log(counts)
+        rest[1, ids] = np.log(counts) * self.idf[ids] / 4
+        rest[2, ids] = np.log(max(len(ids), 1) / _TYPICAL_WORDS)
+        rest[3] = self._shares_stem(ids, text.unknown) & ~same
+        rest[4] = rest[3] * self.idf / 4
+        rest[7, ids] = self._lift[ids]
+        topical = ids[(self._place[ids] >= 0) & (self.idf[ids] > 0)]
+        if len(topical):
+            topics = self.idf[topical] @ self._topics_of[self._place[topical]]
+            ratio = np.log(topics / topics.sum() @ self._words_of)
+            rest[5, self._topical] = np.where(same[self._topical], ratio, 0)
+            rest[6, self._topical] = np.where(same[self._topical], 0, ratio)
+        return columns.T
+
+    def copy_weights(self, text: Reading) -> np.ndarray:
+        """Inverse document frequency of each token of *text* in nats; 0 for marks, newlines and the end."""
+        words = self.words[text.ids]
+        words[text.ids == 0] = [is_word(word) for word in text.unknown]
+        return np.where(words, np.where(text.ids == 0, self.unseen_idf, self.idf[text.ids]), 0.0)
+
+    def _shares_stem(self, ids: np.ndarray, unknown: list[str]) -> np.ndarray:
+        found = np.zeros(len(self._stem_numbers), dtype=bool)
+        found[self._stems[ids]] = True
+        found[[self._stem_numbers[root] for root in map(stem, unknown) if root in self._stem_numbers]] = True
+        return found[self._stems] & self.words
+
+
+def stem(word: str) -> str:
+    """*word* without its longest ending of a fixed list, if four characters stay."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM:
+            return word[: -len(ending)]
+    return word
+
+
+def _hats(values: np.ndarray) -> np.ndarray:
+    """Piecewise-linear basis over `KNOTS`: two neighbours share each value, their shares sum to 1."""
+    values = np.clip(values, KNOTS[0], KNOTS[-1])
+    left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)
+    share = (values - KNOTS[left]) / (KNOTS[left + 1] - KNOTS[left])
+    hats = np.zeros((len(values), len(KNOTS)))
+    rows = np.arange(len(values))
+    hats[rows, left], hats[rows, left + 1] = 1 - share, share
+    return hats

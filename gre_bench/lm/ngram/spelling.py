@@ -1,0 +1,91 @@
+"""The probability of a word as spelled: what keeps words outside the vocabulary possible, each with its own chance.
+
+The order is fixed (three characters before, one told); Witten-Bell interpolation down to all characters alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from gre_bench.lm.ngram.segmentation import Alphabet
+
+ORDER = 4
+_BLOCK = 1 << 16
+
+
+class Speller:
+    """P(word) as a chain of characters with an end, backing off to all word characters (Witten-Bell).
+
+    Never empty: the first character is not the end. A single mark has probability ``1 / alphabet.mark``.
+    *counts* are those of `spelling_counts`.
+    """
+
+    def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
+        self._codes = np.array([ord(character) for character in characters], dtype=np.int64)
+        self._size = len(characters) + 2  # and the border of words, and all characters never seen
+        self._flat = 1 / (alphabet.word + 1)
+        self._tables = []
+        for order in range(1, ORDER + 1):
+            keys, seen = counts[f"keys{order}"].astype(np.int64), counts[f"seen{order}"].astype(np.float64)
+            contexts, starts = np.unique(keys // self._size, return_index=True)
+            kinds = np.diff(np.append(starts, len(keys)))
+            self._tables.append((keys, seen, contexts, np.add.reduceat(seen, starts), kinds))
+        self._never_empty = -float(np.log1p(-self._next(np.zeros((1, ORDER), dtype=np.int64))[0]))
+
+    def logprobs(self, words: list[str]) -> np.ndarray:
+        """log P of each of *words* in nats; none may be empty or hold A-Z."""
+        lengths = np.array([len(word) for word in words])
+        ends = np.cumsum(lengths + 1) - 1
+        codes = np.frombuffer("\0".join([*words, ""]).encode("utf-32-le"), dtype=np.uint32).astype(np.int64)
+        place = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        ids = np.where(self._codes[place] == codes, place + 2, 1)
+        ids[ends] = 0
+        logs, begins = np.empty(len(ids)), ends - lengths
+        word_of = np.repeat(np.arange(len(words)), lengths + 1)
+        for low in range(0, len(ids), _BLOCK):
+            at = np.arange(low, min(low + _BLOCK, len(ids)))
+            steps = at[:, None] - np.arange(ORDER - 1, -1, -1)
+            inside = steps >= begins[word_of[at], None]
+            logs[at] = np.log(self._next(np.where(inside, ids[np.maximum(steps, 0)], 0)))
+        return np.add.reduceat(logs, begins) + self._never_empty
+
+    def _next(self, ids: np.ndarray) -> np.ndarray:
+        """P(last column | the columns before)."""
+        chance = np.full(len(ids), self._flat)
+        key, power = np.zeros(len(ids), dtype=np.int64), 1
+        for order, (keys, seen, contexts, totals, kinds) in enumerate(self._tables, start=1):
+            key, power = key + ids[:, -order] * power, power * self._size
+            total, kind = look_up(contexts, totals, key // self._size), look_up(contexts, kinds, key // self._size)
+            count = look_up(keys, seen, key)
+            known = total > 0
+            chance = np.where(known, (count + kind * chance) / np.where(known, total + kind, 1), chance)
+        return chance
+
+
+def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
+    """The characters of *words* in order, and the counts of their n-grams of each order."""
+    words = list(words)
+    characters = "".join(sorted(set("".join(words))))
+    ids = {character: place + 2 for place, character in enumerate(characters)}
+    size, counts = len(characters) + 2, {}
+    for order in range(1, ORDER + 1):
+        grams: Counter[int] = Counter()
+        for word in words:
+            row = [*[0] * (order - 1), *[ids[character] for character in word], 0]
+            for place in range(order, len(row) + 1):
+                grams[sum(one * size**power for power, one in enumerate(reversed(row[place - order : place])))] += 1
+        keys = sorted(grams)
+        counts[f"keys{order}"] = np.array(keys, dtype=np.int64)
+        counts[f"seen{order}"] = np.array([grams[key] for key in keys], dtype=np.int32)
+    return characters, counts
+
+
+def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The values of the *wanted* keys, 0 where a key is absent; *keys* sorted."""
+    if not len(keys):
+        return np.zeros(len(wanted))
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, values[place], 0)

@@ -1,0 +1,1 @@
+"""Pretrained models from the package registry: fetched, checked, converted."""

@@ -1,0 +1,170 @@
+"""Which tokens of a conversation are the reply: the only definition of the scored span.
+
+The span goes from the first token that reaches past the right-stripped generation prompt to the end-of-turn token,
+included (Xu et al. 2025, C.2, as their code does it). Both ends are found on what the tokenizer's chat template
+writes; the text is never searched for the reply, which may repeat any part of the prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.records import Chat, digest
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+DATE = "26 Jul 2024"
+"""The day every template is told it is; a moving date line would make numbers of different days differ."""
+
+_CLOCK = (
+    "%d 26, %-d 26, %b Jul, %B July, %m 07, %-m 7, %Y 2024, %y 24, %A Friday, %a Fri, %F 2024-07-26, "
+    "%H 00, %I 12, %M 00, %S 00, %p AM, %T 00:00:00"
+)
+_STOPPED_CLOCK = (
+    "{%- macro strftime_now(format) -%}{{ format"
+    + "".join("|replace('{}', '{}')".format(*entry.split()) for entry in _CLOCK.split(", "))
+    + " }}{%- endmacro %}\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Token ids of a chat, up to its end of turn; ``ids[first : last + 1]`` is the span (first >= 1).
+
+    *escaped* counts the control tokens that were written inside the texts and have been broken up.
+    """
+
+    ids: tuple[int, ...]
+    first: int
+    last: int
+    escaped: int
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """How one tokenizer writes a chat, probed once.
+
+    *merged*: the template has no place for a system text, so that it opens the user message, a blank line between.
+    *ending*: what the template writes after a reply. *control*: ids of the tokens no text may contain.
+    """
+
+    tokenizer: PreTrainedTokenizerBase
+    text: str
+    merged: bool
+    ending: str
+    control: frozenset[int]
+    pattern: re.Pattern[str] | None
+
+    @classmethod
+    def of(cls, tokenizer: PreTrainedTokenizerBase) -> ChatTemplate:
+        """The template of *tokenizer*; `LMError` if replies cannot be scored with it."""
+        if not tokenizer.is_fast:
+            raise LMError("the tokenizer gives no offsets: a fast tokenizer (tokenizer.json) is needed")
+        if not tokenizer.chat_template:
+            raise LMError("the tokenizer has no chat template: take an instruction-tuned model, or add its template")
+        try:
+            text = tokenizer.get_chat_template()
+        except ValueError as error:
+            raise LMError(f"the tokenizer's chat template cannot be chosen: {_line(error)}") from error
+        added = {token: str(entry) for token, entry in tokenizer.added_tokens_decoder.items()}
+        control = {token: sign.strip() for token, sign in added.items() if _controls(sign)}
+        pattern = re.compile("|".join(map(re.escape, sorted(set(control.values()))))) if control else None
+        refusals = []
+        for merged in (False, True):
+            template = cls(tokenizer, text, merged, "", frozenset(control), pattern)
+            try:
+                return template._probed()
+            except SpanError as error:
+                refusals.append(str(error))
+        raise LMError(
+            f"this chat template cannot be used: with a system message, {refusals[0]}; "
+            f"with the system text in the user message, {refusals[1]}"
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides how a chat is written: template text, date, place of the system text."""
+        return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
+
+    def encode(self, chat: Chat) -> Conversation:
+        """Tokens and span of *chat*; `SpanError` if its texts cannot be encoded or the template changes the reply."""
+        try:
+            "".join((chat.system, chat.user, chat.reply)).encode()
+        except UnicodeEncodeError as error:
+            raise SpanError("bad_text", "the text holds a lone surrogate, which no token stands for") from error
+        (system, user, reply), escaped = self.escaped(chat.system, chat.user, chat.reply)
+        prompt = self._written(system, user).rstrip()
+        full = self._written(system, user, reply)
+        start, end = len(prompt), len(full) - len(self.ending)
+        if not (full.startswith(prompt) and full.endswith(self.ending) and start <= end):
+            raise SpanError("bad_span", "the chat template does not write the generation prompt before the reply")
+        if not full[start:end].rstrip().endswith(reply.strip()):
+            raise SpanError("bad_span", "the chat template changes the reply")
+        encoded = self.tokenizer(full, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        ids, ends = encoded["input_ids"], [stop for _, stop in encoded["offset_mapping"]]
+        first = next((place for place, stop in enumerate(ends) if stop > start), len(ids))
+        last = next((place for place in range(first, len(ids)) if ends[place] > end and ids[place] in self.control), 0)
+        if not 1 <= first <= last:
+            raise SpanError("bad_span", "the template writes no end-of-turn token after the reply")
+        return Conversation(tuple(ids[: last + 1]), first, last, escaped)
+
+    def _probed(self) -> ChatTemplate:
+        """Itself with its ending: what two chats share after their different replies of one character."""
+        system, user = "What is to be done.", "What is known."
+        prompt, one, other = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
+        if system not in prompt or user not in prompt:
+            raise SpanError("bad_span", "the chat template leaves a message out")
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(one), reversed(other), strict=False))
+        template = replace(self, ending=one[len(one) - len(list(shared)) :])
+        template.encode(Chat(system, user, "0"))
+        return template
+
+    def _written(self, system: str, user: str, reply: str | None = None) -> str:
+        """What the template writes: the generation prompt, or with a *reply* the whole chat."""
+        if not system:
+            messages = [{"role": "user", "content": user}]
+        elif self.merged:
+            messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
+        else:
+            messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        if reply is not None:
+            messages.append({"role": "assistant", "content": reply})
+        # The stopped clock ends in a newline that Jinja swallows, so that the template still starts on its own line.
+        text = _STOPPED_CLOCK + self.text if "strftime_now" in self.text else self.text
+        try:
+            return self.tokenizer.apply_chat_template(
+                messages, chat_template=text, add_generation_prompt=reply is None, tokenize=False, date_string=DATE
+            )
+        except Exception as error:  # a template is foreign code and may raise anything
+            raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
+
+    def escaped(self, *texts: str) -> tuple[list[str], int]:
+        """*texts* with a space after the first character of each control token, and how many there were."""
+        broken, total = [], 0
+        for text in texts:
+            # Again until none is left: breaking one token up may leave another that overlapped it.
+            found = 1 if self.pattern else 0
+            while found:
+                text, found = self.pattern.subn(lambda sign: f"{sign[0][0]} {sign[0][1:]}", text)
+                total += found
+            broken.append(text)
+        return broken, total
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, chat: Chat) -> Conversation:
+    """Tokens and span of one *chat*; for many, keep the `ChatTemplate`. `LMError` if no chat can be scored."""
+    return ChatTemplate.of(tokenizer).encode(chat)
+
+
+def _controls(sign: str) -> bool:
+    """Whether an added token is a control token: runs of blanks and single characters are ordinary text."""
+    return len(sign.replace("▁", " ").strip()) > 1
+
+
+def _line(error: Exception) -> str:
+    return " ".join(f"{error or type(error).__name__}".split())[:150]

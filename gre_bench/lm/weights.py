@@ -1,0 +1,188 @@
+"""Opening a folder of weights: the model, its tokenizer, and what of them belongs in a signature.
+
+The folder holds a whole model, or an adapter that names the folder of its base. Local files and safetensors only;
+nothing in the folder is run as code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from gre_bench.core.errors import LMError
+from gre_bench.core.pretrained.cache import hint
+from gre_bench.core.records import digest
+from gre_bench.lm import adapter_folder
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+Device = Literal["auto", "cpu", "cuda"]
+DType = Literal["float32", "bfloat16", "float16"]
+Attention = Literal["sdpa", "eager"]
+Quantisation = Literal["none", "nf4"]
+
+_DIGESTED = (
+    *("config.json", "*.safetensors", "*.safetensors.index.json"),
+    *("tokenizer*", "special_tokens_map.json", "added_tokens.json", "chat_template*", "vocab.*", "merges.txt"),
+    "*.model",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model in evaluation mode on its device, and how it came to be there. *quantisation* is ``none`` or its name."""
+
+    folder: Path
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    digest: str
+    dtype: str
+    attention: str
+    quantisation: str
+
+    @property
+    def context(self) -> int | None:
+        """The longest conversation that the model was made for, in tokens, if it says so."""
+        return getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+
+
+def open_weights(
+    folder: str | Path,
+    *,
+    device: Device = "auto",
+    dtype: DType = "float32",
+    attention: Attention = "sdpa",
+    quantisation: Quantisation = "none",
+) -> Weights:
+    """The weights in *folder*; `LMError` naming what it lacks or why they cannot be opened.
+
+    An adapter is merged into its base, unless that is quantised; the digest covers both. *quantisation* nf4 packs the
+    weights into 4 bits as they are loaded (the paper's evaluation LM).
+    """
+    folder = Path(folder)
+    adapter = adapter_folder.read_adapter(folder)
+    base = adapter.base if adapter else folder
+    _look(base)
+    of = f"evaluation LM {folder}"
+    refuse_unknown(of, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+    except ImportError as error:
+        raise LMError("torch and transformers are not installed: pip install -e '.[lm]' -c constraints.txt") from error
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    elif device == "cuda" and not torch.cuda.is_available():
+        raise LMError(f"evaluation LM {folder}: no CUDA device is available; use device auto or cpu")
+    packed = {}
+    if quantisation == "nf4":
+        if lack := lacks_nf4(device):
+            raise LMError(f"evaluation LM {folder}: quantisation nf4 needs {lack}; use quantisation none")
+        packed["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=getattr(torch, dtype),
+        )
+    local = {"local_files_only": True, "trust_remote_code": False}
+    with blamed(folder, "its tokenizer cannot be read"):
+        tokenizer = AutoTokenizer.from_pretrained(
+            str(folder if (folder / "tokenizer_config.json").is_file() else base), **local
+        )
+    with blamed(folder, "its weights cannot be loaded"), no_bars():
+        model, loaded = AutoModelForCausalLM.from_pretrained(
+            str(base),
+            **local,
+            **packed,
+            use_safetensors=True,
+            dtype=getattr(torch, dtype),
+            attn_implementation=attention,
+            output_loading_info=True,
+        )
+        quantised = getattr(model.config, "quantization_config", None)
+        # Quantised weights are put in their place as they are loaded and cannot be moved.
+        model = model if quantised else model.to(device)
+    # transformers fills weights that the files lack with random numbers and only warns.
+    if absent := sorted([*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]):
+        raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, as {absent[0]}")
+    found = folder_digest(base)
+    if adapter is not None:
+        if adapter.base_digest not in (None, found):
+            raise LMError(f"evaluation LM {folder}: its base {base} is not the one it was trained on; find that one")
+        with blamed(folder, "its adapter cannot be used"):
+            model = adapter_folder.apply(adapter, model, merge=not quantised)
+        found = digest([found, adapter.described, folder_digest(folder)])
+    named = quantisation if quantisation != "none" else _quantisation(quantised) if quantised else "none"
+    return Weights(folder, model.eval(), tokenizer, found, dtype, attention, named)
+
+
+def refuse_unknown(of: str, *chosen: tuple[str, Any]) -> None:
+    """`LMError` on *of* if one of *chosen*, each with its `Literal`, is none of the known ones."""
+    for option, known in chosen:
+        if option not in get_args(known):
+            raise LMError(f"{of}: {option!r} is none of {', '.join(get_args(known))}")
+
+
+@contextmanager
+def no_bars() -> Iterator[None]:
+    """Keeps the loaders' own progress bars off a screen where another is drawn."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def lacks_nf4(device: str) -> str | None:
+    """What 4-bit weights on *device* lack on this machine; None if they can be had."""
+    if device != "cuda":
+        return "a CUDA device"
+    there = importlib.util.find_spec("bitsandbytes")
+    return None if there else "bitsandbytes (pip install -e '.[nf4]' -c constraints.txt)"
+
+
+@contextmanager
+def blamed(folder: Path, what: str) -> Iterator[None]:
+    """Any failure within as one line on *folder*: the loaders of transformers raise almost anything."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(f"{error or type(error).__name__}".split())[:500]
+        raise LMError(f"evaluation LM {folder}: {what}: {reason}") from error
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256 over the names and contents of the files that decide what the model in *folder* is."""
+    files = sorted({path for pattern in _DIGESTED for path in folder.glob(pattern) if path.is_file()})
+    contents = []
+    for path in files:
+        with path.open("rb") as stream:
+            contents.append([path.name, hashlib.file_digest(stream, "sha256").hexdigest()])
+    return digest(contents)
+
+
+def _look(folder: Path) -> None:
+    """`LMError` naming what *folder* lacks."""
+    if not folder.is_dir():
+        what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
+        raise LMError(f"evaluation LM {folder}: {what}")
+    if not (folder / "config.json").is_file():
+        raise LMError(f"evaluation LM {folder}: no config.json; the folder must be that of a transformers model")
+    if not any(folder.glob("*.safetensors")):
+        raise LMError(f"evaluation LM {folder}: no *.safetensors; other weight formats can run code and are refused")
+
+
+def _quantisation(config: object) -> str:
+    table = config if isinstance(config, dict) else config.to_dict()  # type: ignore[attr-defined]
+    bits = 4 if table.get("load_in_4bit") else 8 if table.get("load_in_8bit") else table.get("bits")
+    return f"{table.get('quant_method', 'unknown')}" + (f"-{bits}bit" if bits else "")

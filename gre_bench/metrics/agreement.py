@@ -1,0 +1,92 @@
+"""How a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1; spec of each: `gre_bench.stats`).
+
+Beside the plain coefficient: that among the reviews of one item, that with log length held fixed, and how much it is
+above that of mere length on the same reviews. Items with all their reviews are resampled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from gre_bench.metrics.agreement_cases import ReviewScore
+from gre_bench.stats.association import Kind
+from gre_bench.stats.comparison import compare
+from gre_bench.stats.correlation import correlate, partial, within_groups
+
+KINDS: tuple[Kind, ...] = ("spearman", "kendall", "pearson")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One coefficient over *reviews* of *items*, of *graded* reviews in all; *problem* in its place says why not."""
+
+    kind: Literal["spearman", "kendall", "pearson"]
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    flat_p: float | None = None
+    within: float | None = None
+    within_low: float | None = None
+    within_high: float | None = None
+    at_length: float | None = None
+    at_length_low: float | None = None
+    at_length_high: float | None = None
+    over_length: float | None = None
+    over_length_low: float | None = None
+    over_length_high: float | None = None
+    over_length_p: float | None = None
+    reviews: int = 0
+    items: int = 0
+    graded: int = 0
+    problem: str | None = None
+
+
+def agreements(
+    scores: Sequence[ReviewScore],
+    words: Mapping[str, int],
+    by_length: bool = True,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[Agreement]:
+    """Every coefficient of *scores* with the grades; *words*: length of each review, by review id."""
+    scored = [row for row in scores if row.value is not None]
+    counts = {"reviews": len(scored), "items": len({row.paper_id for row in scored}), "graded": len(scores)}
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    return [_agreement(kind, scored, words, by_length, counts, how) for kind in KINDS]
+
+
+def _agreement(
+    kind: Kind, scored: Sequence[ReviewScore], words: Mapping[str, int], by_length: bool, counts: dict[str, int],
+    how: dict[str, Any],
+) -> Agreement:
+    values = [float(row.value or 0.0) for row in scored]
+    grades, items = [row.grade for row in scored], [row.paper_id for row in scored]
+    if len(scored) < 3:
+        return Agreement(kind, None, **counts, problem=f"{len(scored)} graded reviews have a score: three are needed")
+    length = [math.log(max(1, words.get(row.review_id, 0))) for row in scored]
+    try:
+        plain = correlate(kind, values, grades, items, **how)
+    except ValueError as error:
+        return Agreement(kind, None, **counts, problem=str(error))
+    inside = _where_there_is_one(lambda: within_groups(kind, values, grades, items, **how))
+    held = _where_there_is_one(lambda: partial(kind, values, grades, length, items, **how)) if by_length else None
+    over = _where_there_is_one(lambda: compare(kind, values, length, grades, items, **how)) if by_length else None
+    return Agreement(
+        kind, plain.value, plain.low, plain.high, plain.p, plain.flat_p,
+        inside and inside.value, inside and inside.low, inside and inside.high,
+        held and held.value, held and held.low, held and held.high,
+        over and over.difference, over and over.low, over and over.high, over and over.p, **counts,
+    )  # fmt: skip
+
+
+def _where_there_is_one(made: Callable[[], Result]) -> Result | None:
+    """What is *made*, or None where these data have none: a group of one review, a length that never varies."""
+    try:
+        return made()
+    except ValueError:
+        return None

@@ -1,0 +1,142 @@
+"""Graded reviews as cases: each review of an item against every other review of it (Xu et al. 2025, §4.1).
+
+    score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
+
+A metric that needs no reference is computed once a review. A review of an item without another one has no score under
+a metric that needs a reference; neither does one that nobody graded, though it serves the others as a reference.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from gre_bench.core.judgments import Form
+from gre_bench.core.records import NO_REFERENCE, Candidate, Paper, Planned, Score, SynopsisKind
+from gre_bench.metrics.cases import Entry, Lack, Response, plan
+from gre_bench.metrics.catalog import Recipe
+from gre_bench.metrics.chance import Moved, Placed, length, moves
+from gre_bench.metrics.signing import signed_writer
+
+NOT_REFERENCED = "no_reference"
+NOT_GRADED = "no_grade"
+
+
+@dataclass(frozen=True, slots=True)
+class GradedItem:
+    """An item with its reviews, and the grade of each review that has one, by review id."""
+
+    paper: Paper
+    responses: tuple[Response, ...]
+    grades: Mapping[str, float]
+    synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewScore:
+    """A graded review's score: the mean over *pairs* of the *planned* ones; else None, and the *reason*."""
+
+    paper_id: str
+    review_id: str
+    grade: float
+    value: float | None
+    pairs: int
+    planned: int
+    reason: str | None = None
+
+
+def candidate_of(review_id: str) -> Candidate:
+    """The candidate that a graded review is: one of its own, for an item has several."""
+    return Candidate(f"review:{review_id}", "graded")
+
+
+def plan_agreement(
+    items: Iterable[GradedItem],
+    recipe: Recipe,
+    writer: str,
+    form: Form = "as_written",
+    ungraded: bool = False,
+    moved: Mapping[tuple[str, str], Response] | None = None,
+) -> list[Planned]:
+    """All ordered pairs of different reviews of an item, item by item; one a review where no reference is needed.
+
+    *ungraded*: reviews without a grade are scored as well. Every review appears: what cannot be scored is excluded with
+    `NOT_REFERENCED` or `NOT_GRADED`, or failed as in `gre_bench.metrics.cases.plan`, which says what *moved* is.
+    """
+    return [
+        planned
+        for item in items
+        for response in item.responses
+        for planned in _of_review(item, response, recipe, writer, form, ungraded, moved)
+    ]
+
+
+def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
+    """The reviews of *items* that *recipe* can read, each moved to another item (`gre_bench.metrics.chance`)."""
+    responses: dict[str, Response] = {}
+    placed = []
+    for item in items:
+        name = item.paper.paper_id
+        for response in item.responses:
+            if words := length(response, recipe, writer):
+                responses[response.review_id] = response
+                placed.append(Placed(response.review_id, name, frozenset((name,)), words))
+    at = {one.key: one.item for one in placed}
+    return [
+        Moved(
+            signed_writer(recipe, writer), candidate_of(move.key).candidate_id, at[move.key], responses[move.source],
+            move.swap,
+        )
+        for move in moves(placed, seed)
+    ]
+
+
+def review_scores(
+    items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
+) -> list[ReviewScore]:
+    """One row a graded review of the *items*: its mean score over the references it was scored against.
+
+    A review that lacks some of its pairs keeps the mean of the others, and says how many those are.
+    """
+    pairs: dict[str, list[Planned]] = defaultdict(list)
+    for pair in planned:
+        pairs[pair.candidate_id].append(pair)
+    values = {(score.candidate_id, score.reference_id): score for score in scores}
+    return [
+        _mean(item.paper.paper_id, response.review_id, item.grades[response.review_id], pairs, values)
+        for item in items
+        for response in item.responses
+        if response.review_id in item.grades
+    ]
+
+
+def _of_review(
+    item: GradedItem, response: Response, recipe: Recipe, writer: str, form: Form, ungraded: bool,
+    moved: Mapping[tuple[str, str], Response] | None,
+) -> Sequence[Planned]:
+    candidate = candidate_of(response.review_id)
+    others = tuple(other for other in item.responses if other.review_id != response.review_id)
+    why = None if ungraded or response.review_id in item.grades else NOT_GRADED
+    if why is None and recipe.needs_reference and not others:
+        why = NOT_REFERENCED
+    if why:
+        return [Planned(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why)]
+    entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
+    return plan([entry], [candidate], recipe, writer, form, moved=moved)
+
+
+def _mean(
+    paper_id: str, review_id: str, grade: float, pairs: Mapping[str, Sequence[Planned]],
+    scores: Mapping[tuple[str, str], Score],
+) -> ReviewScore:
+    mine = pairs.get(candidate_of(review_id).candidate_id, ())
+    found = [scores.get((pair.candidate_id, pair.reference_id)) for pair in mine]
+    values = [score.value for score in found if score is not None and score.value is not None]
+    planned = sum(pair.state != "excluded" for pair in mine)
+    if values:
+        return ReviewScore(paper_id, review_id, grade, fmean(values), len(values), planned)
+    codes = [score.problem.code for score in found if score is not None and score.problem is not None]
+    reasons = codes or [pair.reason for pair in mine if pair.reason] or ["not_scored"]
+    return ReviewScore(paper_id, review_id, grade, None, 0, planned, reasons[0])

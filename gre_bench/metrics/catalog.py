@@ -1,0 +1,82 @@
+"""Every metric by name: what it reads, which synopsis it is given, what it asks (Xu et al. 2025, §3.2, §4 and D.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gre_bench.core.records import Source, SynopsisKind
+
+Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A metric: *source* says which form of the reviews it reads, *formula* how log-probabilities become a score.
+
+    A metric that needs no reference is computed once for each response; the others once for each pair. The formula
+    ``specific`` compares a response with the candidate's response to another paper.
+    """
+
+    name: str
+    title: str
+    source: Source
+    synopsis: SynopsisKind = "none"
+    asks: Asks = "evaluation_lm"
+    formula: Literal["pmi", "specific", "recall", "precision", "f1"] | None = None
+    needs_reference: bool = True
+    unit: str = "nats"
+
+
+SPECIFIC = "_specific"
+"""What the name of a metric ends with that is the excess of another one over chance."""
+
+
+def _with_specific(recipe: Recipe) -> tuple[Recipe, ...]:
+    """*recipe* and its specific form, if it has one."""
+    if recipe.formula != "pmi":
+        return (recipe,)
+    title = f"{recipe.title}, specific"
+    return recipe, replace(recipe, name=recipe.name + SPECIFIC, title=title, formula="specific")
+
+
+METRICS = {
+    recipe.name: recipe
+    for given in (
+        Recipe("gem", "GEM", "judgments", formula="pmi"),
+        Recipe("gem_s_abstract", "GEM-S (abstract)", "judgments", "abstract", formula="pmi"),
+        Recipe("gem_s_assw", "GEM-S (ASSW)", "judgments", "assw", formula="pmi"),
+        Recipe("gem_s_categories", "GEM-S (categories)", "judgments", "categories", formula="pmi"),
+        Recipe("gem_raw", "GEM-raw", "review", formula="pmi"),
+        Recipe("bleu", "BLEU", "review", asks="nothing", unit="share"),
+        Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share"),
+        Recipe("bertscore", "BERTScore", "review", asks="embedder", unit="cosine"),
+        Recipe("bartscore_f1", "BARTScore-F1", "review", formula="f1"),
+        Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
+        Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),
+        Recipe("lm_examiner", "LMExaminer", "review", "paper", "writer", needs_reference=False, unit="points"),
+        Recipe("length", "Length", "review", asks="nothing", needs_reference=False, unit="words"),
+        Recipe("judgments_length", "Length of judgments", "judgments", asks="nothing", needs_reference=False,
+               unit="words"),
+    )
+    for recipe in _with_specific(given)
+}
+
+
+EXAMINER = "examiner."
+"""What the name of a metric opens with that is an examiner of the settings."""
+
+
+def recipe_of(name: str) -> Recipe:
+    """The metric *name*; ``examiner.NAME`` is the examiner NAME of the settings, who reads the paper and the review."""
+    if name.startswith(EXAMINER):
+        title = f"Examiner {name.removeprefix(EXAMINER)}"
+        return Recipe(name, title, "review", "paper", "writer", needs_reference=False, unit="points")
+    return METRICS[name]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """*names*, each once, in the order of tables: the metrics of the catalogue, then examiners by name."""
+    order = {name: place for place, name in enumerate(METRICS)}
+    return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

@@ -1,0 +1,135 @@
+"""Metrics that are made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a reply.
+
+GEM and its variants (Xu et al. 2025, §3): log P(y | x, synopsis) − log P(y | absent, synopsis), never divided by the
+length of y.
+
+The specific form takes the candidate's own review of another paper, x', in the place of "absent":
+log P(y | x, synopsis) − log P(y | x', synopsis), the nats by which a review exceeds what its author says of any paper.
+With an LM that knows the candidate and no synopsis its mean is I(X; Y) + L(X; Y), mutual and lautum information
+(Palomar & Verdú 2008), which garbling never raises. With one LM for all candidates, as on a board, that holds of GEM
+alone: in known worlds a review that is exchanged for a more telling one may gain a little (``tests/simulations``).
+
+BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), asked with GEM's prompt and no synopsis: recall = log P(y | x),
+precision = log P(x | y), F1 = their mean. Equal predictions are asked once, whichever metrics and candidates they
+belong to: the marginal of GEM does not depend on the candidate, BARTScore-recall is the first term of GEM-raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from gre_bench.core import judgments
+from gre_bench.core.errors import SpanError
+from gre_bench.core.records import Case, Prediction, Problem, Score, SpanLogprob
+from gre_bench.core.settings import ScoringSettings
+from gre_bench.lm.protocol import EvaluationLM, checked
+from gre_bench.metrics.catalog import Recipe
+from gre_bench.prompts.library import address
+
+RAW_CUT = 10_000
+"""Characters of an original review that are read (the authors' code)."""
+
+Parts = tuple[tuple[str, Prediction], ...]
+"""What a score is made of: predictions, each with its content address."""
+
+Answers = Mapping[str, SpanLogprob | SpanError]
+"""What an evaluation LM said, by address."""
+
+
+def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
+    """The predictions that the score of *case* is made of.
+
+    pmi: the conditional and the marginal; specific: the conditional, then the same given the review of another paper;
+    recall and precision: one; f1: recall, then precision.
+    """
+    x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
+    if recipe.formula in ("pmi", "specific"):
+        given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+    if recipe.formula == "specific":
+        elsewhere = _prepared(case.moved or "", case, settings)
+        return Prediction(x, given, y, settings.prompt), Prediction(elsewhere, given, y, settings.prompt)
+    if recipe.formula == "pmi":
+        uncut = case.source == "review" and settings.authors_compat
+        marginal_y = _folded(case.reference, settings) if uncut else y
+        return Prediction(x, given, y, settings.prompt), Prediction(None, given, marginal_y, settings.prompt)
+    recall, precision = Prediction(x, None, y, settings.prompt), Prediction(y, None, x, settings.prompt)
+    return {"recall": (recall,), "precision": (precision,), "f1": (recall, precision)}[recipe.formula or ""]
+
+
+def value(recipe: Recipe, totals: Sequence[float]) -> float:
+    """The score, from the log-probabilities of its `terms`."""
+    return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
+
+
+def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
+    """The `terms` of *case*, each with its content address."""
+    return tuple((address(term), term) for term in terms(recipe, case, settings))
+
+
+def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
+    """All predictions that *cases* need, each once, by content address."""
+    return dict(place_and_term for case in cases for place_and_term in addressed(recipe, case, settings))
+
+
+def ask(
+    lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
+) -> dict[str, SpanLogprob | SpanError]:
+    """Answers to the *predictions* that are not *known*, asked in one call: what they share is computed once."""
+    due = {place: term for place, term in predictions.items() if place not in (known or {})}
+    return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
+
+
+class LogprobMetric:
+    """Scores cases; what is *known* (by address) is not asked again."""
+
+    def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
+        self.recipe = recipe
+        self.lm = lm
+        self.settings = settings
+        self.signature_id = signature_id
+
+    def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
+        """One score or problem for each of *cases*, in order."""
+        parts = [addressed(self.recipe, case, self.settings) for case in cases]
+        answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
+        return [
+            score_of(self.recipe, self.signature_id, case, of, answers)
+            for case, of in zip(cases, parts, strict=True)
+        ]
+
+
+def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
+    """The score of *case* from the *answers* to its *parts* (`addressed`), or the problem in its place."""
+    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
+    if empty := _empty(recipe, parts):
+        what = f"{case.name}: nothing is left of {empty} once it is cut and folded"
+        return Score(*ids, None, Problem("empty_text", what))
+    totals = []
+    for place, _ in parts:
+        found = answers[place]
+        if isinstance(found, SpanError):
+            return Score(*ids, None, Problem(found.code, f"{case.name}: {found}", found.final, found.broken))
+        totals.append(found.total)
+    return Score(*ids, value(recipe, totals), None, tuple(place for place, _ in parts))
+
+
+def _empty(recipe: Recipe, parts: Parts) -> str | None:
+    """Which text of a pair is blank once prepared; such a pair is missing data, not a score of zero."""
+    first = parts[0][1]
+    x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
+    if not (x or "").strip():
+        return "the candidate's text"
+    if recipe.formula == "specific" and not (parts[1][1].x or "").strip():
+        return "the candidate's text on another paper"
+    return None if (y or "").strip() else "the reference's text"
+
+
+def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
+    if case.source == "review":
+        return _folded(text, settings)[:RAW_CUT]
+    return judgments.prepared(text, settings.form, settings.ascii_fold)
+
+
+def _folded(text: str, settings: ScoringSettings) -> str:
+    return judgments.folded(text) if settings.ascii_fold else text

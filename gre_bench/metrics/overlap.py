@@ -1,0 +1,157 @@
+"""Metrics that count words: BLEU, ROUGE-L, and length, the baseline that every metric must beat (Xu et al. 2025, D.1).
+
+BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case kept. Where a text shares no n-gram of some order, NLTK
+takes 2.2e-308 for that precision: the score is not quite 0 (1e-77 or less) and still tells texts apart by their shorter
+n-grams. It is left so. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004, equations 2-4 with
+β = 1) on the stemmed words of rouge-score.
+
+NLTK's `word_tokenize` first finds sentences by Punkt, whose trained data would have to be downloaded;
+`review_text.split` takes its place. Only words at the ends of sentences can differ for that: a last full stop is a word
+of its own, one inside a sentence stays with its word. Ours also ends one at headings, paragraphs and list marks ("1.",
+"- "), and knows abbreviations by a list.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from gre_bench.core import review_text
+from gre_bench.core.records import Case, Problem, Score
+
+Words = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What counts as a word, and what is made of the words of the candidate and of the reference.
+
+    *identity* (libraries, versions, options) belongs in the signature.
+    """
+
+    name: str
+    needs_reference: bool
+    words: Callable[[str], Words]
+    compare: Callable[[Words, Words], float]
+    identity: str
+
+    def score(self, candidate: str, reference: str = "") -> float:
+        """The measure of two texts; `ValueError` if one that it reads has no words."""
+        x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
+        if not x or (self.needs_reference and not y):
+            raise ValueError(f"{self.name}: no words to compare")
+        return self.compare(x, y)
+
+
+class Overlap:
+    """Scores cases by a measure; a text without words is a problem, not a score of 0."""
+
+    def __init__(self, measure: Measure, signature_id: str):
+        self.measure = measure
+        self.signature_id = signature_id
+        self.needs_reference = measure.needs_reference
+
+    def score(self, cases: Sequence[Case]) -> list[Score]:
+        """One score or problem for each of *cases*, in order; each distinct text is cut into words once."""
+        read = {case.candidate for case in cases}
+        if self.needs_reference:
+            read |= {case.reference for case in cases}
+        words = {text: self.measure.words(text) for text in read}
+        return [self._score(case, words) for case in cases]
+
+    def _score(self, case: Case, words: dict[str, Words]) -> Score:
+        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+        if not words[case.candidate]:
+            return Score(*ids, None, Problem("empty_text", f"{case.name}: the candidate's text has no words"))
+        if not self.needs_reference:
+            return Score(*ids, self.measure.compare(words[case.candidate], ()))
+        if not words[case.reference]:
+            return Score(*ids, None, Problem("empty_text", f"{case.name}: the reference's text has no words"))
+        return Score(*ids, self.measure.compare(words[case.candidate], words[case.reference]))
+
+
+def bleu_words(text: str) -> Words:
+    """The words of *text* by NLTK's tokenizer, sentence by sentence; case and punctuation kept."""
+    tokenizer = _nltk_tokenizer()
+    return [word for piece in _pieces(text) for word in tokenizer.tokenize(piece)]
+
+
+def bleu(candidate: Words, reference: Words) -> float:
+    """NLTK's unsmoothed sentence BLEU, 0 to 1 (Papineni et al. 2002)."""
+    from nltk.translate.bleu_score import sentence_bleu
+
+    with warnings.catch_warnings():
+        # NLTK warns wherever an order of n-grams has no match.
+        warnings.simplefilter("ignore", UserWarning)
+        return float(sentence_bleu([list(reference)], list(candidate)))
+
+
+def rouge_words(text: str) -> Words:
+    """The words of *text* by rouge-score: lower case, letters and digits of ASCII only, stemmed if longer than 3."""
+    return _rouge_tokenizer().tokenize(text)
+
+
+def rouge_l(candidate: Words, reference: Words) -> float:
+    """2PR/(P + R), 0 to 1, P and R the longest common subsequence as a share of either text."""
+    # 2PR/(P + R) = 2L/(n + m), without a case for L = 0.
+    return 2 * common_subsequence(candidate, reference) / (len(candidate) + len(reference))
+
+
+def common_subsequence(x: Words, y: Words) -> int:
+    """The length of the longest common subsequence.
+
+    The rows of the table are the bits of one number (Hyyrö 2004): a step for each word, not for each pair of words.
+    """
+    places: dict[str, int] = {}
+    for place, word in enumerate(x):
+        places[word] = places.get(word, 0) | 1 << place
+    whole = (1 << len(x)) - 1
+    row = whole
+    for word in y:
+        matched = row & places.get(word, 0)
+        row = ((row + matched) | (row - matched)) & whole
+    return len(x) - row.bit_count()
+
+
+def _length(candidate: Words, _: Words) -> float:
+    return float(len(candidate))
+
+
+def _pieces(text: str) -> list[str]:
+    pieces = []
+    for section in review_text.split(text):
+        pieces.append(section.heading)
+        for sentence in section.sentences:
+            pieces += [sentence.mark, sentence.text]
+    return pieces
+
+
+@cache
+def _nltk_tokenizer() -> Any:
+    from nltk.tokenize import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
+
+@cache
+def _rouge_tokenizer() -> Any:
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    return DefaultTokenizer(use_stemmer=True)
+
+
+_NLTK, _ROUGE = f"nltk {version('nltk')}", f"rouge-score {version('rouge-score')}"
+_SPLIT = "sentences of review_text instead of Punkt's"
+
+OVERLAPS: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure("bleu", True, bleu_words, bleu, f"{_NLTK} sentence_bleu, 4-grams, unsmoothed, cased, {_SPLIT}"),
+        Measure("rouge_l", True, rouge_words, rouge_l, f"ROUGE-L F, words of {_ROUGE}, stemmed by {_NLTK}"),
+        Measure("length", False, str.split, _length, "words between blanks"),
+    )
+}

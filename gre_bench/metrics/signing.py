@@ -1,0 +1,65 @@
+"""The signature of each metric's scores: all that they depend on besides their texts."""
+
+from __future__ import annotations
+
+from gre_bench.core.records import LMIdentity, Signature
+from gre_bench.core.settings import ScoringSettings
+from gre_bench.metrics.catalog import Recipe
+from gre_bench.metrics.logprobs import RAW_CUT
+from gre_bench.prompts.library import load
+
+NOTHING = LMIdentity("none", "none", "none", dtype="none")
+"""What a metric asks that asks nothing."""
+
+MOVES = "moved-1"
+"""The rule by which `gre_bench.metrics.chance` moves reviews to other papers."""
+
+_SYNOPSIS_WRITERS = {
+    "none": "none",
+    "categories": "the item's own categories",
+    "paper": "the paper's own text",
+}
+
+
+def signature(
+    recipe: Recipe,
+    asked: LMIdentity,
+    settings: ScoringSettings,
+    writer: str,
+    assw_writer: str | None = None,
+) -> Signature:
+    """The signature of *recipe*, whose scores *asked* gives: an evaluation LM, an embedder, an examiner, a rule."""
+    reads_judgments = recipe.source == "judgments"
+    by_logprobs = recipe.formula is not None
+    return Signature(
+        metric=recipe.name,
+        prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
+        evaluation_lm=asked.name,
+        lm_digest=asked.digest,
+        dtype=asked.dtype,
+        quantisation=asked.quantisation,
+        attention=asked.attention,
+        template_digest=asked.template_digest,
+        writer=signed_writer(recipe, writer),
+        synopsis_writer=_synopsis(recipe, settings, assw_writer),
+        form=settings.form if reads_judgments else "original",
+        text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
+        ascii_fold=settings.ascii_fold,
+        engine_version=asked.engine_version,
+        chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
+    )
+
+
+def signed_writer(recipe: Recipe, writer: str) -> str:
+    """Whose judgments *recipe* reads, as a signature says it."""
+    return writer if recipe.source == "judgments" else "none (original reviews)"
+
+
+def _synopsis(recipe: Recipe, settings: ScoringSettings, assw_writer: str | None) -> str:
+    if recipe.synopsis == "abstract":
+        return f"the paper's own {' and '.join(settings.synopsis_of)}"
+    return _SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none"
+
+
+def _cut(settings: ScoringSettings) -> str:
+    return f"{RAW_CUT} characters {'in the conditional only' if settings.authors_compat else 'in both terms'}"

@@ -1,0 +1,173 @@
+"""Effects of changes on a metric, from the pairs that are scored both before and after (Xu et al. 2025, §4.2).
+
+Beside each effect stands the same with length held fixed. How a score goes with length is told by the unchanged human
+reviews alone: b = slope of score on log(words), least squares over them. A changed review's score is then taken at the
+length of the review it was made of, s′ − b·log(words′/words): a fall that length alone explains is gone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.records import Case
+from gre_bench.core.settings import ValidationSettings
+from gre_bench.stats.effects import Effect, effect, holm
+from gre_bench.stats.verdicts import Verdict, degradation_verdict, manipulation_verdict, paper_rule
+
+Row = Mapping[str, Any]
+Place = tuple[str, str, str]
+"""Candidate, paper, reference."""
+
+ENOUGH = 0.98
+"""Share of the pairs scored before that must be scored after for a change to pass, as for a rank on a board."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The effect of one change and its verdicts; *problem* in the place of d says why there is none."""
+
+    d: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    flat_low: float | None
+    flat_high: float | None
+    flat_p: float | None
+    length_d: float | None
+    length_low: float | None
+    length_high: float | None
+    mean_before: float | None
+    mean_after: float | None
+    pairs: int
+    planned: int
+    papers: int
+    method: str | None
+    verdict: Verdict
+    paper_verdict: Verdict | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A change as scored: its effect, plain and with length held fixed, or why there is none.
+
+    *lost*: pairs scored before and, though the change can be made of them, not after.
+    """
+
+    planned: int
+    lost: int = 0
+    before: Sequence[float] = ()
+    after: Sequence[float] = ()
+    papers: int = 0
+    plain: Effect | None = None
+    at_length: Effect | None = None
+    problem: str | None = None
+
+
+def found_effects(
+    before: Sequence[Row],
+    after: Mapping[str, Sequence[Row]],
+    words: Mapping[Place, int],
+    settings: ValidationSettings,
+    by_length: bool = True,
+) -> dict[str, Found]:
+    """The effect of each change, by name.
+
+    *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
+    and of each change. A change of ours that no pair allows is left out; one of the paper's stays open (undecided).
+    """
+    tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
+    tried = {
+        change: found
+        for change, found in tried.items()
+        if found.plain or CHANGES[change].source != "ours" or not _by_rule(after[change])
+    }
+    falls = [change for change, found in tried.items() if found.plain and CHANGES[change].family == "degradation"]
+    adjusted = dict(zip(falls, holm([tried[name].plain.p for name in falls]), strict=True))
+    return {change: _found(change, item, adjusted.get(change), settings) for change, item in tried.items()}
+
+
+def lengths(cases: Iterable[Case]) -> dict[Place, int]:
+    """Words of the candidate's text of each case."""
+    return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
+
+
+def _by_rule(rows: Sequence[Row]) -> bool:
+    return all(row["state"] == "excluded" for row in rows)
+
+
+def _tried(
+    before: Sequence[Row],
+    rows: Sequence[Row],
+    words: Mapping[Place, int],
+    settings: ValidationSettings,
+    by_length: bool,
+) -> _Tried:
+    scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
+    both = [(scored[key], row) for row in rows if row["state"] == "scored" and (key := _key(row)) in scored]
+    lost = sum(row["state"] not in ("scored", "excluded") and _key(row) in scored for row in rows)
+    if not both:
+        reasons = sorted({row["reason"] or row["state"] for row in rows})
+        why = ", ".join(reasons) or "none planned"
+        return _Tried(len(rows), lost, problem=f"no pair is scored before and after: {why}")
+    old, new = ([row["value"] for row in side] for side in zip(*both, strict=True))
+    papers = [row["paper_id"] for row, _ in both]
+    tried = {"planned": len(rows), "lost": lost, "before": old, "after": new, "papers": len(set(papers))}
+    try:
+        plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
+    except ValueError as error:
+        return _Tried(**tried, problem=str(error))
+    at_length = _at_length(scored.values(), both, words, settings) if by_length else None
+    return _Tried(**tried, plain=plain, at_length=at_length)
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row["paper_id"], row["reference_id"]
+
+
+def _at_length(
+    humans: Iterable[Row], both: Sequence[tuple[Row, Row]], words: Mapping[Place, int], settings: ValidationSettings
+) -> Effect | None:
+    """The effect with length held fixed; None where it cannot be told."""
+
+    def log_words(row: Row) -> float:
+        return math.log(max(1, words[row["candidate_id"], row["paper_id"], row["reference_id"]]))
+
+    try:
+        x, y = np.array([(log_words(row), row["value"]) for row in humans]).T
+        slope = float(np.polyfit(x, y, 1)[0]) if np.ptp(x) > 0 else 0.0
+        old = [row["value"] for row, _ in both]
+        new = [after["value"] - slope * (log_words(after) - log_words(row)) for row, after in both]
+        papers = [row["paper_id"] for row, _ in both]
+        return effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
+    except (KeyError, ValueError):
+        return None
+
+
+def _found(change: str, tried: _Tried, p_holm: float | None, settings: ValidationSettings) -> Found:
+    plain, at_length = tried.plain, tried.at_length
+    if plain is None:
+        return Found(
+            *[None] * 13, len(tried.before), tried.planned, tried.papers, None, "undecided", None, tried.problem
+        )
+    family = CHANGES[change].family
+    if family == "degradation":
+        verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)
+    else:
+        verdict = manipulation_verdict(plain, settings.margin)
+    if verdict == "pass" and len(tried.before) < ENOUGH * (len(tried.before) + tried.lost):
+        # What was lost may be what the change is hardest on: a refusal is no draw by lot.
+        verdict = "undecided"
+    return Found(
+        plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p,
+        at_length and at_length.value, at_length and at_length.low, at_length and at_length.high,
+        float(np.mean(tried.before)), float(np.mean(tried.after)),
+        len(tried.before), tried.planned, tried.papers, plain.method, verdict, paper_rule(family, plain), None,
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""The human candidates' reviews, degraded and manipulated: candidates that a validation plans and scores like any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gre_bench.catalogs.domains import domain_of
+from gre_bench.changes.addition import CONCATENATED
+from gre_bench.changes.catalog import CHANGES, apply, named
+from gre_bench.changes.material import Material
+from gre_bench.changes.naming import candidate_of
+from gre_bench.core.errors import ChangeError, SettingsError
+from gre_bench.core.records import Candidate, Review, Written
+from gre_bench.core.settings import Settings, ValidationSettings
+from gre_bench.metrics.cases import Entry, Lack, Response
+from gre_bench.pipeline.backends import desk
+from gre_bench.pipeline.domains import headings_of
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.writing import lost_for_good, write
+from gre_bench.store import Store
+
+
+def chosen_changes(settings: Settings) -> dict[str, str]:
+    """Candidate by change, of the changes that the settings ask for, in the order in which tables print them.
+
+    Not asked for any: those of the domain that can be made at the level. `SettingsError` for one that cannot be.
+    """
+    level, asked = settings.validation.level, settings.validation.changes
+    domain = domain_of(settings.edition.domain)
+    if asked is None:
+        asked = tuple(name for name in domain.changes if CHANGES[name].at(level))
+    if not asked:
+        raise SettingsError(f"validation.changes names no change; those of {domain.name}: {', '.join(domain.changes)}")
+    for name in asked:
+        why_not = domain.why_not(name)
+        if why_not is None and not named(name).at(level):
+            why_not = f"it cannot be made at the level of {level}"
+        if why_not is not None:
+            raise SettingsError(f"validation.changes: leave out {name}: {why_not}")
+    one, other = settings.validation.rephrase
+    if one == other and {"rephrase_1", "rephrase_2"} <= set(asked):
+        raise SettingsError(f"validation.rephrase names {one} twice: rephrasing is tried by two writers")
+    return {name: candidate_of(name, level) for name in CHANGES if name in asked}
+
+
+def untried(settings: Settings) -> list[str]:
+    """The paper's changes that apply in the domain and are not asked for: without them no metric passes.
+
+    Random replacement is the paper's where there is no abstract to review (A.4); elsewhere it is more than it asks.
+    """
+    chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
+    more = () if "abstract_only" in domain.left_out else ("random_replacement",)
+    return [name for name in domain.changes if CHANGES[name].source != "ours" and name not in (*more, *chosen)]
+
+
+def changed(store: Store, job: Job) -> list[Candidate]:
+    """The candidates that the job's changes make, controls aside.
+
+    `SettingsError` for judgments that were changed with another seed before: unlike reviews they are made anew by each
+    run, and their scores are not.
+    """
+    asked = job.settings.validation
+    before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows("change_makers")}
+    found = []
+    for name, candidate in job.changes.items():
+        if CHANGES[name].control:
+            continue
+        made_by = maker(asked, name)
+        if asked.level == "judgments":
+            made_by = f"{name}-{CHANGES[name].version} · seed {asked.seed}"
+            known = before.get(candidate, made_by)
+            if known != made_by and known.startswith(f"{name}-"):
+                raise SettingsError(_mixed(name, store.key, known, made_by))
+        found.append(Candidate(candidate, "change", prompt=made_by, change=name))
+    return found
+
+
+def _mixed(change: str, edition: str, before: str, now: str) -> str:
+    return (
+        f"change {change} of edition {edition} was made as {before!r} and would now be made as {now!r}; "
+        "texts of one candidate are never mixed: set edition.sample to a new name"
+    )
+
+
+def maker(settings: ValidationSettings, change: str) -> str:
+    """Who makes *change*: ``rule``, or the writer that the settings name for it."""
+    task = CHANGES[change].task
+    if task == "rephrase":
+        return settings.rephrase[0 if change == "rephrase_1" else 1]
+    return getattr(settings, task) if task else "rule"
+
+
+def write_changes(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
+    """The human candidates' reviews changed in every way asked for; by candidate, what made it."""
+    if job.settings.validation.level == "judgments":
+        return {}
+    materials = [material(job.settings, entries, place) for place in range(len(entries))][: job.limit]
+    made_by = {row["candidate"]: row["writer"] for row in store.rows("asked_for")}
+    found: dict[str, str] = {}
+    for change, candidate in job.changes.items():
+        if CHANGES[change].control:
+            continue
+        name = maker(job.settings.validation, change)
+        writer = run.change_identity(change, name, desk(store, job), materials[0])
+        if made_by.get(candidate, writer) != writer:
+            raise SettingsError(_mixed(change, store.key, made_by[candidate], writer))
+        found[candidate] = writer
+        known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == candidate}
+        lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
+        due = [item for item in materials if item.key not in known | lost]
+        progress.stage(f"changing reviews: {CHANGES[change].title}")
+
+        def step(name: str, at: Any, some: Sequence[Material], change: str = change) -> list[Written]:
+            return run.write_changes(change, name, at, some)
+
+        def rows(written: Sequence[Written], candidate: str = candidate) -> tuple[str, list[Any]]:
+            return "add_reviews", [
+                Review(f"{item.item}:{candidate}", item.item, candidate, item.text) for item in written
+            ]
+
+        write(store, job, progress, "review", writer, due, step, name, rows, candidate)
+    return found
+
+
+def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
+    """*entries* with the human candidates' judgments by *writer* changed, where judgments are what is changed."""
+    if not job.changes or job.settings.validation.level == "review":
+        return list(entries)
+    asked = {name: candidate for name, candidate in job.changes.items() if not CHANGES[name].control}
+    return [
+        replace(entry, responses={**entry.responses, **{
+            candidate: _judgments(name, candidate, material(job.settings, entries, place, writer), writer, entry.human)
+            for name, candidate in asked.items()
+        }})
+        for place, entry in enumerate(entries)
+    ]  # fmt: skip
+
+
+def _judgments(change: str, candidate: str, item: Material, writer: str, human: Response) -> Response:
+    review_id = f"{item.key}:{candidate}"
+    if not item.text:
+        return Response(review_id, None, {}, human.lacks)
+    try:
+        return Response(review_id, None, {writer: apply(change, "judgments", item)})
+    except ChangeError as error:
+        return Response(review_id, None, {}, {"judgments": Lack(error.code, detail=str(error))})
+
+
+def material(settings: Settings, entries: Sequence[Entry], place: int, writer: str | None = None) -> Material:
+    """What the changes of one paper's human candidate are made of: its review, or its judgments by *writer*."""
+
+    def text_of(entry: Entry) -> str:
+        return (entry.human.text if writer is None else entry.human.judgments.get(writer)) or ""
+
+    entry, asked = entries[place], settings.validation
+    first = max(1, len(entries) // 2)
+    apart = {(place + first + step) % len(entries) for step in range(CONCATENATED)} - {place}
+    order = sorted(apart, key=lambda other: (other - place - first) % len(entries))
+    others = tuple(text for other in order if (text := text_of(entries[other])))
+    return Material(
+        entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, asked.seed,
+        asked.splitter, headings_of(settings),
+    )  # fmt: skip

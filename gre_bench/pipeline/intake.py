@@ -1,0 +1,167 @@
+"""Files of papers and reviews into an edition's store; a report says what was refused and why."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gre_bench.catalogs.domains import GIVEN
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.judgments import count
+from gre_bench.core.known_names import listed
+from gre_bench.core.records import Judgments, Paper, Review
+from gre_bench.ingest.records.merge_index import UNKNOWN, Imported
+from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.pipeline.import_summary import described
+from gre_bench.store import Row, Store, now
+
+EXAMPLES = 3
+Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
+"""A query and its rows or parameters, as `Store.write` takes it."""
+
+
+def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> Row:
+    """Adds the papers of *path*; the report."""
+    known = {paper.paper_id: paper for paper in known_papers(store)}
+    return keep(store, run_id, path, "papers", papers_from(path, known, rows))
+
+
+def import_reviews(
+    store: Store,
+    run_id: str,
+    path: Path,
+    by: str | None = None,
+    writer: str | None = None,
+    rows: range | None = None,
+    make_papers: bool = False,
+) -> Row:
+    """Adds the reviews and judgments of *path*, by the candidate *by* where a row names none; the report."""
+    known = known_reviews(store)
+    taken = read_reviews(store, path, known, by=by, writer=writer, rows=rows, make_papers=make_papers)
+    if by is not None and not taken.unnamed and taken.named not in ((), (by,)):
+        raise SourceError(
+            f"{path.name} names its candidates itself, in its column candidate ({listed(taken.named)}): leave out --as "
+            "and --human"
+        )
+    report = keep(store, run_id, path, "reviews", taken)
+    return report | {"judged": described(store, taken.reviews, taken.judgments, known)}
+
+
+def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
+    """`reviews_from` *path* what is not among the *known* reviews and their judgments; nothing is stored."""
+    reviews = {review.review_id: review for review in known}
+    judged = {
+        (row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments") if row["review_id"] in reviews
+    }
+    return reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
+
+
+def row_range(text: str | None) -> range | None:
+    """``0:300`` as a range; `SettingsError` if it is not written so or holds no row."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+):(\d+)", text)
+    if found is None:
+        raise SettingsError(f"rows {text!r} are not written as FIRST:END, such as 0:300")
+    rows = range(int(found[1]), int(found[2]))
+    if not rows:
+        raise SettingsError(f"rows {text!r} hold no row: END is the first row left out, so write it above FIRST")
+    return rows
+
+
+def known_papers(store: Store) -> list[Paper]:
+    """All papers of the edition's venue-year, sampled or not."""
+    return [Paper(**row) for row in store.rows("papers")]
+
+
+def known_reviews(store: Store) -> list[Review]:
+    """All reviews that are known, human and of candidates."""
+    return [Review(**row) for row in store.rows("reviews")]
+
+
+def keep(
+    store: Store, run_id: str, path: Path, kind: str, taken: Imported, domain: str | None = None,
+    before: Sequence[Step] = (),
+) -> Row:
+    """Adds what was *taken* from *path* in one transaction, after the steps *before*; the report of the import."""
+    report: dict[str, Any] = {
+        "file": str(path.resolve()),
+        "kind": kind,
+        "papers": len(taken.papers),
+        "reviews": len(taken.reviews),
+        "judgments": len(taken.judgments),
+        "synopses": len(taken.synopses),
+        "unchanged": taken.unchanged,
+        "refused": len(taken.refusals),
+        "refusals": [asdict(refusal) for refusal in taken.refusals],
+        "unknown_papers": unknown_papers(store, taken),
+        "ignored_columns": list(taken.ignored_columns),
+        "refusals_file": _write_refusals(store, run_id, path, taken),
+    }
+    entry = {
+        "run_id": run_id,
+        "file": report["file"],
+        "sha256": file_sha256(path),
+        "kind": kind,
+        "added": taken.added,
+        "unchanged": taken.unchanged,
+        "refused": len(taken.refusals),
+        "domain": domain,
+        "happened_at": now(),
+    }
+    store.write(
+        *before,
+        ("add_papers", taken.papers),
+        ("add_reviews", taken.reviews),
+        ("add_judgments", [judged(item) for item in taken.judgments]),
+        ("add_synopses", [asdict(item) | {"writer": GIVEN} for item in taken.synopses]),
+        ("add_import", entry),
+    )
+    return report
+
+
+def judged(judgments: Judgments) -> Row:
+    """*judgments* as a row of the table, its lines counted."""
+    lines, strays = count(judgments.text)
+    return asdict(judgments) | {"lines": lines, "strays": strays}
+
+
+def unknown_papers(store: Store, taken: Imported) -> Row | None:
+    """How many rows are of papers that are not known, with examples of these and of known ones; as a line too."""
+    rows = [str(refusal.paper_id) for refusal in taken.refusals if refusal.code == UNKNOWN]
+    if not rows:
+        return None
+    unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store))
+    there = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
+    line = (
+        f"{_counted(len(rows), 'row')} of {_counted(len(unknown), 'paper')} that {store.key} does not know, such as "
+        f"{', '.join(unknown[:EXAMPLES])}; {there}; import papers first, or mend the ids"
+    )
+    return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> str | None:
+    if not taken.refusals:
+        return None
+    report = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.write_text("".join(json.dumps(asdict(item), ensure_ascii=True) + "\n" for item in taken.refusals))
+    return str(report)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, hex; of a folder that of its files' names and digests, as ``sha256sum`` writes them."""
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file())
+        return hashlib.sha256("".join(f"{file_sha256(file)}  {file.name}\n" for file in files).encode()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

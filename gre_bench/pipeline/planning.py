@@ -1,0 +1,312 @@
+"""The sample of an edition and the plan of its pairs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from gre_bench.catalogs.domains import GIVEN, Part, domain_of
+from gre_bench.changes.naming import is_changed
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.known_names import listed, nearest
+from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, SynopsisKind
+from gre_bench.core.settings import EditionSettings
+from gre_bench.ingest.records.sampling import draw
+from gre_bench.metrics.cases import Entry, Lack, Response, plan, the_writer
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.chance import Moved, moved_responses
+from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.changes import changed, changed_judgments
+from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.prompts.conditions import guided
+from gre_bench.store import Row, Store, now
+from gre_bench.writing.catalog import EXTRACTIVE
+
+DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "reference_slots")
+
+
+@dataclass(slots=True)
+class Work:
+    """What is planned, and under which signatures."""
+
+    planned: list[tuple[str, Planned]]
+    signatures: dict[str, Signature]
+    lm_id: str
+    writer: str
+    papers: int
+    sampled: int
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def signature_ids(self) -> list[str]:
+        return [signature.signature_id for signature in self.signatures.values()]
+
+    @property
+    def candidates(self) -> list[str]:
+        return sorted({pair.candidate_id for _, pair in self.planned})
+
+
+def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
+    """Draws the sample if it never was; what is worth a note. `SettingsError` if it was drawn otherwise."""
+    papers = known_papers(store)
+    if not store.rows("draw"):
+        if not papers:
+            raise SourceError(
+                f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
+            )
+        drawn = draw(papers, known_reviews(store), settings)
+        asked = {name: getattr(settings, name) for name in DRAW_FIELDS}
+        asked["reference_slots"] = list(settings.reference_slots)
+        store.write(
+            ("add_draw", asked | {"known": drawn.known, "eligible": drawn.eligible, "drawn_at": now()}),
+            ("add_sample", drawn.roles),
+        )
+    found = store.rows("draw")[0]
+    _same_draw(store.key, settings, found)
+    late = len(papers) - found["known"]
+    return [f"{late} papers came after the sample was drawn and are not in it"] if late else []
+
+
+def _same_draw(key: str, settings: EditionSettings, found: Row) -> None:
+    for name in DRAW_FIELDS:
+        asked = getattr(settings, name)
+        asked = list(asked) if isinstance(asked, tuple) else asked
+        if asked != found[name]:
+            raise SettingsError(
+                f"edition {key} was drawn with {name} = {found[name]}, the settings ask for {asked}; "
+                "a drawn sample never changes: set edition.sample to a new name for another one"
+            )
+
+
+def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
+    """The first *limit* papers of the sample in the edition's order, with the texts that were read."""
+    papers = {paper.paper_id: paper for paper in known_papers(store)}
+    for row in store.rows("texts"):
+        paper = papers[row["paper_id"]]
+        papers[paper.paper_id] = replace(
+            paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text
+        )
+    order = [row["paper_id"] for row in store.rows("sample") if row["role"] == "candidate"]
+    return [papers[paper_id] for paper_id in order][:limit]
+
+
+def sample(
+    store: Store,
+    reviewers: Mapping[str, str],
+    judgments_by: str | None = None,
+    assw_by: str | None = None,
+    parts: Sequence[Part] = ("abstract",),
+) -> list[Entry]:
+    """The sampled papers with all their responses and synopses, and for what is missing the reason, if one is known.
+
+    *parts*: of an item, that make its synopsis.
+    """
+    judged: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in store.rows("judgments"):
+        judged[row["review_id"]][row["writer"]] = row["text"]
+    lacking = lacks(store, "judgments", judgments_by)
+    responses, by_candidate = {}, defaultdict(dict)
+    for review in known_reviews(store):
+        own = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
+        response = Response(review.review_id, review.text, judged.get(review.review_id, {}), own)
+        responses[review.review_id] = response
+        if review.candidate != HUMAN:
+            by_candidate[review.paper_id][review.candidate] = response
+    for name, writer in reviewers.items():
+        for item, lack in lacks(store, "review", writer).items():
+            paper_id = item.rpartition(":")[0]
+            by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
+    stated = lacks(store, "assw", assw_by) | {
+        row["paper_id"]: row["text"] for row in store.rows("synopses", kind="assw", writer=assw_by)
+    }
+    given = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
+    roles: dict[str, list[Response]] = {}
+    for row in store.rows("sample"):
+        roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
+    return [
+        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, stated, given, parts))
+        for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
+    ]
+
+
+def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
+    """Why texts that were asked for are missing, by item."""
+    rows = store.rows("unwritten", task=task, writer=writer) if writer else []
+    return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
+
+
+def synopses(
+    paper: Paper, assw: Mapping[str, str | Lack], categories: Mapping[str, str], parts: Sequence[Part]
+) -> dict[SynopsisKind, str | Lack]:
+    """What is known of *paper*: with author-stated strengths and weaknesses as in Xu et al. 2025, C.4."""
+    found: dict[SynopsisKind, str | Lack] = {}
+    if given := categories.get(paper.paper_id):
+        found["categories"] = given
+    values = {"title": paper.title, "abstract": paper.abstract, "categories": given}
+    wanting = [part for part in parts if not (values[part] or "").strip()]
+    found["abstract"] = Lack(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
+    stated = assw.get(paper.paper_id)
+    if isinstance(stated, str):
+        stated = f"{paper.abstract}\n\n{stated}" if paper.abstract else Lack("no_abstract")
+    return found | ({"assw": stated} if stated is not None else {})
+
+
+def plan_pairs(
+    store: Store, job: Job, run: Any, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
+) -> Work:
+    """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
+    scoring = job.settings.scoring
+    writer = the_writer(entries, scoring.writer, judgments_by)
+    if judgments_by is None and not job.changes:
+        entries = [_awaiting(entry, writer) for entry in entries]
+    # A validation tries the metrics that it is asked to try; what a change scores by chance is nobody's question.
+    metrics = scoring.metrics if job.changes else scoring.with_chance
+    every = scoring.model_copy(update={"metrics": metrics})
+    identity, signatures = run.sign_metrics(instruments(store, job), every, writer, assw_by)
+    candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
+    entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
+    recipes = {metric: recipe_of(metric) for metric in metrics}
+    # By what the metrics read: judgments, or original reviews.
+    moved = {
+        recipe.source: moved_responses(entries, candidates, recipe, writer, scoring.chance_seed)
+        for recipe in recipes.values()
+        if recipe.formula == "specific"
+    }
+    elsewhere = {
+        source: {(one.candidate_id, one.paper_id): one.response for one in found} for source, found in moved.items()
+    }
+    planned = [
+        (signatures[metric].signature_id, pair)
+        for metric, recipe in recipes.items()
+        for pair in plan(
+            entries, candidates, recipe, writer, scoring.form, job.limit, generic, elsewhere.get(recipe.source)
+        )
+    ]
+    _scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
+    add_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
+    return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
+
+
+def _awaiting(entry: Entry, writer: str) -> Entry:
+    """*entry*, the candidates' reviews that nobody has judged waiting for their judgments by *writer*."""
+    lack = Lack(
+        "not_judged", True,
+        f"no judgments by {writer}; import them, or have every review judged by one writer: "
+        "--set writing.judgments=rule (or a model's name)",
+    )  # fmt: skip
+    responses = {
+        name: replace(response, lacks={"judgments": lack, **response.lacks})
+        if response.text and writer not in response.judgments
+        else response
+        for name, response in entry.responses.items()
+    }
+    return replace(entry, responses=responses)
+
+
+def add_plan(
+    store: Store,
+    job: Job,
+    run_id: str,
+    planned: Sequence[tuple[str, Planned]],
+    signatures: Mapping[str, Signature],
+    candidates: Sequence[Candidate],
+    moved: Sequence[Moved] = (),
+) -> None:
+    """Stores the plan of a run, in the place of what earlier runs planned of the same.
+
+    Reviews that came since may have changed which of them are *moved* where: scores of others are forgotten. What a
+    refresh planned stays its own when a validation plans it too: a board shows what the last refresh planned.
+    """
+    ids = [signature.signature_id for signature in signatures.values()]
+    beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
+    whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
+    chosen = None if whole else [item.candidate_id for item in candidates if item.candidate_id not in beside]
+    clear = (
+        []
+        if job.limit is not None
+        else [
+            ("clear_plan", {"signature_id": signature_id, "run_id": run_id, "candidates": chosen})
+            for signature_id in ids
+        ]
+    )
+    rows = [
+        {
+            "signature_id": signature_id,
+            "paper_id": pair.paper_id,
+            "candidate_id": pair.candidate_id,
+            "reference_id": pair.reference_id,
+            "state": pair.state,
+            "reason": pair.reason,
+            "detail": pair.detail,
+            "run_id": run_id,
+        }
+        for signature_id, pair in planned
+    ]
+    places = ("signature_id", "paper_id", "candidate_id", "reference_id")
+    sources = [
+        {"writer": one.writer, "candidate_id": one.candidate_id, "paper_id": one.paper_id,
+         "review_id": one.response.review_id, "swap": one.swap}
+        for one in moved
+    ]  # fmt: skip
+    store.write(
+        ("forget_moved_scores", [{name: row[name] for name in row if name != "swap"} for row in sources]),
+        ("put_moved", sources),
+        ("add_candidates", candidates),
+        *(("add_signature", asdict(item) | {"signature_id": item.signature_id}) for item in signatures.values()),
+        ("add_plan", [row for row in rows if row["candidate_id"] not in beside]),
+        ("add_plan_beside", [row for row in rows if row["candidate_id"] in beside]),
+        *clear,
+        *([("forget_failed", [{name: row[name] for name in places} for row in rows])] if job.retry_failed else []),
+    )
+
+
+def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
+    """`SourceError` for a metric that lacks every human text: such a run would score nothing and look done."""
+    lacking = {}
+    for metric, signature in signatures.items():
+        signature_id = signature.signature_id
+        human = [pair for signed, pair in planned if signed == signature_id and pair.candidate_id == HUMAN]
+        if human and all(pair.state == "failed" for pair in human):
+            lacking[metric] = human[0].reason
+    if not lacking:
+        return
+    metric, reason = next(iter(lacking.items()))
+    ways = ["import what is missing"]
+    if recipe_of(metric).source == "judgments":
+        ways.append("have it written (--set writing.judgments=rule)")
+    if rest := [name for name in signatures if name not in lacking]:
+        quoted = ", ".join(f'"{name}"' for name in rest)
+        ways.append(f"leave it out (--set 'scoring.metrics=[{quoted}]')")
+    raise SourceError(f"edition {key}: {metric} can score no human review ({reason}): {', or '.join(ways)}")
+
+
+def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
+    if job.changes:
+        return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(store, job)]
+    models = sorted({name for entry in entries for name in entry.responses if not is_changed(name)})
+    known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: _written_by(name) for name in models}
+    asked = job.candidates or job.settings.scoring.candidates or tuple(known)
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        raise SettingsError(
+            f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
+            f"known, nearest first: {listed(nearest(unknown[0], known))}"
+        )
+    if job.candidates:
+        # The baseline and the controls that are there already come along: all on the same papers.
+        there = {row["candidate_id"] for row in store.rows("planned_candidates", signature_ids=signature_ids)}
+        asked = (HUMAN, *(name for name in CONTROLS if name in there), *asked)
+    writers = {row["candidate"]: row["writer"] for row in store.rows("asked_for") if row["wrote"]}
+    return [replace(known[name], prompt=writers.get(name)) for name in dict.fromkeys(asked)]
+
+
+def _written_by(name: str) -> Candidate:
+    if name in EXTRACTIVE:
+        return Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
+    model, guideline = guided(name)
+    return Candidate(name, "model", model, guideline=guideline)

@@ -1,0 +1,212 @@
+"""What a board says beside its means, into the store: exposures, standings, lengths and costs.
+
+Ranks are tested when a refresh publishes; until then the store holds no claim about an order that has new scores.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import date
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from gre_bench.catalogs import models
+from gre_bench.catalogs.models import Model
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN
+from gre_bench.core.settings import Settings
+from gre_bench.ingest.records.venues import venue_of
+from gre_bench.metrics.catalog import SPECIFIC, recipe_of
+from gre_bench.metrics.logprobs import RAW_CUT
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.ranking.exposure import Role, conflict, exposure, found
+from gre_bench.ranking.rank_statistics import Pairs, at_human_length, standings
+from gre_bench.stats.chance import AboveChance, above_chance
+from gre_bench.store import Row, Store
+
+Words = Mapping[tuple[str, str], int]
+"""Words of a text by candidate and paper."""
+
+Reading = tuple[str, str, str, int]
+"""What of a signature says which text is counted: source, writer, form, cut."""
+
+PER_TOKENS = 1_000_000
+"""Prices are listed for this many tokens."""
+
+
+def expose(store: Store, job: Job, signatures: Sequence[Row]) -> None:
+    """Stores which candidates, evaluation LMs and writers may have learnt from the edition's reviews."""
+    known, day = models.load(job.settings.writing.models), released(job.settings)
+    asked: dict[tuple[Role, str], None] = {}
+    for row in store.rows("candidates"):
+        if row["kind"] == "model":
+            asked["candidate", row["candidate_id"]] = None
+    for row in signatures:
+        for role, name in hands(row).items():
+            asked[role, name] = None
+    rows = [asdict(exposure(role, name, known, day)) for role, name in asked]
+    store.write(("put_exposures", rows))
+
+
+def hands(signature: Row) -> dict[Role, str]:
+    """Who has a hand in the scores of *signature*."""
+    return {
+        "evaluation_lm": signature["evaluation_lm"],
+        "writer": signature["writer"],
+        "synopsis_writer": signature["synopsis_writer"],
+    }
+
+
+def released(settings: Settings) -> date | None:
+    """The day on which the edition's reviews were first shown; None where nobody has noted it."""
+    try:
+        return venue_of(settings.edition.venue, settings.edition.year).reviews_released
+    except SettingsError:
+        return None
+
+
+def unsettle(store: Store, signature_ids: Sequence[str]) -> None:
+    """Forgets how sure the ranks were: scores are about to change."""
+    ids = {"signature_ids": list(signature_ids)}
+    store.write(("clear_standings", ids), ("clear_chance", ids))
+
+
+def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> None:
+    """Stores how sure each rank is, each candidate's length and its score at the human one, and its costs."""
+    known = models.load(job.settings.writing.models)
+    counted: dict[Reading, Words] = {}
+    judged: dict[str, dict[str, Row]] = {}
+    for signature in signatures:
+        name = signature["signature_id"]
+        pairs = Pairs(*store.columns("board_pairs", signature_id=name))
+        ranked: dict[str, dict[str, int]] = {"clean": {}, "all": {}}
+        for row in store.rows("ranked", signature_id=name):
+            ranked[row["board"]][row["candidate"]] = row["rank"]
+        chance = against_chance(store, name, specific_of(signature, signatures))
+        above = {candidate: one.p for candidate, one in chance.items() if one.p is not None}
+        clean = standings(pairs, ranked["clean"], above)
+        whole = clean if ranked["clean"] == ranked["all"] else standings(pairs, ranked["all"], above)
+        own = {"signature_id": name, "run_id": run_id}
+        writer = signature["writer"]
+        if writer not in judged:
+            judged[writer] = {row.pop("candidate_id"): row for row in store.rows("board_judgments", writer=writer)}
+        about = profiles(store, signature, pairs, known, counted, judged[writer])
+        store.write(
+            ("clear_standings", {"signature_ids": [name]}),
+            ("clear_chance", {"signature_ids": [name]}),
+            ("put_chance", [_chance_row(candidate, one) | own for candidate, one in chance.items()]),
+            ("put_standings", [asdict(one) | own | {"board": "clean"} for one in clean]),
+            ("put_standings", [asdict(one) | own | {"board": "all"} for one in whole]),
+            ("put_lengths", [row | own for row in map(extremes, about) if row]),
+            ("put_profiles", [row | own for row in about]),
+        )
+
+
+def specific_of(signature: Row, signatures: Sequence[Row]) -> str | None:
+    """The id, among *signatures*, of the specific form of the metric of *signature*; None if it is not there."""
+    wanted = signature["metric"] + SPECIFIC
+    apart = ("metric", "chance", "signature_id")
+
+    def rest(row: Row) -> Row:
+        return {name: value for name, value in row.items() if name not in apart}
+
+    found = (row for row in signatures if row["metric"] == wanted and rest(row) == rest(signature))
+    return next((row["signature_id"] for row in found), None)
+
+
+def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
+    """How far each candidate that has scores by chance is above them."""
+    if specific_id is None:
+        return {}
+    rows = store.rows("chance_pairs", signature_id=signature_id, specific_id=specific_id)
+    found = {}
+    for name, group in groupby(rows, key=itemgetter("candidate_id")):
+        own = list(group)
+        columns = ([row[column] for row in own] for column in ("value", "above", "paper_id", "unit"))
+        found[name] = above_chance(*columns)
+    return found
+
+
+def _chance_row(candidate: str, found: AboveChance) -> dict[str, Any]:
+    return {
+        "candidate_id": candidate, "chance": found.chance, "above": found.above, "above_low": found.low,
+        "above_high": found.high, "above_p": found.p, "papers": found.papers, "swaps": found.swaps,
+    }  # fmt: skip
+
+
+def profiles(
+    store: Store, signature: Row, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words],
+    judged: Mapping[str, Row],
+) -> list[dict[str, Any]]:
+    """Rows of the table ``profiles`` of one signature, one a human or model candidate.
+
+    *counted*: words by what of a signature they depend on, for the next signature. *judged*: by candidate, what its
+    judgments by the signature's writer are like.
+    """
+    recipe, writer = recipe_of(signature["metric"]), signature["writer"]
+    read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
+    if read not in counted:
+        columns = store.columns("board_lengths", **dict(zip(("source", "writer", "form", "cut"), read, strict=True)))
+        counted[read] = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
+    words = counted[read]
+    at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
+    texts: dict[str, list[Row]] = defaultdict(list)
+    for row in store.rows("board_texts", writer=writer):
+        texts[row["candidate_id"]].append(row)
+    nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0, "median_lines": None, "covered": None}
+    human_lines = judged.get(HUMAN, nothing)["median_lines"]
+    counts: dict[str, list[int]] = defaultdict(list)
+    for (name, _), count in words.items():
+        counts[name].append(count)
+    return [
+        {
+            "candidate_id": name,
+            "words": sum(counts[name]) / len(counts[name]) if counts[name] else None,
+            "extremes": (min(counts[name]), max(counts[name])) if counts[name] else None,
+            "human_words": at,
+            "at_length": scores[name].value if name in scores else None,
+            "at_length_low": scores[name].low if name in scores else None,
+            "at_length_high": scores[name].high if name in scores else None,
+            **cost(texts[name], known, "review" if kind == "model" else "judgments"),
+            **judged.get(name, nothing),
+            "human_lines": human_lines,
+            "conflict": conflict(name, hands(signature), known) if kind == "model" else None,
+        }
+        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows("candidates"))
+        if kind in ("human", "model")
+    ]
+
+
+def extremes(profile: dict[str, Any]) -> Row | None:
+    """The row of the table ``lengths`` that a row of `profiles` holds; it is taken out of it."""
+    found = profile.pop("extremes")
+    if found is None:
+        return None
+    return {"candidate_id": profile["candidate_id"], "shortest": found[0], "longest": found[1]}
+
+
+def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
+    """Texts that were asked for, tokens and US dollars; None for what nobody states.
+
+    *first*: the task whose texts come first; where they were imported, nobody here knows what they cost. A text by a
+    rule costs nothing, one from the reply archive what it cost when it was bought.
+    """
+    bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
+    stated = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)
+    prices = [found(row["writer"], known) for row in bought]
+    usd: float | None = None
+    if stated and all(model and model.price_in is not None and model.price_out is not None for model in prices):
+        usd = sum(
+            (row["prompt_tokens"] * model.price_in + row["reply_tokens"] * model.price_out) / PER_TOKENS
+            for row, model in zip(bought, prices, strict=True)
+        )
+    return {
+        "asked": sum(row["asked"] for row in texts),
+        "unusable": sum(row["unusable"] for row in texts),
+        "prompt_tokens": sum(row["prompt_tokens"] for row in bought) if stated else None,
+        "reply_tokens": sum(row["reply_tokens"] for row in bought) if stated else None,
+        "usd": usd,
+    }

@@ -1,0 +1,205 @@
+"""What a run reads: the files that the settings name, frozen where they are notes and PDFs, and the papers' texts."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.core.records import Edition
+from gre_bench.core.settings import Settings, SourceSettings
+from gre_bench.ingest.pdf.text import SOUND
+from gre_bench.ingest.records.notes import new_records, read_notes
+from gre_bench.ingest.records.source_files import read_notes_file, read_texts
+from gre_bench.ingest.records.venues import check_verified, venue_of
+from gre_bench.ingest.snapshot.making import make_snapshot
+from gre_bench.ingest.snapshot.manifest import MANIFEST, NOTES
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.pipeline import provenance
+from gre_bench.pipeline.intake import (
+    file_sha256,
+    import_papers,
+    import_reviews,
+    keep,
+    known_papers,
+    known_reviews,
+    row_range,
+)
+from gre_bench.pipeline.planning import sampled_papers
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.store import Row, Store, now
+
+
+def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
+    """Imports what the settings name, papers first; `SourceError` if a row is refused."""
+    sources = settings.sources
+    rows = row_range(sources.rows)
+    reports = []
+    if sources.notes or sources.snapshot:
+        reports.append(import_notes(store, run_id, settings.edition.edition, sources))
+    if sources.papers:
+        reports.append(import_papers(store, run_id, sources.papers))
+    if sources.reviews:
+        made = sources.papers_from_reviews
+        reports.append(import_reviews(store, run_id, sources.reviews, sources.reviews_by, sources.writer, rows, made))
+    for report in reports:
+        if report["refused"]:
+            first = report["refusals"][0]
+            if found := report["unknown_papers"]:
+                raise SourceError(f"{Path(report['file']).name}: {found['line']}; all: {report['refusals_file']}")
+            raise SourceError(
+                f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
+                f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
+            )
+    return reports
+
+
+def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> Row:
+    """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report.
+
+    Of a fetched snapshot each review counts as it was before the rebuttal (`gre_bench.ingest.records.review_versions`).
+    """
+    venue = venue_of(edition.venue, edition.year)
+    check_verified(venue, sources.unverified_venue)
+    if sources.snapshot is not None:
+        snapshot = adopt(store, edition, sources)
+    else:
+        snapshot = freeze(store, edition, sources, [venue.unverified] if venue.unverified else [])
+    found = read_notes(snapshot.reviewed(), venue)
+    known = {paper.paper_id: paper for paper in known_papers(store)}
+    taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
+    report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", taken)
+    store.write(
+        ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
+        ("add_review_versions", provenance.versions(snapshot, {review.review_id for review in found.reviews})),
+        ("add_paper_sources", provenance.papers(snapshot, {paper.paper_id for paper in found.papers})),
+    )
+    ids = [paper.paper_id for paper in found.papers]
+    bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
+    more = {"counts": found.counts, "strange": found.strange, "unclear": found.unclear}
+    return report | more | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
+
+
+def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
+    """The snapshot that *sources* name, copied to where the state keeps them if it lies elsewhere.
+
+    Where they name a folder of snapshots, it is the one of the edition's venue and year that was made last.
+    """
+    if sources.notes or sources.pdfs or sources.texts:
+        raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
+    found = Snapshot.open(_latest(sources.snapshot, edition))
+    stated = (found.manifest.venue, found.manifest.year)
+    if stated != (edition.venue, edition.year):
+        name = " ".join(map(str, stated))
+        raise SourceError(f"snapshot {sources.snapshot} is of {name}, the edition of {edition.venue} {edition.year}")
+    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{found.digest[:12]}"
+    with alone(folder):
+        if not folder.is_dir():
+            found.verify()
+            beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+            shutil.copytree(found.folder, beside)
+            beside.rename(folder)
+    return Snapshot.open(folder)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """One run at a time puts a snapshot in its place *folder*, of all editions that are made of it.
+
+    What a killed one left beside is taken away.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / "lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for left in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+
+
+def _latest(folder: Path, edition: Edition) -> Path:
+    if (folder / MANIFEST).is_file():
+        return folder
+    known = [path.parent for path in folder.glob(f"{edition.venue}-{edition.year}-*/{MANIFEST}")]
+    if not known:
+        raise SourceError(f"no snapshot of {edition.venue} {edition.year} at {folder}; make one: gre-bench fetch")
+    return max(known, key=lambda path: Snapshot.open(path).manifest.created_at)
+
+
+def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
+    """The snapshot of the files that *sources* name; made, with *remarks*, if there is none of just these files."""
+    for file in (sources.notes, sources.texts):
+        if file is not None and not file.is_file():
+            raise no_file(file)
+    if sources.pdfs is not None and not sources.pdfs.is_dir():
+        raise SourceError(f"no folder {sources.pdfs}; PDFs lie in a folder as <paper id>.pdf")
+    pdfs = {file.stem: file for file in sorted(sources.pdfs.glob("*.pdf"))} if sources.pdfs else {}
+    whole = hashlib.sha256()
+    for file in (sources.notes, sources.texts, *pdfs.values()):
+        if file:
+            whole.update(f"{file.name} {file_sha256(file)}\n".encode())
+    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{whole.hexdigest()[:12]}"
+    with alone(folder):
+        if folder.is_dir():
+            try:
+                found = Snapshot.open(folder)
+                found.verify()
+                return found
+            except SourceError:
+                # Damaged: kept beside, and made anew from the files that are at hand.
+                folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
+        texts = read_texts(sources.texts) if sources.texts else {}
+        notes = read_notes_file(sources.notes)
+        source = f"files: {sources.notes.name}"
+        return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)
+
+
+def snapshots(store: Store) -> Path:
+    """Where all editions of a state keep what they froze."""
+    return store.folder.parent.parent / "snapshots"
+
+
+def read_papers(store: Store, job: Job, run: Any, progress: Progress) -> None:
+    """Reads the texts of sampled papers from the snapshot imported last, some at a time."""
+    snapshot = store.rows("snapshot")
+    if not snapshot:
+        return
+    done = {row["paper_id"] for row in store.rows("texts") if row["text"]}
+    due = [
+        paper.paper_id for paper in sampled_papers(store, job.limit) if paper.paper_id not in done and not paper.text
+    ]
+    progress.stage("reading papers")
+    progress.expect(len(due))
+    papers = iter(due)
+    while some := list(islice(papers, job.settings.writing.chunk)):
+        texts = run.read_papers(str(snapshots(store) / snapshot[0]["path"]), some)
+        words = [
+            {"paper_id": text["paper_id"], "page": page, "fate": fate, "words": count}
+            for text in texts
+            for page, counts in text.pop("words")
+            for fate, count in counts.items()
+        ]
+        again = {"paper_id": [text["paper_id"] for text in texts]}
+        store.write(("add_texts", texts), ("forget_text_words", again), ("add_text_words", words))
+        progress.advance(len(some))
+
+
+def reading_notes(store: Store, limit: int | None) -> list[str]:
+    """What is to be looked at among the texts of the first *limit* sampled papers, by status, each with an example."""
+    sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
+    found: dict[tuple[str, bool], list[str]] = {}
+    for row in store.rows("text_states"):
+        if row["paper_id"] in sampled and row["status"] not in SOUND:
+            found.setdefault((row["status"], bool(row["characters"])), []).append(row["paper_id"])
+    return [
+        f"papers read with status {status}: {len(ids)} ({'text in use' if text else 'without text'}), first {ids[0]}; "
+        f"see gre-bench texts {store.key}"
+        for (status, text), ids in sorted(found.items())
+    ]

@@ -1,0 +1,1 @@
+"""A run of the pipeline: job, runners, workers, progress, spending, Prefect server."""

@@ -1,0 +1,107 @@
+"""A run: what it is asked to do, and the record it leaves."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.runs.prefect_server import lost
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.run_log import RunLog
+from gre_bench.pipeline.runs.secrets import secrets_of
+from gre_bench.pipeline.runs.spending import RunClock, check, ledger
+from gre_bench.store import Store, now
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a run is asked to do. *candidates* adds just these; *limit* takes the first papers only (a pilot).
+
+    *changes*: candidate by change, of a validation, which changes the human candidate's reviews. *texts_first*: nothing
+    is scored while texts of the *candidates* are still to be written.
+    """
+
+    settings: Settings
+    state: Path
+    candidates: tuple[str, ...] | None = None
+    limit: int | None = None
+    retry_failed: bool = False
+    wait_s: float = 0.0
+    changes: Mapping[str, str] = field(default_factory=dict)
+    texts_first: bool = False
+
+
+@contextmanager
+def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
+    """A row of ``runs`` and a status around the work; a failure is recorded before it goes on its way.
+
+    Readers get a copy at once, so that the settings of a run that is killed are known to the next.
+    """
+    check(settings.budget, settings.writing.models)
+    run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
+    store.write(
+        (
+            "start_run",
+            {
+                "run_id": run_id,
+                "command": command,
+                "started_at": now(),
+                "settings": settings.model_dump_json(),
+                "code_version": code_version(),
+            },
+        )
+    )
+    store.copy_for_readers()
+    clock = RunClock(ledger(store), store.key, settings.budget) if shown else None
+    log = RunLog(store.folder.parent.parent, store.key, run_id, secrets_of(settings))
+    progress = Progress(store, run_id, command, shown, clock, log)
+    try:
+        yield progress
+        if clock:
+            clock.stop()
+    except BaseException as error:
+        outcome, message = ending(error)
+        ended = {"run_id": run_id, "ended_at": now(), "outcome": outcome}
+        last = (
+            clock.stop if clock else None,
+            partial(store.write, ("end_run", ended)),
+            partial(progress.end, outcome, message),
+            store.copy_for_readers,
+        )
+        for step in filter(None, last):
+            # What ended the run, such as a full disk, may forbid this too; it is the first fault that is told.
+            with suppress(StoreError):
+                step()
+        raise
+    store.write(("end_run", {"run_id": run_id, "ended_at": now(), "outcome": progress.status["state"]}))
+    store.copy_for_readers()
+
+
+def ending(error: BaseException) -> tuple[str, str]:
+    """How a run that *error* ended is recorded."""
+    if isinstance(error, KeyboardInterrupt | Stopped):
+        return "stopped", "stopped by hand; the same command goes on from there"
+    if isinstance(error, Paused):
+        return "paused", str(error)
+    if lost(error):
+        return "stopped", "the Prefect server no longer answers; the same command goes on from there"
+    if isinstance(error, UnfinishedError):
+        return "incomplete", str(error)
+    if isinstance(error, StoreError) or not isinstance(error, GreBenchError):
+        return "fault", f"{type(error).__name__}: {error}".splitlines()[0]
+    return "refused", str(error)
+
+
+def code_version() -> str:
+    """Version of this program."""
+    try:
+        return version("gre-bench")
+    except PackageNotFoundError:
+        return "unknown"

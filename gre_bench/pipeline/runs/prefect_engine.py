@@ -1,0 +1,98 @@
+"""The Prefect engine inside this process: quiet, with its files under the state, and leaving nothing behind."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.pipeline.runs.endings import summary_of
+from gre_bench.pipeline.runs.prefect_server import answering
+
+QUIET = {
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+}
+WORKERS = ("EventsWorker", "APILogWorker")
+"""Loggers of Prefect's own that stand outside its settings, and warn at the end of a run that they are not done yet."""
+PR_SET_PDEATHSIG = 1
+
+
+def settle(folder: Path) -> None:
+    """Before Prefect is imported: its files go under *folder*, unless the environment says otherwise."""
+    try:
+        (folder / "prefect").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"state folder {folder} cannot be written: {error.strerror}"
+        raise SettingsError(f"{reason}; choose another with --state") from None
+    for name, value in {"PREFECT_HOME": str(folder.resolve() / "prefect"), **QUIET}.items():
+        os.environ.setdefault(name, value)
+
+
+def tame_server() -> None:
+    """Makes Prefect's own temporary server deaf to Ctrl-C, which is for us to handle, and mortal with this process.
+
+    Prefect starts it in our process group, where a Ctrl-C kills it under a run that is still ending, and a killed run
+    leaves it behind.
+    """
+    from prefect.server.api import server
+
+    for worker in WORKERS:
+        logging.getLogger(worker).setLevel(logging.CRITICAL)
+    start = server.SubprocessASGIServer._run_uvicorn_command
+    if getattr(start, "tamed", False):
+        return
+
+    def tamed(self: server.SubprocessASGIServer) -> subprocess.Popen[bytes]:
+        plain = subprocess.Popen
+        subprocess.Popen = partial(plain, start_new_session=True, preexec_fn=_die_with(os.getpid()))  # type: ignore[misc]
+        try:
+            return start(self)
+        finally:
+            subprocess.Popen = plain  # type: ignore[misc]
+
+    tamed.tamed = True  # type: ignore[attr-defined]
+    server.SubprocessASGIServer._run_uvicorn_command = tamed  # type: ignore[method-assign]
+
+
+def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The summary of a run: of *flow* under the *engine*, else of the same steps as *plain* functions.
+
+    `ServiceDown` where the engine's server does not answer.
+    """
+    if not engine:
+        return plain()
+    tame_server()
+    with answering():
+        return summary_of(flow())
+
+
+def die_with(parent: int, sign: signal.Signals) -> None:
+    """Makes this process end with *sign* when its *parent* ends, at once if it has ended; Linux only."""
+    if ask := _die_with(parent, sign):
+        ask()
+
+
+def _die_with(parent: int, sign: signal.Signals = signal.SIGTERM):
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def ask() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, sign)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask

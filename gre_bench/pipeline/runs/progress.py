@@ -1,0 +1,109 @@
+"""What a run says of itself while it works: ``status.json``, and from it the remaining time."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from gre_bench.core.errors import StoreError
+from gre_bench.pipeline.runs.run_log import RunLog
+from gre_bench.pipeline.runs.spending import RunClock
+from gre_bench.store import Row, Store, now
+
+ENDED = "ended"
+STATES = ("planned", "scored", "failed", "excluded", "missing")
+
+
+class Progress:
+    """Counts pairs and keeps the edition's ``status.json`` true; readers draw their bars from that file.
+
+    A run that is not *shown* leaves the file as it is: an import says nothing of how far the scores are.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: str,
+        command: str,
+        shown: bool = True,
+        clock: RunClock | None = None,
+        log: RunLog | None = None,
+    ):
+        self.store = store
+        self.clock = clock
+        self.log = log
+        self.shown = shown
+        self.status: Row = {
+            "edition": store.key,
+            "run_id": run_id,
+            "command": command,
+            "state": "running",
+            "stage": "starting",
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started_at": now().isoformat(),
+            "metrics": _last_metrics(store) if shown else [],
+            "due": 0,
+            "done": 0,
+            "pairs_per_s": None,
+            "remaining_s": None,
+            "message": "",
+            "log": None,
+        }
+        self._began = time.monotonic()
+        self.tell("started", command=command, pid=os.getpid(), host=self.status["host"])
+        self._save()
+
+    def tell(self, event: str, **more: Any) -> None:
+        """A line in the log of the run."""
+        if self.log:
+            self.log.tell(event, **more)
+            self.status["log"] = self.log.path and str(self.log.path)
+
+    def stage(self, name: str, metrics: Sequence[Row] = ()) -> None:
+        """The stage that begins now, with the pairs by state where they are known."""
+        if metrics:
+            self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
+        self.status["stage"] = name
+        if name != ENDED:
+            self.tell("stage", stage=name)
+        self._save()
+
+    def expect(self, due: int) -> None:
+        """How many texts or pairs the stage that begins now has before it."""
+        self.status |= {"due": due, "done": 0, "pairs_per_s": None, "remaining_s": None}
+        self._began = time.monotonic()
+        self._save()
+
+    def advance(self, pairs: int) -> None:
+        """*pairs* more are committed; `BudgetReached` if the hours of the budget are over."""
+        self.status["done"] += pairs
+        rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
+        self.status["pairs_per_s"] = round(rate, 3)
+        self.status["remaining_s"] = round((self.status["due"] - self.status["done"]) / rate, 1) if rate else None
+        self.tell("committed", stage=self.status["stage"], **{key: self.status[key] for key in ("done", "due")})
+        self._save()
+        if self.clock:
+            self.clock.tick()
+
+    def end(self, state: str, message: str = "", metrics: Sequence[Row] = (), **more: Any) -> None:
+        """The run is over: done, incomplete, fault, refused (it cannot be done as asked), paused or stopped by hand."""
+        self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
+        self.tell("ended", state=state, message=message)
+        self.stage(ENDED, metrics)
+
+    def _save(self) -> None:
+        if not self.shown:
+            return
+        self.store.save_status(self.status | {"updated_at": now().isoformat()})
+
+
+def _last_metrics(store: Store) -> list[Row]:
+    """The counts that the last run left, until this one knows better."""
+    try:
+        return (store.status() or {}).get("metrics", [])
+    except StoreError:
+        return []

@@ -1,0 +1,42 @@
+"""What a study would still have to buy: of the chats it would ask, those that the reply archive cannot answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gre_bench.core.records import Chat, Sampling
+from gre_bench.pipeline.runs.spending import over
+from gre_bench.writing.budget import cost
+from gre_bench.writing.catalog import Desk
+from gre_bench.writing.http_writer import HttpWriter
+from gre_bench.writing.spend_log import ledger_of
+
+CHARACTERS_A_TOKEN = 4.0
+
+Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
+"""Who is asked what, and how the replies are drawn."""
+
+
+def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
+    """One row for the LM *name*: requests to be sent, replies *archived*, tokens, USD at most (None: price unknown).
+
+    Replies are taken to be as long as they may be, and to be usable: what cannot be read is asked for anew.
+    """
+    requests = archived = most = characters = 0
+    for writer, chats, sampling in asking:
+        known = writer.answered(chats, sampling)
+        due = [chat for chat, there in zip(chats, known, strict=True) if not there]
+        requests, archived = requests + len(due), archived + len(chats) - len(due)
+        characters += sum(len(chat.system) + len(chat.user) for chat in due)
+        most += len(due) * sampling.max_tokens
+    prompt = round(characters / CHARACTERS_A_TOKEN)
+    usd = cost(asking[0][0].model, prompt, most) if asking else 0.0
+    return {"model": name, "requests": requests, "archived": archived, "prompt_tokens": prompt,
+            "reply_tokens_at_most": most, "usd_at_most": usd}  # fmt: skip
+
+
+def over_budget(desk: Desk, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """One line for each bound of the study's budget that *rows* may break."""
+    bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
+    return over(bought, desk.budget, ledger_of(desk.archive.parent), desk.account, "at most")

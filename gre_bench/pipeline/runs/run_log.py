@@ -1,0 +1,46 @@
+"""What a run did, for machines: one JSON object a line in ``state/logs/RUN.jsonl``, with the ids of run and item.
+
+Lines are added while the run works, so that a killed one leaves them; secrets are taken out of every text. The store
+stays the record of what is done: a log that cannot be written stops no run, and its status then names none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gre_bench.pipeline.runs.secrets import without
+
+FOLDER = "logs"
+
+
+class RunLog:
+    """The log of the run *run_id* of *edition* under the folder *state*; ``path`` is None once it cannot be written."""
+
+    def __init__(self, state: Path, edition: str, run_id: str, secrets: Sequence[str] = ()):
+        self.path: Path | None = state / FOLDER / f"{run_id}.jsonl"
+        self._ids = {"edition": edition, "run": run_id}
+        self._secrets = tuple(secrets)
+
+    def tell(self, event: str, **more: Any) -> None:
+        """One line: when, which run, what happened, to what."""
+        if self.path is None:
+            return
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps(self._clean({"at": at, **self._ids, "event": event, **more}), default=str)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError:
+            self.path = None
+
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self._clean(part) for name, part in value.items()}
+        if isinstance(value, str):
+            return without(self._secrets, value)
+        return value

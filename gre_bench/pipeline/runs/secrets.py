@@ -1,0 +1,31 @@
+"""The secrets that a run knows, for taking them out of every text that it shows or keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import GreBenchError
+from gre_bench.core.settings import Settings
+from gre_bench.http.masking import SHORTEST_SECRET, masked
+
+OTHER_SECRETS = ("PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """Values that must not be shown, the longest first: keys of models, accounts of OpenReview and Prefect."""
+    names = {*OTHER_SECRETS, settings.evaluation_lm.key_env}
+    with suppress(GreBenchError):  # a check of its own says what is wrong with the models file
+        names |= {model.key_env for model in load_models(settings.writing.models).values()}
+    fetch = settings.fetch
+    for where in (fetch.username, fetch.password, fetch.token, fetch.mfa_code, fetch.totp_secret):
+        names.add(where.removeprefix("env:"))
+    values = {os.environ.get(name, "").strip() for name in names if name}
+    return sorted((value for value in values if len(value) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+def without(secrets: Sequence[str], text: str) -> str:
+    """*text* with each of *secrets* as ``[secret]``."""
+    return masked(text, secrets)

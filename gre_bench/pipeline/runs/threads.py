@@ -1,0 +1,55 @@
+"""Threads of this process that ask an evaluation LM behind HTTP for several chunks at a time.
+
+They need no Prefect engine. They are daemons: a run that is stopped does not wait for answers that nobody will read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextvars import copy_context
+from queue import SimpleQueue
+from typing import Any
+
+from gre_bench.core.settings import RunSettings
+
+
+class Threads:
+    """A `Runner`: so many threads; what they work for they are given through a queue."""
+
+    deaths: tuple[type[BaseException], ...] = ()
+    die_together = False
+
+    def __init__(self, settings: RunSettings):
+        self._workers = settings.workers
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+
+    def __enter__(self) -> Threads:
+        for number in range(self._workers):
+            threading.Thread(target=self._work, name=f"scoring-{number}", daemon=True).start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        while not self._queue.empty():
+            self._queue.get()
+        for _ in range(self._workers):
+            self._queue.put(None)
+
+    def submit(self, step: Any, values: dict[str, Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        # The flow run that a step belongs to is told by the context.
+        self._queue.put((copy_context(), step, values, future))
+        return future
+
+    def first_done(self, futures: Sequence[Future[Any]]) -> Future[Any]:
+        done, _ = wait(futures, return_when=FIRST_COMPLETED)
+        return next(future for future in futures if future in done)
+
+    def _work(self) -> None:
+        while (handed := self._queue.get()) is not None:
+            context, step, values, future = handed
+            try:
+                future.set_result(context.run(step, **values))
+            except BaseException as error:
+                future.set_exception(error)

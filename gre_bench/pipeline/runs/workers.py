@@ -1,0 +1,128 @@
+"""Who computes what the evaluation LM is needed for: this process, threads that ask one LM, workers with one each.
+
+Papers go out in chunks, two a worker at most at a time, and come back as they are done. A score does not depend on
+where it was computed. A worker that dies takes its chunk with it: that is left to the next run, the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.settings import RunSettings
+from gre_bench.metrics.scoring import Scored
+from gre_bench.pipeline.runs.runners import Runner, runner_of
+
+Chunk = TypeVar("Chunk")
+
+IN_FLIGHT = 2
+"""Chunks for each worker: one at work, one waiting, so that no worker waits for the store."""
+
+MOST_DEATHS = 3
+"""Workers that die one after the other, nothing coming back between them, before no more is handed out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What comes back for a chunk whose worker died."""
+
+    why: str = "the worker that was at it died, perhaps for want of memory; run it again to try it"
+
+
+class Workers:
+    """The steps of a run (`steps`), those with the evaluation LM done where *settings* say; a context.
+
+    *run* is ``gre_bench.tasks.steps`` or ``steps.undecorated()``; `SettingsError` where the latter is to be handed out.
+    """
+
+    def __init__(self, run: Any, settings: RunSettings):
+        self._run = run
+        self._settings = settings
+        runner = runner_of(settings)
+        elsewhere = runner is not None and settings.runner != "threads"
+        if elsewhere and not hasattr(run.score_papers, "submit"):
+            raise SettingsError(f"run.runner = {settings.runner} needs the Prefect engine: leave out --no-prefect")
+        self._apart = runner is not None
+        self._runner: Runner | None = None
+        self.steps = self._steps_apart() if elsewhere else run
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._runner is not None:
+            self._runner.__exit__(*error)
+            self._runner = None
+
+    def scored(
+        self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
+    ) -> Iterator[tuple[Chunk, Scored | Lost]]:
+        """Each of *chunks* with its scores, as they come; *values_of* a chunk are asked for when it is handed out."""
+        if not self._apart:
+            for chunk in chunks:
+                yield chunk, self._run.score_papers(**handed(self._run.score_papers, values_of(chunk)))
+            return
+        at_work: dict[Any, Chunk] = {}
+        deaths = 0
+        while True:
+            while deaths < MOST_DEATHS and len(at_work) < IN_FLIGHT * self._settings.workers:
+                if (chunk := next(chunks, None)) is None:
+                    break
+                values = values_of(chunk)
+                if self._settings.runner != "ray":
+                    # To Ray an annotation goes as a pickle, and comes back with itself inside (Prefect 3.8).
+                    values = handed(self._run.score_papers, values)
+                at_work[self._started().submit(self._run.score_papers, values)] = chunk
+            if not at_work:
+                return
+            runner = self._started()
+            future = runner.first_done(list(at_work))
+            found = _result(future, runner)
+            yield at_work.pop(future), found
+            deaths = deaths + 1 if isinstance(found, Lost) else 0
+            if isinstance(found, Lost) and runner.die_together:
+                for future, chunk in at_work.items():
+                    yield chunk, _result(future, runner)
+                at_work.clear()
+                self.__exit__(None, None, None)
+
+    def _started(self) -> Runner:
+        """The runner, at work from the first time that it is needed."""
+        if self._runner is None:
+            runner = runner_of(self._settings)
+            assert runner is not None
+            self._runner = runner.__enter__()
+        return self._runner
+
+    def _steps_apart(self) -> SimpleNamespace:
+        """The steps, the signing of metrics done by a worker: it opens the LM, which need not fit in here as well."""
+
+        def sign_metrics(instruments: Any, scoring: Any, writer: str, assw_writer: str | None = None) -> Any:
+            values = {"instruments": instruments, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
+            runner = self._started()
+            try:
+                # A wait that can be interrupted, as that of the future itself cannot be under Ray.
+                return runner.first_done([runner.submit(self._run.sign_metrics, values)]).result()
+            except runner.deaths:
+                raise LMError("the worker that opened the evaluation LM died, perhaps for want of memory") from None
+
+        return SimpleNamespace(**(vars(self._run) | {"sign_metrics": sign_metrics}))
+
+
+def handed(step: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """*values* for *step*: as Prefect's task it would look through every text of every case for results of others."""
+    if not hasattr(step, "submit"):
+        return dict(values)
+    from prefect.utilities.annotations import quote
+
+    return {name: value if isinstance(value, str) else quote(value) for name, value in values.items()}
+
+
+def _result(future: Any, runner: Runner) -> Scored | Lost:
+    try:
+        return future.result()
+    except runner.deaths:
+        return Lost()

@@ -1,0 +1,181 @@
+"""Scores of what is due and missing, committed paper by paper."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any
+
+from gre_bench import stats
+from gre_bench.core.controls import OTHER_PAPER
+from gre_bench.core.errors import Clash
+from gre_bench.core.records import HUMAN, Case, Problem, Score, SpanLogprob
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.logprobs import needed
+from gre_bench.metrics.scoring import MetricWork, Scored
+from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.planning import Work
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.pipeline.runs.workers import Lost, Workers
+from gre_bench.store import Row, Store, now
+
+Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
+"""Some papers, each with its cases by signature."""
+
+
+def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
+    """Scores what is due and missing, some papers at a time; a paper's scores are committed together."""
+    due = due_cases(store, work)
+    progress.stage("scoring", counts(store, work))
+    progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
+    papers = iter(due.items())
+    chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
+    # What a run has no spans of before its first chunk it need not look for before each: papers share no predictions.
+    any_known = bool(store.rows("any_span", lm_id=work.lm_id))
+
+    def values_of(chunk: Chunk) -> dict[str, Any]:
+        works = works_of(chunk, work)
+        known = known_spans(store, job, work, works) if any_known else {}
+        settings = {"instruments": instruments(store, job), "scoring": job.settings.scoring}
+        return {"name": chunk[0][0], **settings, "works": works, "known": known}
+
+    for chunk, found in workers.scored(chunks, values_of):
+        scored = found if isinstance(found, Scored) else unscored(works_of(chunk, work), found)
+        commit(store, work, scored, progress.status["run_id"])
+        work.notes += [remark for remark in scored.remarks if remark not in work.notes]
+        progress.advance(len(scored.scores))
+        store.copy_for_readers(job.settings.run.read_copy_every_s)
+
+
+def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
+    """A transient problem for each case of a chunk that was *lost*."""
+    problem = Problem("worker_died", lost.why, final=False)
+    cases = [(item.signature_id, case) for item in works for case in item.cases]
+    return Scored(
+        [
+            Score(signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
+            for signature_id, case in cases
+        ],
+        {},
+    )
+
+
+def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
+    """Cases without a score: paper → signature → cases, papers in the edition's order."""
+    due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
+    for signature_id, planned in groupby(work.planned, itemgetter(0)):
+        _, *places = store.columns("missing", signature_ids=[signature_id])
+        missing = set(zip(*places, strict=True))
+        for _, pair in planned:
+            if pair.case and (pair.paper_id, pair.candidate_id, pair.reference_id) in missing:
+                due[pair.paper_id][signature_id].append(pair.case)
+    return due
+
+
+def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
+    """The cases of some papers, gathered by metric."""
+    gathered: dict[str, list[Case]] = defaultdict(list)
+    for _, by_signature in chunk:
+        for signature_id, cases in by_signature.items():
+            gathered[signature_id] += cases
+    metric_of = {signature.signature_id: metric for metric, signature in work.signatures.items()}
+    return [MetricWork(metric_of[name], name, tuple(cases)) for name, cases in gathered.items()]
+
+
+def known_spans(store: Store, job: Job, work: Work, works: Sequence[MetricWork]) -> dict[str, SpanLogprob]:
+    """Spans among those that *works* need which an earlier run or chunk left in the store."""
+    recipes = [(recipe_of(item.metric), item) for item in works]
+    asked = [
+        place
+        for recipe, item in recipes
+        if recipe.formula
+        for place in needed(recipe, item.cases, job.settings.scoring)
+    ]
+    return {
+        row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
+        for row in store.rows("spans_of", lm_id=work.lm_id, predictions=asked)
+    }
+
+
+def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
+    """One transaction: the spans, the scores and final problems, and a record of transient ones."""
+    at = now()
+    finished = [item for item in scored.scores if item.problem is None or item.problem.final]
+    passing = [item for item in scored.scores if item.problem is not None and not item.problem.final]
+    spans = [
+        {
+            "lm_id": work.lm_id,
+            "prediction": place,
+            "total": span.total,
+            "ids": span.ids,
+            "logprobs": span.logprobs,
+            "escaped": span.escaped,
+        }
+        for place, span in scored.spans.items()
+    ]
+    scores = [
+        {
+            "signature_id": item.signature_id,
+            "paper_id": item.paper_id,
+            "candidate_id": item.candidate_id,
+            "reference_id": item.reference_id,
+            "value": item.value,
+            "problem": item.problem.code if item.problem else None,
+            "problem_message": item.problem.message if item.problem else None,
+            "broken": bool(item.problem and item.problem.broken),
+            "predictions": item.predictions,
+            "run_id": run_id,
+        }
+        for item in finished
+    ]
+    problems = [
+        {
+            "run_id": run_id,
+            "signature_id": item.signature_id,
+            "paper_id": item.paper_id,
+            "candidate_id": item.candidate_id,
+            "reference_id": item.reference_id,
+            "problem": item.problem.code,
+            "message": item.problem.message,
+            "happened_at": at,
+        }
+        for item in passing
+        if item.problem
+    ]
+    try:
+        store.write(("add_spans", spans), ("add_scores", scores), ("add_problems", problems))
+    except Clash:
+        # Two papers with an equal reference share its marginal. To look for that each time costs more, the more there
+        # is in the store, and it is rare.
+        store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
+
+
+def counts(store: Store, work: Work) -> list[Row]:
+    """The planned pairs of the candidates of *work* by state, one row a metric."""
+    return store.rows("progress_of", signature_ids=work.signature_ids, candidates=work.candidates)
+
+
+def reasons_of(store: Store, work: Work) -> list[Row]:
+    """Why pairs of the candidates of *work* have no score."""
+    return store.rows("reasons_of", signature_ids=work.signature_ids, candidates=work.candidates)
+
+
+def separate(store: Store, signature_id: str) -> None:
+    """Stores how often a human's score on a paper exceeds one on another paper, where both are there."""
+    same, other = (
+        store.rows("scored_pairs", signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
+    )
+    if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
+        store.write(("clear_separation", {"signature_id": signature_id}))
+        return
+    found = stats.separation(
+        [row["value"] for row in same],
+        [row["paper_id"] for row in same],
+        [row["value"] for row in other],
+        [row["paper_id"] for row in other],
+    )
+    store.write(("put_separation", asdict(found) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER}))

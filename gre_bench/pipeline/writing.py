@@ -1,0 +1,182 @@
+"""Texts that the scores need, written by rule or by LMs: candidates' reviews, judgments, synopses.
+
+Each stage asks the store which texts are missing, hands some at a time to a step, and commits what comes back. What
+failed for good is not asked for again; what failed for the moment is, by the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import Any, TypeVar
+
+from gre_bench.changes.naming import is_changed
+from gre_bench.core import controls
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Judgments, Paper, Review, Written
+from gre_bench.metrics.cases import Entry, Response
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.pipeline.backends import desk
+from gre_bench.pipeline.intake import judged
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.progress import Progress
+from gre_bench.store import Row, Store
+from gre_bench.writing.catalog import Desk
+
+T = TypeVar("T")
+DOWN = 16
+"""So many texts in a row without an answer for now: the endpoint is down, and the rest is left for the next run."""
+
+
+def reviewers(store: Store, job: Job, run: Any) -> dict[str, str]:
+    """Who is asked for reviews, and the identity of each: prompt and sampling are part of it.
+
+    The candidates of the settings and those that were asked before; of candidates asked for by name, just these. A
+    candidate whose reviews were imported is not asked for more; `SettingsError` for one that now writes otherwise than
+    it did in this edition.
+    """
+    asked = store.rows("asked_for")
+    before = {row["candidate"]: row["writer"] for row in asked if row["wrote"]}
+    imported = {row["candidate"] for row in store.rows("reviews")} - before.keys()
+    named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in asked)))
+    others = [name for name in job.candidates or () if name not in named and name not in imported]
+    able = run.reviewers_among([*named, *others], desk(store, job))
+    unknown = [name for name in job.settings.writing.candidates if name not in able]
+    chosen = [name for name in (*unknown, *able) if job.candidates is None or name in job.candidates]
+    found = {name: run.writer_identity(name, "review", desk(store, job)) for name in chosen}
+    for name, identity in found.items():
+        if before.get(name, identity) != identity:
+            raise SettingsError(
+                f"candidate {name} of edition {store.key} wrote as {before[name]!r} and would now write as "
+                f"{identity!r}; reviews of one candidate are never mixed: give the changed model a name of its own"
+            )
+    return found
+
+
+def write_reviews(
+    store: Store, job: Job, run: Any, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
+) -> None:
+    """Reviews of *papers* by each of the candidates *names*."""
+    for name, writer in names.items():
+        known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == name}
+        lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
+        due = [paper for paper in papers if paper.paper_id not in known | lost]
+        progress.stage(f"writing reviews by {name}")
+
+        def rows(written: Sequence[Written], name: str = name) -> tuple[str, list[Any]]:
+            return "add_reviews", [Review(f"{item.item}:{name}", item.item, name, item.text) for item in written]
+
+        write(store, job, progress, "review", writer, due, run.write_reviews, name, rows)
+
+
+def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> str | None:
+    """Judgments of every review that a score of this run reads, by the writer of the settings; its identity."""
+    return judge_responses(store, job, run, _scored(entries, job), progress)
+
+
+def judge_responses(
+    store: Store, job: Job, run: Any, responses: Sequence[Response], progress: Progress
+) -> str | None:
+    """Judgments of *responses* by the writer of the settings, where a metric reads any; its identity."""
+    name, scoring = job.settings.writing.judgments, job.settings.scoring
+    if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
+        return None
+    writer = run.writer_identity(name, "judgments", desk(store, job))
+    if scoring.writer not in (None, writer):
+        return None
+    lost = lost_for_good(store, "judgments", writer)
+    due = [
+        (response.review_id, response.text)
+        for response in responses
+        if response.text and writer not in response.judgments and response.review_id not in lost
+    ]
+    progress.stage("writing judgments")
+
+    def rows(written: Sequence[Written]) -> tuple[str, list[Any]]:
+        return "add_judgments", [judged(Judgments(item.item, writer, item.text or "")) for item in written]
+
+    write(store, job, progress, "judgments", writer, due, run.write_judgments, name, rows)
+    return writer
+
+
+def write_assw(store: Store, job: Job, run: Any, papers: Sequence[Paper], progress: Progress) -> str | None:
+    """Author-stated strengths and weaknesses of *papers*, where a metric needs them; the writer's identity."""
+    if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
+        return None
+    name = job.settings.writing.assw
+    writer = run.writer_identity(name, "assw", desk(store, job))
+    known = {row["paper_id"] for row in store.rows("synopses", kind="assw", writer=writer)}
+    lost = lost_for_good(store, "assw", writer)
+    due = [paper for paper in papers if paper.paper_id not in known | lost]
+    progress.stage("writing synopses")
+
+    def rows(written: Sequence[Written]) -> tuple[str, list[Any]]:
+        return "add_synopses", [
+            {"paper_id": item.item, "kind": "assw", "writer": writer, "text": item.text} for item in written
+        ]
+
+    write(store, job, progress, "assw", writer, due, run.write_assw, name, rows)
+    return writer
+
+
+def write(
+    store: Store,
+    job: Job,
+    progress: Progress,
+    task: str,
+    writer: str,
+    due: Sequence[T],
+    step: Callable[[str, Desk, Sequence[T]], list[Written]],
+    name: str,
+    rows: Callable[[Sequence[Written]], tuple[str, list[Any]]],
+    candidate: str | None = None,
+) -> None:
+    """Has *due* written some at a time; each part is committed with a record of what became of every text.
+
+    It ends early where `DOWN` texts in a row get no answer: those that were not asked for are missing, not failed.
+    *candidate*: whose reviews they are, where it is not the writer *name* itself.
+    """
+    progress.expect(len(due))
+    items, whose, unanswered = iter(due), candidate or name, 0
+    while unanswered < DOWN and (some := list(islice(items, job.settings.writing.chunk))):
+        written = step(name, desk(store, job), some)
+        store.write(
+            rows([item for item in written if item.text]),
+            ("add_replies", [_reply(task, writer, whose, item, progress.status["run_id"]) for item in written]),
+        )
+        for item in written:
+            if item.outcome != "ok":
+                why = {"outcome": item.outcome, "detail": item.detail, "final": item.final}
+                progress.tell("text", task=task, writer=writer, item=item.item, **why)
+        progress.advance(len(written))
+        unanswered = 0 if any(item.final for item in written) else unanswered + len(written)
+
+
+def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> Row:
+    row = asdict(written) | {"task": task, "writer": writer, "run_id": run_id}
+    if task == "review":
+        row["item"] = f"{written.item}:{name}"
+    del row["text"]
+    return row
+
+
+def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
+    """Items that failed for good; what lacked its paper's text is looked at anew, for the text may have come."""
+    rows = store.rows("unwritten", task=task, writer=writer)
+    return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
+
+
+def _scored(entries: Sequence[Entry], job: Job) -> list[Response]:
+    """Every response that a score of this run reads, once: the human ones, and those of the candidates in question."""
+    named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
+    found: dict[str, Response] = {}
+    for place, entry in enumerate(entries[: job.limit]):
+        chosen = [
+            response
+            for name, response in entry.responses.items()
+            if (name in named if named is not None else not is_changed(name))
+        ]
+        others = (entry.human, *entry.references, controls.other(entries, place).human, *chosen)
+        found |= {response.review_id: response for response in others}
+    return list(found.values())

@@ -1,0 +1,68 @@
+"""What the texts and grades that LMs are still to give would come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.records import Case, Paper
+from gre_bench.core.settings import Settings
+from gre_bench.preflight.plan_ahead import (
+    CHARACTERS_A_TOKEN,
+    JUDGMENT_TOKENS,
+    PROMPT_TOKENS,
+    REVIEW_TOKENS,
+    SYNOPSIS_TOKENS,
+)
+from gre_bench.prompts.conditions import guided
+from gre_bench.writing.budget import cost
+from gre_bench.writing.spend_log import Spent
+
+WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
+"""Tokens of one reply; thinking is not counted."""
+
+Item = Paper | Case | tuple[str, str]
+
+
+@dataclass(slots=True)
+class Bill:
+    """What is to be asked, by task and model, as `Spent` of the future; texts by the LM *judge* follow from reviews."""
+
+    judge: str | None = None
+    asked: dict[tuple[str, str], Spent] = field(default_factory=dict)
+
+    def add(self, what: str, name: str, items: Sequence[Item]) -> None:
+        """One request for each of *items* to the LM *name*."""
+        self._add(what, name, len(items), sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
+        if what == "reviews" and self.judge:
+            self._add("judgments", self.judge, len(items), len(items) * REVIEW_TOKENS)
+
+    def _add(self, what: str, name: str, requests: int, tokens: float) -> None:
+        if requests:
+            reads = round(tokens) + requests * PROMPT_TOKENS
+            more = Spent(requests, reads, requests * WRITES[what])
+            self.asked[what, name] = self.asked.get((what, name), Spent()) + more
+
+    def texts(self) -> dict[str, int]:
+        """How many, by what and whom."""
+        return {f"{what} by {name}": spent.requests for (what, name), spent in self.asked.items()}
+
+    def rows(self, settings: Settings) -> list[dict[str, Any]]:
+        """One row per model: requests, tokens, USD (None: price unknown)."""
+        models, found = load_models(settings.writing.models), dict[str, Spent]()
+        for (_, name), spent in self.asked.items():
+            model = guided(name)[0]
+            found[model] = found.get(model, Spent()) + spent
+        return [
+            {"model": name, "requests": spent.requests, "prompt_tokens": spent.prompt_tokens,
+             "reply_tokens": spent.reply_tokens, "usd": cost(models[name], spent.prompt_tokens, spent.reply_tokens)}
+            for name, spent in found.items()
+        ]  # fmt: skip
+
+
+def _characters(item: Item) -> int:
+    if isinstance(item, Paper):
+        return len(item.whole)
+    return len(item.candidate) + len(item.synopsis or "") if isinstance(item, Case) else len(item[1])

@@ -1,0 +1,48 @@
+"""What a run needs of its surroundings, looked at before it starts: each check says what to do where it finds fault.
+
+Nothing is paid for, nothing of the edition is changed, and no secret is ever part of a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from gre_bench.core.errors import GreBenchError
+from gre_bench.core.settings import Settings
+from gre_bench.pipeline.runs.secrets import secrets_of, without
+
+Verdict = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One *check*: what was *found*, and what *to_do* unless it is ok."""
+
+    check: str
+    verdict: Verdict
+    found: str
+    to_do: str = ""
+
+
+Check = Callable[[Settings, Path], Iterator[Finding]]
+
+
+def examine(settings: Settings, state: Path) -> Iterator[Finding]:
+    """All findings, as they come; the machine first, then what it reaches."""
+    from gre_bench.preflight import doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
+
+    hidden = secrets_of(settings)
+    for room in (doctor_machine, doctor_disk, doctor_services, doctor_prefect, doctor_openreview):
+        for name, check in room.CHECKS.items():
+            try:
+                for finding in check(settings, state):
+                    yield _masked(finding, hidden)
+            except GreBenchError as error:
+                yield _masked(Finding(name, "problem", str(error), "mend what the line names"), hidden)
+
+
+def _masked(finding: Finding, hidden: list[str]) -> Finding:
+    return replace(finding, found=without(hidden, finding.found), to_do=without(hidden, finding.to_do))

@@ -1,0 +1,133 @@
+"""The doctor's checks of this machine: Python, packages, GPU, the state's folder, clock, the store."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gre_bench.core.settings import Settings, checkout
+from gre_bench.preflight.doctor import Check, Finding
+from gre_bench.store import Store
+
+OLDEST_PYTHON = (3, 11)
+GIB = 2**30
+CLOCK_SLACK_S = 120.0
+TORCH_BACKENDS = ("transformers", "gem-smollm2")
+INSTALL = "pip install -e . -c constraints.txt"
+
+
+def python(settings: Settings, state: Path) -> Iterator[Finding]:
+    found = f"{platform.python_version()} in {sys.prefix}"
+    fine = sys.version_info >= OLDEST_PYTHON
+    yield Finding("python", "ok" if fine else "problem", found, "" if fine else "use Python 3.11 or newer")
+
+
+def packages(settings: Settings, state: Path) -> Iterator[Finding]:
+    """What the base install needs, and whether versions are the tested ones."""
+    needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
+    missing = [name for name in map(_name, needed) if _version(name) is None]
+    if missing:
+        yield Finding("packages", "problem", f"not installed: {', '.join(missing)}", INSTALL)
+        return
+    tested = dict(line.split("==") for line in (checkout() / "constraints.txt").read_text().split() if "==" in line)
+    # A build such as 2.13.0+cpu is a build of 2.13.0.
+    here = {name: version.partition("+")[0] for name in tested if (version := _version(name)) is not None}
+    others = [f"{name} {here[name]} (tested: {tested[name]})" for name in here if here[name] != tested[name]]
+    if others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        yield Finding("packages", "warning", f"not the tested versions: {', '.join(others[:3])}{more}", INSTALL)
+    else:
+        yield Finding("packages", "ok", f"{len(here)} in the tested versions")
+
+
+def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
+    """torch and what it computes on, as far as the evaluation LM of the settings needs it."""
+    from gre_bench.lm.accelerators import torch_here
+
+    lm, torch = settings.evaluation_lm, torch_here()
+    needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
+    if torch is None:
+        todo = "pip install -e '.[lm]' -c constraints.txt"
+        yield Finding("torch", "problem", f"not installed; {lm.backend} needs it", todo) if needed else Finding(
+            "torch", "ok", f"not installed, and {lm.backend} does not need it"
+        )
+        return
+    built = f"for CUDA {torch.cuda}" if torch.cuda else "for CPUs"
+    yield Finding("torch", "ok", f"{torch.version}, built {built}")
+    for device in torch.devices:
+        yield Finding("gpu", "ok", f"{device.name}, {device.free / GIB:.1f} of {device.memory / GIB:.1f} GiB free")
+    if torch.devices:
+        return
+    if needed and "cuda" in (lm.device, settings.embedder.device):
+        todo = "install a driver and a torch for CUDA, or set device to auto or cpu"
+        yield Finding("gpu", "problem", "none, and the settings ask for cuda", todo)
+    elif lm.backend in TORCH_BACKENDS:
+        yield Finding("gpu", "warning", "none: the evaluation LM runs on the CPU", "fine for small models only")
+    else:
+        yield Finding("gpu", "ok", f"none, and {lm.backend} does not need one")
+
+
+def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Whether the state can be written, or made."""
+    place = _nearest(state)
+    try:
+        with tempfile.NamedTemporaryFile(dir=place, prefix=".gre-bench-doctor-"):
+            pass
+        made = "" if place == state.resolve() else f" (to be made in {place})"
+        yield Finding("state", "ok", f"{state} can be written{made}")
+    except OSError as error:
+        yield Finding("state", "problem", f"{place} cannot be written: {error.strerror}", "choose another by --state")
+
+
+def clock(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Whether the clock is behind what was written here before: run ids, budgets and schedules go by it."""
+    files = [*state.glob("editions/*/status.json"), *state.glob("spending.jsonl"), Path(__file__)]
+    ahead = max((file.stat().st_mtime - time.time() for file in files if file.is_file()), default=0.0)
+    said = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    if ahead > CLOCK_SLACK_S:
+        yield Finding("clock", "problem", f"{said}, {ahead:.0f} s before the newest file here", "set it (NTP)")
+    else:
+        yield Finding("clock", "ok", said)
+
+
+def store(settings: Settings, state: Path) -> Iterator[Finding]:
+    """A store made, written and read on this machine; the edition's own, if there is one, as readers see it."""
+    with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
+        tried = Store(Path(folder), settings.edition.edition)
+        with tried.lock("doctor"):
+            tried.copy_for_readers()
+        tried.read("last_settings")
+    yield Finding("duckdb", "ok", f"{_version('duckdb')}: a store can be made, written and read")
+    own = Store(state, settings.edition.edition)
+    if own.read_file.is_file():
+        own.read("last_settings")
+        writing = ", being written now" if own.is_being_written() else ""
+        yield Finding("edition", "ok", f"{own.key} can be read{writing}")
+
+
+CHECKS: dict[str, Check] = {
+    "python": python, "packages": packages, "torch": gpu, "state": state_folder, "clock": clock, "duckdb": store,
+}  # fmt: skip
+
+
+def _nearest(path: Path) -> Path:
+    """*path*, or the nearest folder above it that is there."""
+    whole = path.resolve()
+    return next(folder for folder in (whole, *whole.parents) if folder.exists())
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,130 @@
+"""The doctor's checks of what a run reaches: settings and budget, evaluation LM, endpoints of LMs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import LMError, SettingsError, SpanError
+from gre_bench.core.records import Prediction
+from gre_bench.core.settings import Settings
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.preflight.doctor import Check, Finding
+from gre_bench.prompts.conditions import guided
+from gre_bench.writing.catalog import by_rule
+
+LINE = "The reviewer criticizes the lack of an ablation of the second stage."
+CLOCK_SLACK_S = 60.0
+
+
+def use(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Whether a refresh with these settings could start."""
+    from gre_bench.flows.annual_refresh import usable
+    from gre_bench.pipeline.runs.job import Job
+
+    usable(Job(settings, state))
+    yield Finding("settings", "ok", f"edition {settings.edition.edition.key}, {', '.join(settings.scoring.metrics)}")
+
+
+def budget(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Whether the budget can be kept, and what it leaves."""
+    from gre_bench.pipeline.runs.spending import check
+    from gre_bench.writing.budget import Meter, left, said
+    from gre_bench.writing.spend_log import ledger_of
+
+    check(settings.budget, settings.writing.models)
+    ledger, key, bounds = ledger_of(state), settings.edition.edition.key, settings.budget
+    for model in _asked(settings):
+        Meter(ledger, key, bounds, model)
+    spent, found = ledger.whole(key), ledger.models(key)
+    if ledger.damaged:
+        yield Finding("ledger", "warning", f"{ledger.damaged} lines cannot be read and are not counted",
+                      f"look at {ledger.path}; lower the bounds by what they cost")  # fmt: skip
+    remaining = left(bounds, spent) | {
+        f"models.{name}.{bound}": value
+        for name, own in bounds.models.items() if name in found
+        for bound, value in left(own, found[name]).items()
+    }  # fmt: skip
+    over = [f"budget.{name}" for name, value in remaining.items() if value <= 0]
+    if over:
+        yield Finding("budget", "warning", f"reached: {', '.join(over)}; spent: {said(spent)}", "raise it to go on")
+    else:
+        yield Finding("budget", "ok", f"spent: {said(spent)}" if spent.requests else "nothing spent yet")
+
+
+def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
+    """The evaluation LM and the embedder of the settings, opened and asked."""
+    recipes = [recipe_of(name) for name in settings.scoring.metrics]
+    if any(recipe.formula for recipe in recipes):
+        from gre_bench.lm.catalog import open_lm
+        from gre_bench.lm.protocol import checked
+
+        began = time.monotonic()
+        lm = open_lm(settings.evaluation_lm)
+        spans = [checked(span) for span in lm.logprob([Prediction(LINE, None, LINE), Prediction(None, None, LINE)])]
+        broken = next((span for span in spans if isinstance(span, SpanError)), None)
+        if broken is not None:
+            yield Finding("evaluation LM", "problem", str(broken), "use another model, dtype or engine")
+        elif spans[0].total <= spans[1].total:
+            said = f"{lm.identity.name}: a review is no likelier after the same review than without it"
+            yield Finding("evaluation LM", "warning", said, "its scores may say nothing: gre-bench validate tells")
+        else:
+            seconds = time.monotonic() - began
+            yield Finding("evaluation LM", "ok", f"{lm.identity.name}, {seconds:.1f} s to open and to ask")
+    if any(recipe.asks == "embedder" for recipe in recipes):
+        from gre_bench.lm.embedders.catalog import open_embedder
+
+        vectors = open_embedder(settings.embedder).embed([LINE])
+        yield Finding("embedder", "ok", f"{settings.embedder.backend}, vectors of {vectors.shape[-1]} dimensions")
+
+
+def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Keys and endpoints of the LMs that the settings ask; nothing is paid for."""
+    from gre_bench.writing.endpoint import look
+
+    for model in _asked(settings):
+        check = f"LM {model.name}"
+        try:
+            found = look(model)
+        except LMError as error:
+            yield Finding(check, "problem", str(error), f"export {model.key_env}=...")
+            continue
+        where, key = urlsplit(model.endpoint).netloc, f", key in {model.key_env}" if model.key_env else ""
+        if found.status is None:
+            yield Finding(check, "problem", f"{where} does not answer: {found.trouble}", "start it or correct endpoint")
+        elif found.status in (401, 403):
+            yield Finding(check, "problem", f"{where} refuses the key ({found.status})", f"renew {model.key_env}")
+        elif found.lists is None:
+            yield Finding(check, "warning", f"{where} answers ({found.status}) and lists no models{key}",
+                          "try it: gre-bench refresh --limit 2")  # fmt: skip
+        elif model.model not in found.lists:
+            yield Finding(check, "warning", f"{where} does not list {model.model}", "correct model in the models file")
+        else:
+            yield Finding(check, "ok", f"{where} serves {model.model}{key}")
+        if found.ahead_s is not None and abs(found.ahead_s) > CLOCK_SLACK_S:
+            yield Finding("clock", "warning", f"{found.ahead_s:+.0f} s off that of {where}", "set it (NTP)")
+
+
+CHECKS: dict[str, Check] = {
+    "settings": use, "budget": budget, "evaluation LM": evaluation_lm, "LMs": endpoints,
+}  # fmt: skip
+
+
+def _asked(settings: Settings) -> list[Model]:
+    """The LMs of the models file that the settings name, each once; `SettingsError` for one that is not there."""
+    writing, scoring, validation = settings.writing, settings.scoring, settings.validation
+    named = [writing.judgments, *writing.candidates, validation.completion, validation.abstract_only,
+             *validation.rephrase, validation.elongation]  # fmt: skip
+    named += [writing.assw] if any(recipe_of(name).synopsis == "assw" for name in scoring.metrics) else []
+    if any(recipe_of(name).asks == "writer" for name in scoring.metrics):
+        named.append(scoring.examiner)
+    wanted = dict.fromkeys(guided(name)[0] for name in named if name and not by_rule(name))
+    models = load_models(writing.models)
+    for name in wanted:
+        if name not in models:
+            raise SettingsError(f"no model {name!r} in the models file; known: {', '.join(models)}")
+    return [models[name] for name in wanted]

@@ -1,0 +1,103 @@
+"""What a refresh would do, and how long it would take: the same stages on a copy that is thrown away.
+
+Nothing is bought: texts that an LM would write and grades that it would give are counted and priced, not asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Paper, Written
+from gre_bench.core.settings import BudgetSettings
+from gre_bench.flows.annual_refresh import prepare, usable
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.spending import ledger, over
+from gre_bench.pipeline.scoring import due_cases, works_of
+from gre_bench.preflight.bill import Bill
+from gre_bench.store import Store
+from gre_bench.tasks import steps
+from gre_bench.writing.catalog import Desk, by_rule
+
+TRIED_PAPERS = 2
+"""Papers scored to learn the pace."""
+
+
+def estimate(job: Job, scratch: Path) -> dict[str, Any]:
+    """Pairs by metric and state, what LMs would be asked, pairs due and the seconds they take at the pace of a few.
+
+    *scratch* is an empty folder for the copy.
+    """
+    job = in_domain(usable(job))
+    original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
+    if original.read_file.is_file():
+        copy.folder.mkdir(parents=True)
+        original.copy.copy_to(copy.file)
+    judge = job.settings.writing.judgments
+    run, bill = steps.undecorated(), Bill(None if judge is None or by_rule(judge) else judge)
+    for task in ("write_reviews", "write_judgments", "write_assw"):
+        setattr(run, task, _counting(getattr(run, task), bill, task.partition("_")[2]))
+    try:
+        with copy.lock("dry run"), recorded(copy, "dry run", job.settings) as progress:
+            work = prepare(copy, replace(job, state=scratch), run, progress)
+            due = due_cases(copy, work)
+            pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
+            seconds, basis = _pace(copy, job, run, due, work, bill)
+            to_buy = bill.rows(job.settings)
+            return {
+                "edition": copy.key,
+                "papers": work.papers,
+                "sampled": work.sampled,
+                "due": pairs,
+                "to_write": bill.texts(),
+                "to_buy": to_buy,
+                "over_budget": over(to_buy, job.settings.budget, ledger(original), original.key),
+                "seconds": seconds,
+                "basis": basis,
+                "metrics": copy.rows("progress", signature_ids=work.signature_ids),
+                "reasons": copy.rows("reasons", signature_ids=work.signature_ids),
+                "notes": work.notes,
+            }
+    except SourceError as error:
+        # The report of refused rows goes with the copy.
+        raise SourceError(str(error).partition("; all of them:")[0]) from None
+
+
+def _pace(store: Store, job: Job, run: Any, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
+    """Seconds of the scoring, and what that rests on; what an LM would grade goes on the *bill* and is not tried."""
+    chunk, pairs = list(due.items()), 0
+    for item in works_of(chunk, work):
+        if recipe_of(item.metric).asks == "writer":
+            bill.add("grades", str(job.settings.scoring.examiner), item.cases)
+        else:
+            pairs += len(item.cases)
+    trial = [item for item in works_of(chunk[:TRIED_PAPERS], work) if recipe_of(item.metric).asks != "writer"]
+    tried = sum(len(item.cases) for item in trial)
+    if not tried:
+        return 0.0, "nothing is due" if not due else "what is due is asked of an LM"
+    nothing = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
+    began = time.monotonic()
+    run.score_papers("trial", instruments(store, replace(job, settings=nothing)), job.settings.scoring, trial, {})
+    return round((time.monotonic() - began) * pairs / tried, 1), f"at the pace of {tried} pairs tried now"
+
+
+def _counting(
+    step: Callable[[str, Desk, Sequence[Any]], list[Written]], bill: Bill, what: str
+) -> Callable[[str, Desk, Sequence[Any]], list[Written]]:
+    """*step* for writers by rule; for an LM an entry on the *bill*, and texts that are still to be written."""
+
+    def counted(name: str, desk: Desk, items: Sequence[Any]) -> list[Written]:
+        if by_rule(name):
+            return step(name, desk, items)
+        bill.add(what, name, items)
+        ids = [item.paper_id if isinstance(item, Paper) else item[0] for item in items]
+        return [Written(item, None, "to_be_written", final=False) for item in ids]
+
+    return counted

@@ -1,0 +1,219 @@
+"""What an edition will take, said before anything is sent: requests, PDFs, hours, tokens, GPU hours, money.
+
+What is known is counted; what is not yet is assumed, and each assumption is stated with the result.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.controls import CONTROLS
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import Settings
+from gre_bench.ingest.openreview.fetch_steps import budget_file, origin, take
+from gre_bench.ingest.openreview.fetching import is_listed
+from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.openreview.sealing import needs_of, sample_of
+from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.pipeline.runs.spending import ledger, over
+from gre_bench.prompts.conditions import guided
+from gre_bench.store import Store
+from gre_bench.writing.catalog import by_rule
+
+SUBMISSIONS = 12_000
+REVIEWS_A_PAPER = 4
+PAPER_TOKENS, REVIEW_TOKENS, JUDGMENT_TOKENS, SYNOPSIS_TOKENS, PROMPT_TOKENS = 12_000, 900, 300, 400, 500
+EDITION_PAIRS = 300 * 21 * 2 * 3
+CHARACTERS_A_TOKEN = 4.2
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """Texts that one LM would write: how many, and the tokens it reads and writes for each."""
+
+    what: str
+    name: str
+    texts: int
+    reads: int
+    writes: int
+
+
+def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again: bool = False) -> dict[str, Any]:
+    """What a fetch and then a refresh with *settings* would take; nothing is sent and nothing is written.
+
+    *rates*: the output of ``gre-bench bench scoring --json`` on the machine that will score. *again*: as if nothing
+    had been fetched. Seconds are at the limits known now, tokens and USD per LM; None: not known.
+    """
+    edition, assumed = settings.edition, list[str]()
+    venue = venue_of(edition.venue, edition.year)
+    store = Store(state, edition.edition)
+    asked = bool(settings.fetch.host or venue.host)
+    journal = _journal(take(settings, state)) if asked else None
+    have = _already(state, venue, store, journal)
+    papers, drawn = _papers(settings, venue, have["sampled"], journal)
+    fetching = _fetching(settings, state, venue, None if again else journal, assumed) if asked else None
+    writing = [_cost(one, load_models(settings.writing.models)) for one in _writing(settings, store, papers, assumed)]
+    return {
+        "edition": store.key,
+        "papers": papers,
+        "drawn": drawn,
+        "already_there": have,
+        "fetch": fetching,
+        "writing": writing,
+        "usd": _sum([row["usd"] for row in writing]),
+        "over_budget": over([_bought(row) for row in writing], settings.budget, ledger(store), store.key),
+        "scoring": _scoring(settings, papers, rates, assumed),
+        "assumed": assumed,
+    }
+
+
+def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
+    """How many papers the sample has, and whether it is drawn; else how many it has at most."""
+    if sampled:
+        return sampled, True
+    if journal is not None and is_listed(journal, venue):
+        return len(sample_of(journal, venue, settings.edition).papers), True
+    return settings.edition.papers, False
+
+
+def _journal(folder: Path) -> Journal | None:
+    return read(folder) if (folder / JOURNAL).is_file() else None
+
+
+def _fetching(
+    settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
+) -> dict[str, Any]:
+    """Requests by kind, and the seconds until the last of them is allowed."""
+    fetch, edition = settings.fetch, settings.edition
+    host = origin(settings).host.partition("//")[2]
+    budget = RequestBudget(budget_file(state))
+    requests = {"login": 1}
+    if journal is None or not is_listed(journal, venue):
+        requests["notes"] = _pages(journal, fetch.page) + len(venue.listings) - 1
+        if not (journal and journal.pages):
+            assumed.append(f"{SUBMISSIONS:,} submissions, as how many there are is not known before they are listed")
+        histories, pdfs = edition.papers * (REVIEWS_A_PAPER + 1) if fetch.histories else 0, edition.papers
+        if histories:
+            assumed.append("every sampled paper and review was changed late; versions are asked for where one was")
+    else:
+        needs = needs_of(journal, venue, sample_of(journal, venue, edition, fetch.everything), fetch.histories)
+        requests["notes"] = len(set(needs.forums) - journal.forums.keys())
+        histories = len(set(needs.histories) - journal.histories.keys())
+        pdfs = sum(paper_id not in journal.pdfs and stated is not None for paper_id, _, stated in needs.pdfs)
+    kind = "attachment" if venue.api == 2 and fetch.pdf_batch > 1 else "pdf"
+    requests |= {"edits": histories, kind: -(-pdfs // fetch.pdf_batch) if kind == "attachment" else pdfs}
+    requests = {name: count for name, count in requests.items() if count}
+    if requests.keys() == {"login"}:
+        requests = {}
+    seconds = {name: budget.seconds_for(f"{host} {name}", count) for name, count in requests.items()}
+    limits = {name: _stated(budget, f"{host} {name}") for name in requests}
+    first = max((seconds.get(name, 0.0) for name in ("login", "notes")), default=0.0)
+    then = max((seconds.get(name, 0.0) for name in ("edits", kind)), default=0.0)
+    return {"host": host, "requests": requests, "pdfs": pdfs, "limits": limits, "seconds": max(first, then)}
+
+
+def _pages(journal: Journal | None, size: int) -> int:
+    pages = journal.pages if journal else []
+    count = next((page.count for page in pages if page.count is not None), SUBMISSIONS)
+    return max(1, -(-(count - sum(page.notes for page in pages)) // size))
+
+
+def _stated(budget: RequestBudget, kind: str) -> str:
+    known = budget.allowance(kind).limits
+    said = [f"{one.remaining} of {one.limit} in {one.window_s:.0f} s ({name})" for name, one in known.items()]
+    return ", ".join(said) or "none known"
+
+
+def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
+    """What of the edition is in the state: PDFs and pages fetched, snapshots, and the store's papers."""
+    found = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
+    rows = {name: len(store.read(name)) for name in ("papers", "reviews", "texts")} if _readable(store) else {}
+    drawn = [row for row in store.read("sample") if row["role"] == "candidate"] if _readable(store) else []
+    return {
+        "submissions_listed": sum(page.notes for page in journal.pages) if journal else 0,
+        "versions": len(journal.histories) if journal else 0,
+        "pdfs": sum(one.sha256 is not None for one in journal.pdfs.values()) if journal else 0,
+        "snapshots": [str(path.parent) for path in found],
+        "sampled": len(drawn),
+        **rows,
+    }
+
+
+def _readable(store: Store) -> bool:
+    return store.read_file.is_file()
+
+
+def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Writing]:
+    """What LMs would write; what is by rule costs nothing. Texts that are written already are counted again."""
+    writing = settings.writing
+    tokens = _paper_tokens(store)
+    if tokens is None:
+        tokens = PAPER_TOKENS
+        assumed.append(f"{PAPER_TOKENS:,} tokens a paper, as none was read yet")
+    reviewers = [name for name in writing.candidates if not by_rule(name)]
+    found = [Writing("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS) for name in reviewers]
+    if writing.judgments and not by_rule(writing.judgments):
+        texts = papers * (len(writing.candidates) + 3)
+        found.append(Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS))
+    if any(recipe_of(name).synopsis == "assw" for name in settings.scoring.metrics) and not by_rule(writing.assw):
+        found.append(Writing("synopses", writing.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS))
+    if found:
+        assumed.append(
+            f"{REVIEW_TOKENS} tokens a review, {JUDGMENT_TOKENS} a review's judgments, {SYNOPSIS_TOKENS} a synopsis; "
+            "thinking is not counted"
+        )
+    return found
+
+
+def _paper_tokens(store: Store) -> int | None:
+    texts = [len(row["text"]) for row in store.read("texts") if row["text"]] if _readable(store) else []
+    return round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else None
+
+
+def _cost(one: Writing, models: dict[str, Model]) -> dict[str, Any]:
+    model = models.get(guided(one.name)[0])
+    if model is None:
+        raise SettingsError(f"no model {one.name!r} in the models file; known: {', '.join(models)}")
+    reads, writes = one.texts * one.reads, one.texts * one.writes
+    priced = model.price_in is not None and model.price_out is not None
+    usd = (reads * model.price_in + writes * model.price_out) / 1e6 if priced else None
+    row = {"what": one.what, "model": one.name, "texts": one.texts, "prompt_tokens": reads, "reply_tokens": writes}
+    return row | {"usd": None if usd is None else round(usd, 2)}
+
+
+def _bought(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the plan as the budget counts it: one request a text, of the model whatever its guideline."""
+    return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
+
+
+def _scoring(settings: Settings, papers: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
+    """Pairs, and the hours they take at the pace that was measured."""
+    # The human baseline, the controls, and those who review.
+    candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)
+    pairs = papers * candidates * 2 * len(settings.scoring.with_chance)
+    pace = _pace(rates, settings) if rates else None
+    if pace is None:
+        assumed.append("no pace of scoring: give --rates, the output of gre-bench bench scoring --json")
+    return {"pairs": pairs, "pairs_per_s": pace, "gpu_hours": None if pace is None else round(pairs / pace / 3600, 3)}
+
+
+def _pace(rates: Path, settings: Settings) -> float:
+    try:
+        methods = json.loads(rates.read_text())["methods"]
+        return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])
+    except OSError as error:
+        raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        engine = settings.evaluation_lm.engine
+        raise SettingsError(f"rates {rates} has no pairs_per_s of {engine}; make it: bench scoring --json") from None
+
+
+def _sum(amounts: list[float | None]) -> float | None:
+    return None if None in amounts else round(sum(amount for amount in amounts if amount is not None), 2)

@@ -1,0 +1,104 @@
+"""Under which guideline an LM reviews: none, a conference's, or one that imitates reviewers.
+
+A `Condition` is a value. Those that "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer
+Review" prints come by name (listings 5 and 7 to 12, with the templates of listings 6 and 13); the official text of a
+conference, or a guideline of one's own, comes from a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Chat, digest
+from gre_bench.prompts.library import fill, load
+
+Kind = Literal["none", "instruction", "official", "imitating"]
+
+INSTRUCTION = ("arr", "neurips", "iclr")
+"""Official guidelines rewritten as instructions (listings 7 to 9)."""
+
+IMITATING = ("good", "middle", "bad")
+"""Guidelines made from reviews of that quality (listings 10 to 12)."""
+
+RUBRIC = "+rubric"
+"""Ends the name of a condition whose rating is to be computed from a checklist (listing 13)."""
+
+CHECKLIST = "peer_review_behavior_checklist:"
+"""What tells a guideline that imitates reviewers from another text."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A guideline and how it is put to an LM; *guideline* is empty where there is none."""
+
+    name: str
+    kind: Kind
+    guideline: str = ""
+    rubric: bool = False
+
+    @property
+    def template(self) -> str:
+        """Name of the prompt: listing 5 without a guideline, 13 with a rubric, else 6."""
+        return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
+
+    @property
+    def sha256(self) -> str:
+        """Digest of all that reaches the LM besides the paper."""
+        return digest([load(self.template).sha256, self.guideline])
+
+    def chat(self, content: str) -> Chat:
+        """What an LM is asked about the paper *content*."""
+        if self.kind == "none":
+            return fill(self.template, content=content)
+        field = "reviewer_imitating_guideline" if self.rubric else "reviewer_guideline"
+        return fill(self.template, **{"content": content, field: self.guideline})
+
+
+SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMITATING))
+"""Names of the conditions that need no file."""
+
+
+def guided(candidate: str) -> tuple[str, str | None]:
+    """The model and the shipped condition of a *candidate* ``MODEL@CONDITION``; any other name is a model's alone."""
+    model, _, name = candidate.rpartition("@")
+    return (model, name) if model and name in SHIPPED else (candidate, None)
+
+
+def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
+    """The condition *name*: a shipped one, or one of *texts* (guidelines by name); ``+rubric`` asks for a rubric.
+
+    `SettingsError` for an unknown name, for a text under a shipped name, and for a rubric without a checklist.
+    """
+    texts = texts or {}
+    base, rubric = name.removesuffix(RUBRIC), name.endswith(RUBRIC)
+    for given in texts:
+        if not _NAME.fullmatch(given) or given in SHIPPED:
+            raise SettingsError(
+                f"a guideline of your own cannot be called {given!r}: small letters, digits and . _ -, "
+                f"and none of {', '.join(SHIPPED)}"
+            )
+    if base in texts:
+        found = _own(base, texts[base])
+    elif base == "none":
+        found = Condition("none", "none")
+    elif base in (*INSTRUCTION, *IMITATING):
+        found = Condition(base, "instruction" if base in INSTRUCTION else "imitating", load(f"guideline_{base}").user)
+    else:
+        raise SettingsError(f"no guideline condition {name!r}; there are: {', '.join((*SHIPPED, *texts))}")
+    if not rubric:
+        return found
+    if found.kind != "imitating":
+        raise SettingsError(f"condition {name}: a rubric counts the questions of a checklist, and {base} has none")
+    return Condition(name, "imitating", found.guideline, rubric=True)
+
+
+def _own(name: str, text: str) -> Condition:
+    if not text.strip():
+        raise SettingsError(f"the guideline {name} is empty")
+    return Condition(name, "imitating" if CHECKLIST in text else "official", text.strip())

@@ -1,0 +1,1 @@
+"""What a board says beside its means: ranks, contamination, sensitivity, published numbers."""

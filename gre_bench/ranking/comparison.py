@@ -1,0 +1,128 @@
+"""Numbers set beside numbers: two boards by rank correlation, a board with other benchmarks, a run with a print.
+
+Nothing here mixes scores of different signatures: ranks are compared, and values stand side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gre_bench.ranking.published import SIZE, Figure
+
+FEWEST = 3
+"""Models below which a correlation is not computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """Agreement of two boards on one metric over the *n* models that both have.
+
+    *spearman* and its *p* are None where there are fewer than three such models or all scores of a board are equal.
+    """
+
+    metric: str
+    n: int
+    spearman: float | None
+    p: float | None
+    only_first: tuple[str, ...]
+    only_second: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkCorrelation:
+    """Correlation of a board's *metric* with another *benchmark* over the *n* models that have both.
+
+    *left_out*: models of the board for which the benchmark has no value.
+    """
+
+    metric: str
+    benchmark: str
+    n: int
+    left_out: int
+    spearman: float | None
+    pearson: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One metric on one item in print and in a run; either may be missing. *difference* is run − print.
+
+    *overlap*: whether the two intervals meet (None where one of them is not given).
+    """
+
+    metric: str
+    item: str
+    printed: Figure | None
+    found: Figure | None
+    difference: float | None
+    overlap: bool | None
+
+
+def consistency(one: Iterable[Figure], other: Iterable[Figure]) -> list[Consistency]:
+    """Spearman between two boards, one row for each metric that both have (Xu et al. 2025, A.2, A.3)."""
+    first, second = _by_metric(one), _by_metric(other)
+    found = []
+    for metric in (name for name in first if name in second):
+        a, b = first[metric], second[metric]
+        shared = [model for model in a if model in b]
+        rho, p = _spearman([a[model] for model in shared], [b[model] for model in shared])
+        apart = tuple(name for name in a if name not in b), tuple(name for name in b if name not in a)
+        found.append(Consistency(metric, len(shared), rho, p, *apart))
+    return found
+
+
+def with_benchmarks(
+    board: Iterable[Figure], benchmarks: Mapping[str, Mapping[str, float]]
+) -> list[BenchmarkCorrelation]:
+    """Correlations of each metric of *board* with each benchmark (name → model → value), as in table 5."""
+    found = []
+    for metric, scores in _by_metric(board).items():
+        for name, values in benchmarks.items():
+            shared = [model for model in scores if model in values]
+            x, y = [scores[model] for model in shared], [values[model] for model in shared]
+            rho, left = _spearman(x, y)[0], len(scores) - len(shared)
+            found.append(BenchmarkCorrelation(metric, name, len(shared), left, rho, _pearson(x, y)))
+    return found
+
+
+def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
+    """Each figure of either side once, by metric and item: those in print in their order, then the run's others."""
+    left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
+    right = {(figure.metric, figure.item): figure for figure in found}
+    return [_beside(key, left.get(key), right.get(key)) for key in dict.fromkeys((*left, *right))]
+
+
+def _beside(key: tuple[str, str], printed: Figure | None, found: Figure | None) -> Beside:
+    if printed is None or found is None:
+        return Beside(*key, printed, found, None, None)
+    ends = printed.low, printed.high, found.low, found.high
+    overlap = None if None in ends else ends[0] <= ends[3] and ends[2] <= ends[1]
+    return Beside(*key, printed, found, found.value - printed.value, overlap)
+
+
+def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
+    scores: dict[str, dict[str, float]] = {}
+    for figure in figures:
+        if figure.metric != SIZE:
+            scores.setdefault(figure.metric, {})[figure.item] = figure.value
+    return scores
+
+
+def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
+    """Spearman's coefficient and its two-sided p-value (t approximation), None where it is not defined."""
+    from scipy.stats import spearmanr
+
+    if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
+        return None, None
+    rho, p = spearmanr(x, y)
+    return float(rho), float(p) if math.isfinite(p) else None
+
+
+def _pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
+    from scipy.stats import pearsonr
+
+    if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
+        return None
+    return float(pearsonr(x, y)[0])

@@ -1,0 +1,115 @@
+"""May a model have learnt from the reviews that it is measured by, and is it judged by its own family?
+
+A candidate is *clean* for an edition if its knowledge cutoff precedes the day on which the edition's reviews were first
+shown, *contaminated* if not, *unknown* where either day is; what is no model is *none* of these. The same is asked of
+the evaluation LM and of the writers: an evaluation LM that has read a reference raises its marginal.
+
+A *conflict* is a candidate of the family, or of the makers, of the LM that scores it or of a writer whose words it is
+scored in: an LM may find the phrasing of its own kind likelier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from gre_bench.catalogs.models import Model
+from gre_bench.prompts.conditions import guided
+
+Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
+Status = Literal["clean", "contaminated", "unknown", "none"]
+
+EMBEDDED = {"cache-ngram": date(2023, 2, 28), "gem-smollm2": date(2024, 11, 2)}
+"""Evaluation LMs that ship, and the day after which they can have learnt nothing.
+
+`cache-ngram` has reviews of ICLR 2023 as they stood at the decisions. The makers of the base of `gem-smollm2` state no
+cutoff; its day is that of the base's release.
+"""
+
+_PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
+"""How the names of those begin that no LM stands behind."""
+
+ROLE_NAMES: dict[Role, str] = {
+    "candidate": "candidate",
+    "evaluation_lm": "evaluation LM",
+    "writer": "writer of the judgments",
+    "synopsis_writer": "writer of the synopses",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What is known of one model's exposure to an edition; a row of the table ``exposures``."""
+
+    role: Role
+    name: str
+    status: Status
+    family: str | None
+    cutoff: date | None
+    released: date | None
+
+
+def exposure(role: Role, name: str, models: Mapping[str, Model], released: date | None) -> Exposure:
+    """Whether *name* may have learnt from reviews first shown on the day *released*."""
+    if role != "candidate" and name.startswith(_PLAIN):
+        return Exposure(role, name, "none", None, None, released)
+    model = found(name, models)
+    cutoff = model.knowledge_cutoff if model else _embedded(name)
+    status: Status = "unknown"
+    if cutoff and released:
+        status = "clean" if cutoff < released else "contaminated"
+    return Exposure(role, name, status, model.family if model else None, cutoff, released)
+
+
+def found(name: str, models: Mapping[str, Model]) -> Model | None:
+    """The entry of a candidate, writer or evaluation LM called *name*; None if none is certain.
+
+    Writers sign ``name@revision · prompt ...``, candidates may be ``name@condition``, evaluation LMs are called by
+    their folder or by the model's own name, with or without its maker; entries of one name with one cutoff are one.
+    """
+    bare = name.split(" · ")[0].removesuffix(" in a copying mixture")
+    for asked in (bare, guided(bare)[0], bare.rpartition("@")[0]):
+        if asked in models:
+            return models[asked]
+    wanted = bare.rpartition("@")[0] or bare
+    same = [
+        model
+        for model in models.values()
+        if _last(wanted) in (_last(model.name), _last(model.model)) and _maker_fits(wanted, model)
+    ]
+    return same[0] if same and len({(model.family, model.knowledge_cutoff) for model in same}) == 1 else None
+
+
+def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
+    """In whose hands of its own family the *candidate* is, in words; None if in none that is known."""
+    own = found(candidate, models)
+    if own is None:
+        return None
+    kin = [
+        f"{ROLE_NAMES[role]} {other.name}"
+        for role, name in others.items()
+        if (other := found(name, models)) and _kin(own, other)
+    ]
+    return f"of the family of the {' and the '.join(kin)}" if kin else None
+
+
+def _kin(one: Model, other: Model) -> bool:
+    """Whether both are of one family, whatever its number ("Llama 3", "Llama 3.1"), or of one maker."""
+    families = [(model.family or "").split(" ")[0].lower() for model in (one, other)]
+    makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (one, other)]
+    return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))
+
+
+def _embedded(name: str) -> date | None:
+    return EMBEDDED.get(name.removesuffix(" in a copying mixture"))
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2].lower()
+
+
+def _maker_fits(name: str, model: Model) -> bool:
+    maker = name.rpartition("/")[0].lower()
+    return not maker or maker in (other.rpartition("/")[0].lower() for other in (model.name, model.model))

@@ -1,0 +1,144 @@
+"""Does a board depend on who wrote the references? Three looks, all at the lead over the human baseline, by paper.
+
+The lead of a candidate is its score less the human candidate's on the same paper and reference; human references that
+are easy or hard for everybody cancel. Intervals are 90%, Student's, pairs of a paper kept together.
+
+- *reviewers*: each human reviewer's place left out in turn; how far leads and ranks move.
+- *swap*: how far the lead of each candidate would move if a tenth of the references were another candidate's reviews.
+  The intruder's own lead is measured against its own text, which is the most it could gain, not what it would.
+- *strata*: leads against references that are likely to be LM-written and against the others, for any score of that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.core.records import HUMAN
+from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.stats.samples import places
+
+TENTH = 0.1
+LEVEL = 0.90
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How far the lead of *candidate* moves when *what* is done: its estimate and interval, in the metric's unit."""
+
+    what: str
+    candidate: str
+    lead: float
+    shift: float
+    low: float | None
+    high: float | None
+    rank: int | None
+    new_rank: int | None
+    papers: int
+    upper_bound: bool = False
+
+
+def reviewers(pairs: Pairs, place_of: Mapping[str, int]) -> list[Shift]:
+    """Shifts when the reviewer in each place is left out; *place_of* gives a reference's place. [] under two places."""
+    leads = _leads(pairs)
+    known = sorted(set(place_of.values()))
+    found = []
+    for place in known if len(known) > 1 else ():
+        kept = _kept(pairs, [place_of[reference] != place for reference in pairs.references])
+        ranks, new_ranks = _ranks(pairs), _ranks(kept)
+        left = _leads(kept)
+        for name in (name for name in leads if name in left):
+            shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}
+            full, rest = _paper_means(shared), _paper_means(left[name])
+            change = [rest[paper] - full[paper] for paper in rest]
+            lead = float(np.mean(list(_paper_means(leads[name]).values())))
+            found.append(_shift(f"without reviewer {place}", name, lead, change, ranks.get(name), new_ranks.get(name)))
+    return found
+
+
+def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
+    """Shifts when a tenth of the references are reviews of *intruder*; *swapped* are the scores against these."""
+    full, against = _leads(pairs), _leads(swapped)
+    found = []
+    for name in against:
+        before, after = _paper_means(full.get(name, {})), _paper_means(against[name])
+        change = [TENTH * (after[paper] - before[paper]) for paper in after if paper in before]
+        if change:
+            lead = float(np.mean([before[paper] for paper in after if paper in before]))
+            own = name == intruder
+            found.append(_shift(f"a tenth of the references by {intruder}", name, lead, change, None, None, own))
+    return found
+
+
+def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
+    """Lead against references at or above *threshold* less the lead against those below, by candidate.
+
+    References without a likelihood are left out; [] where one of the two strata is empty.
+    """
+    found = []
+    for name, leads in _leads(pairs).items():
+        rows = [(paper, lead, likelihood[reference] >= threshold) for (paper, reference), lead in leads.items()
+                if reference in likelihood]  # fmt: skip
+        if len({high for *_, high in rows}) < 2:
+            continue
+        values, high = np.array([lead for _, lead, _ in rows]), np.array([high for *_, high in rows])
+        means = {side: float(values[high == side].mean()) for side in (True, False)}
+        influence = np.where(high, (values - means[True]) / high.sum(), -(values - means[False]) / (~high).sum())
+        groups, size = places([paper for paper, *_ in rows], len(rows))
+        sums = np.bincount(groups, weights=influence, minlength=size)
+        half = _t(size) * math.sqrt(size / (size - 1) * float(sums @ sums)) if size > 1 else None
+        gap = means[True] - means[False]
+        ends = (None, None) if half is None else (gap - half, gap + half)
+        found.append(
+            Shift(f"references with likelihood ≥ {threshold:g}", name, means[False], gap, *ends, None, None, size)
+        )
+    return found
+
+
+def _shift(
+    what: str, name: str, lead: float, change: Sequence[float], rank: int | None, new: int | None, bound: bool = False
+) -> Shift:
+    mean, count = float(np.mean(change)), len(change)
+    half = _t(count) * float(np.std(change, ddof=1)) / math.sqrt(count) if count > 1 else None
+    ends = (None, None) if half is None else (mean - half, mean + half)
+    return Shift(what, name, lead, mean, *ends, rank, new, count, bound)
+
+
+def _t(count: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, 0.5 + LEVEL / 2))
+
+
+def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
+    """Candidate → (paper, reference) → its score less the human candidate's; the human candidate has none."""
+    rows = list(zip(*pairs.columns, strict=True))
+    human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for name, paper, reference, value in rows:
+        if name != HUMAN and (paper, reference) in human:
+            found.setdefault(name, {})[paper, reference] = value - human[paper, reference]
+    return found
+
+
+def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    by_paper: dict[str, list[float]] = {}
+    for (paper, _), lead in leads.items():
+        by_paper.setdefault(paper, []).append(lead)
+    return {paper: float(np.mean(values)) for paper, values in by_paper.items()}
+
+
+def _ranks(pairs: Pairs) -> dict[str, int]:
+    """Ranks by mean, equal means sharing the better one."""
+    by_name: dict[str, list[float]] = {}
+    for name, _, _, value in zip(*pairs.columns, strict=True):
+        by_name.setdefault(name, []).append(value)
+    means = {name: round(float(np.mean(values)), 9) for name, values in by_name.items()}
+    return {name: 1 + sum(other > mean for other in means.values()) for name, mean in means.items()}
+
+
+def _kept(pairs: Pairs, keep: Sequence[bool]) -> Pairs:
+    return Pairs(*([value for value, kept in zip(column, keep, strict=True) if kept] for column in pairs.columns))

@@ -1,0 +1,77 @@
+"""The numbers printed in Xu et al. 2025, from ``data/published``: tables 1 to 14, and those of the running text."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import checkout
+
+Kind = Literal["grades", "effects", "benchmarks", "board", "text"]
+
+_KINDS: dict[str, Kind] = {"table1": "grades", "table5": "benchmarks", "text": "text"} | dict.fromkeys(
+    ("table6", "table7", "table10"), "board"
+)
+SIZE = "parameters_billion"
+"""The `metric` of what a board prints beside the scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number: *metric* applied to *item* (a change, a model, a benchmark), and where it stands.
+
+    *low* and *high*: ends of its interval. *row* and *column*: the names as printed. *anomaly*: why it is not to be
+    read as it stands (``data/published/README.md``); *note* says it in words.
+    """
+
+    metric: str
+    item: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    table: str = ""
+    row: str = ""
+    column: str = ""
+    anomaly: str = ""
+    note: str = ""
+
+
+def folder() -> Path:
+    """Where the published tables lie."""
+    return checkout() / "data" / "published"
+
+
+def tables() -> tuple[str, ...]:
+    """Names of the published tables, in the paper's order, the running text last."""
+    return (*sorted((path.stem for path in folder().glob("table*.csv")), key=lambda name: int(name[5:])), "text")
+
+
+def kind(table: str) -> Kind:
+    """What the items of *table* are: grades, effects of changes, benchmarks, models (a board), or the text's mix."""
+    return _KINDS.get(table, "effects")
+
+
+@cache
+def load(table: str) -> tuple[Figure, ...]:
+    """The figures of *table* in printed order, row by row. `SettingsError` names the tables there are."""
+    if table not in tables():
+        raise SettingsError(f"no published table {table}; there are: {', '.join(tables())}")
+    with (folder() / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
+        return tuple(map(_figure, csv.DictReader(lines, strict=True)))
+
+
+def printed_consistency(one: str, other: str) -> dict[str, float]:
+    """What the running text prints as Spearman between two published boards, by metric; empty if it prints none."""
+    pairs = {f"{one}~{other}", f"{other}~{one}"}
+    return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}
+
+
+def _figure(row: dict[str, str]) -> Figure:
+    low, high, p = (float(row[name]) if row[name] else None for name in ("low", "high", "p"))
+    named = {name: row[name] for name in ("table", "row", "column", "anomaly", "note")}
+    return Figure(row["metric"], row["item"], float(row["value"]), low, high, p, **named)

@@ -1,0 +1,139 @@
+"""How sure the ranks of a board are, and what its candidates score at the length of a human review.
+
+Every claim of order on a board is one of these tests: candidates are tied unless Student's test by paper, after Holm's
+correction over all pairs of ranked candidates and their tests against chance, tells them apart at 5%. A rank's interval
+follows from the same tests; the bootstrap's shorter one stands beside it. Intervals of scores and differences are 90%,
+as on the board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.core.records import HUMAN
+from gre_bench.stats.intervals import Interval
+from gre_bench.stats.length import human_length, length_controlled
+from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests, papers_needed
+from gre_bench.stats.ranks import rank_intervals
+
+ALPHA = 0.05
+POWER = 0.8
+RESAMPLES = 4000
+SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Scored pairs of one signature as columns of one length: candidate, paper, reference, value."""
+
+    candidates: Sequence[str]
+    papers: Sequence[str]
+    references: Sequence[str]
+    values: Sequence[float]
+
+    def of(self, names: Sequence[str]) -> Pairs:
+        """Those of the candidates *names*."""
+        wanted = set(names)
+        kept = [place for place, name in enumerate(self.candidates) if name in wanted]
+        return Pairs(*([column[place] for place in kept] for column in self.columns))
+
+    @property
+    def columns(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[float]]:
+        return self.candidates, self.papers, self.references, self.values
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How sure the rank of one candidate is; *problem* says why there are no tests. See the table ``standings``."""
+
+    candidate_id: str
+    rank: int
+    rank_low: int | None = None
+    rank_high: int | None = None
+    likely_low: int | None = None
+    likely_high: int | None = None
+    next_candidate: str | None = None
+    next_difference: float | None = None
+    next_low: float | None = None
+    next_high: float | None = None
+    next_p: float | None = None
+    tied: bool | None = None
+    more_papers: int | None = None
+    difference_p_holm: float | None = None
+    above_p_holm: float | None = None
+    tests: int = 0
+    problem: str | None = None
+
+
+def standings(pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None) -> list[Standing]:
+    """A standing for each candidate of *ranked* (name → rank, best first), by the tests between these.
+
+    *above*: p-values by name of the tests against chance, which belong to the same family.
+    """
+    against_chance = {name: p for name, p in (above or {}).items() if name in ranked}
+    if len(ranked) < 2:
+        alone = in_one_family([], list(against_chance.values()))[1]
+        corrected = dict(zip(against_chance, alone, strict=True))
+        return [
+            Standing(name, rank, above_p_holm=corrected.get(name), problem="nobody to be compared with")
+            for name, rank in ranked.items()
+        ]
+    kept = pairs.of(list(ranked))
+    try:
+        tests = pair_tests(kept.values, kept.papers, kept.candidates, kept.references)
+        tests, adjusted = in_one_family(tests, list(against_chance.values()))
+        ranks = rank_intervals(
+            kept.values, kept.papers, kept.candidates, 1 - ALPHA, RESAMPLES, SEED, tests
+        )  # fmt: skip
+    except ValueError as error:
+        return [Standing(name, rank, problem=str(error)) for name, rank in ranked.items()]
+    by_name = {one.candidate: one for one in ranks}
+    between = {(test.first, test.second): test for test in tests}
+    between |= {(test.second, test.first): test.flipped() for test in tests}
+    corrected = dict(zip(against_chance, adjusted, strict=True))
+    names = list(ranked)
+    return [
+        Standing(
+            name, rank, by_name[name].surely_low, by_name[name].surely_high, by_name[name].low, by_name[name].high,
+            *_next(between.get((name, names[place + 1])) if place + 1 < len(names) else None),
+            difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,
+            above_p_holm=corrected.get(name),
+            tests=len(tests) + len(corrected),
+        )
+        for place, (name, rank) in enumerate(ranked.items())
+    ]  # fmt: skip
+
+
+def _next(test: PairTest | None) -> tuple[object, ...]:
+    """The columns from *next_candidate* to *more_papers*."""
+    if test is None:
+        return (None,) * 7
+    # A lead that its own test turns round is none, however small its p.
+    tied = test.p_holm >= ALPHA or test.difference <= 0
+    needed = papers_needed(test, ALPHA, POWER) if tied else None
+    more = None if needed is None else max(1, needed - test.papers)
+    return test.second, test.difference, test.low, test.high, test.p_holm, tied, more
+
+
+def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple[float | None, dict[str, Interval]]:
+    """The human length (geometric mean of words) and each candidate's score at it; empty where it cannot be told.
+
+    *words*: by candidate and paper, of the text that the metric reads. Several candidates share the slope: one alone,
+    or candidates that all write alike, leave nothing to learn it from.
+    """
+    rows = [row for row in zip(*pairs.columns, strict=True) if words.get((row[0], row[1]))]
+    human = [words[name, paper] for name, paper, *_ in rows if name == HUMAN]
+    if not human:
+        return None, {}
+    at = human_length(human)
+    lengths = np.array([words[name, paper] for name, paper, *_ in rows], dtype=np.float64)
+    names, papers, _, values = map(list, zip(*rows, strict=True))
+    if len(set(names)) < 2:
+        return at, {}
+    try:
+        return at, length_controlled(values, lengths.tolist(), papers, at, names).scores
+    except ValueError:
+        return at, {}

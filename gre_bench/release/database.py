@@ -1,0 +1,163 @@
+"""The public tables of an edition: one DuckDB file, and the same tables as Parquet.
+
+Ids, hashes, scores and log-probabilities are public; a text only where its licence allows that anyone passes it on.
+What is redacted is said by ``sql/release/<table>.sql``, which reads the edition; the other tables are public as they
+are. The views of the store work on a release as they do on an edition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gre_bench.core.errors import SourceError, StoreError
+from gre_bench.store import STORAGE_VERSION, TABLES, VIEWS, Row, of_statement, statement
+
+WHOLE = (
+    "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
+    "student_t", "standings", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
+)  # fmt: skip
+REDACTED = (
+    "runs", "imports", "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
+    "synopses", "replies", "plan", "spans", "scores", "problems",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What a release says beside the edition's tables; each a list of rows of the same columns.
+
+    metrics: metric, title, unit, place. models: model, family, parameters (billions), knowledge_cutoff,
+    released.
+    changes: change, title, family. shown: signature_id, place, lm_id: the boards of the page in their order,
+    and whose spans are theirs.
+    """
+
+    metrics: Sequence[Row] = ()
+    models: Sequence[Row] = ()
+    changes: Sequence[Row] = ()
+    shown: Sequence[Row] = ()
+
+
+def write_database(
+    source: Path, target: Path, additions: Additions, is_free: Callable[[str | None], bool], everything: bool = False
+) -> dict[str, int]:
+    """Writes the public tables of *source*, a copy of the edition, to the new file *target*; rows by table.
+
+    *is_free* says whether texts under a licence may be passed on. *everything* puts all texts in: for a release that
+    stays with whoever may read them. `StoreError` if *source* cannot be read.
+    """
+    try:
+        connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
+    except duckdb.Error as error:
+        raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
+    try:
+        connection.execute("set timezone = 'UTC'")
+        try:
+            connection.execute(f"attach {quoted(source)} as edition (read_only)")
+        except duckdb.Error as error:
+            raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
+        there = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
+        if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - there):
+            raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
+        _mark_public(connection, is_free, everything)
+        for name in TABLES:
+            if name in REDACTED:
+                connection.execute(f"create table {name} as {statement('release', name)}")
+            elif name in WHOLE:
+                connection.execute(f"create table {name} as from edition.{name} order by all")
+        _add(connection, additions)
+        connection.execute("detach edition")
+        for name in VIEWS:
+            connection.execute(statement("views", name))
+        connection.execute("checkpoint")
+        counts = {name: connection.table(name).count("*").fetchall()[0][0] for name in tables_of(connection)}
+    except duckdb.Error as error:
+        if of_statement(error):
+            raise
+        raise StoreError(
+            f"{target.name} cannot be made of {source}: {str(error).splitlines()[0]}; make room if the disk is full, "
+            "else the store is damaged, and gre-bench refresh says what to do"
+        ) from None
+    finally:
+        connection.close()
+    target.with_name(f"{target.name}.wal").unlink(missing_ok=True)
+    return counts
+
+
+def write_parquet(database: Path, folder: Path) -> None:
+    """Every table of the release's *database* as ``<table>.parquet`` in the new *folder*."""
+    folder.mkdir()
+    with opened(database) as connection:
+        for name in tables_of(connection):
+            connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} (format parquet, codec zstd)")
+
+
+@contextmanager
+def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A reading connection to a release's *database*; `SourceError` if it is none."""
+    try:
+        connection = duckdb.connect(str(database), read_only=True)
+        connection.execute("set timezone = 'UTC'")
+    except duckdb.Error as error:
+        raise SourceError(f"{database} cannot be read: {str(error).splitlines()[0]}") from None
+    try:
+        yield connection
+    except duckdb.Error as error:
+        if of_statement(error):
+            raise
+        raise SourceError(f"{database} is damaged, or the disk is full: {str(error).splitlines()[0]}") from None
+    finally:
+        connection.close()
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str, kind: str = "pages", **parameters: Any) -> list[Row]:
+    """Rows of ``sql/<kind>/<query>.sql``; those of editions (queries) work on a release too."""
+    cursor = connection.execute(statement(kind, query), parameters or None)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def streamed(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[Row]:
+    """The same, a few thousand at a time."""
+    cursor = connection.execute(statement("pages", query))
+    names = [column[0] for column in cursor.description]
+    while some := cursor.fetchmany(4096):
+        yield from (dict(zip(names, row, strict=True)) for row in some)
+
+
+def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Names of the tables of a release, sorted."""
+    return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
+
+
+def _mark_public(
+    connection: duckdb.DuckDBPyConnection, is_free: Callable[[str | None], bool], everything: bool
+) -> None:
+    """Temporary tables of the papers and reviews whose texts may be passed on."""
+    stated = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]
+    free = [None, *stated] if everything else [licence for licence in stated if is_free(licence)]
+    connection.execute(statement("release", "add_free_licences"), {"licences": free})
+    for name in ("public_papers", "public_reviews", "public_replies"):
+        connection.execute(f"create temp table {name} as {statement('release', name)}")
+
+
+def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
+    tables: Mapping[str, Sequence[Row]] = {
+        "metrics": additions.metrics, "models": additions.models, "changes": additions.changes,
+        "signatures_shown": additions.shown,
+    }  # fmt: skip
+    for name, values in tables.items():
+        connection.execute(statement("release", f"make_{name}"))
+        for row in values:
+            connection.table(name).insert(list(row.values()))
+
+
+def quoted(path: Path) -> str:
+    """*path* as a string of SQL."""
+    return "'" + str(path).replace("'", "''") + "'"

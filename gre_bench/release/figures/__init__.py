@@ -1,0 +1,1 @@
+"""The figures of a board, as SVG and PNG."""

@@ -1,0 +1,62 @@
+"""Charts as SVG that takes the colours of its page, and as PNG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+
+INK, GRID, BAND = "#1b2126", "#8b949e", "#8a8f98"
+
+
+def as_svg(chart: Any) -> str:
+    """*chart* as SVG, its ink the text colour of wherever it stands."""
+    import vl_convert
+
+    themed = (
+        chart.configure(font="Inter, system-ui, sans-serif", padding={"left": 12, "top": 8, "right": 44, "bottom": 8})
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=INK,
+            titleColor=INK,
+            domainColor=GRID,
+            tickColor=GRID,
+            gridColor=GRID,
+            gridOpacity=0.25,
+            titleFontWeight="normal",
+            labelFontSize=11,
+            titleFontSize=12,
+            titlePadding=9,
+        )
+    )
+    text = vl_convert.vegalite_to_svg({**themed.to_dict(), "background": None})
+    return text.replace(INK, "currentColor")
+
+
+def as_png(picture: str) -> bytes:
+    """A picture of `as_svg` as PNG, twice its size, dark on white."""
+    import vl_convert
+
+    return vl_convert.svg_to_png(
+        picture.replace("currentColor", INK).replace(">", '><rect width="100%" height="100%" fill="white"/>', 1),
+        scale=2,
+    )
+
+
+def lacking() -> str:
+    """Why nothing can be drawn, and what to do about it; empty if all is there."""
+    try:
+        altair()
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+def altair() -> Any:
+    """The library that draws; `SettingsError` says how to get it."""
+    try:
+        import altair as library
+        import vl_convert  # noqa: F401
+    except ImportError as error:
+        raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
+    return library

@@ -1,0 +1,84 @@
+"""Editions side by side: differences to each edition's own human baseline, never raw scores of two years.
+
+Only latest releases whose scores have the same signature are set beside each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from gre_bench.core.settings import edition_of
+from gre_bench.release.database import opened, rows
+from gre_bench.release.pages.contents import History, Year, YearChange
+from gre_bench.release.release_store import Shelf
+from gre_bench.stats.effects import holm
+from gre_bench.stats.welch import Change, Moment, change
+from gre_bench.store import Row
+
+Cells = Mapping[tuple[str, str], Row]
+"""Differences to the human baseline by candidate and edition."""
+
+
+def histories(shelf: Shelf, database: Path) -> tuple[History, ...]:
+    """For each metric of the new *database* that another edition's latest release has too: its lines, year by year."""
+    tables = {shelf.edition: _anchored(database)}
+    for other in _siblings(shelf):
+        tables[other] = _anchored(Shelf(shelf.folder, other).latest / "release.duckdb")
+    editions = tuple(sorted(tables, key=lambda key: (edition_of(key).year, key)))
+    found = []
+    for signature, title in dict.fromkeys(
+        (row["signature_id"], row["title"] or row["metric"]) for row in tables[shelf.edition]
+    ):
+        cells: Cells = {
+            (row["candidate"], edition): row
+            for edition in editions for row in tables[edition] if row["signature_id"] == signature
+        }  # fmt: skip
+        shared = tuple(edition for edition in editions if any(place == edition for _, place in cells))
+        if len(shared) > 1:
+            names = sorted({name for name, _ in cells})
+            lines = tuple(
+                (name, tuple(_year(edition, cells.get((name, edition))) for edition in shared)) for name in names
+            )
+            found.append(History(title, shared, lines, _changes(names, shared, cells)))
+    return tuple(found)
+
+
+def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
+    """The changes of all *names*; where an edition's papers do not vary, or are fewer than two, there is none."""
+    moved = list(_moved(names, editions, cells))
+    adjusted = holm([one.p for *_, one in moved])
+    return tuple(
+        YearChange(name, earlier, later, one.value, one.low, one.high, p)
+        for (name, earlier, later, one), p in zip(moved, adjusted, strict=True)
+    )
+
+
+def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Iterator[tuple[str, str, str, Change]]:
+    for name in names:
+        there = [edition for edition in editions if (name, edition) in cells and cells[name, edition]["se"]]
+        for earlier, later in pairwise(there):
+            sides = (cells[name, edition] for edition in (earlier, later))
+            yield name, earlier, later, change(*(Moment(row["difference"], row["se"], row["papers"]) for row in sides))
+
+
+def _siblings(shelf: Shelf) -> list[str]:
+    """Other editions of the venue and sample that have a release."""
+    own = edition_of(shelf.edition)
+    keys = [path.name.removesuffix("-latest") for path in shelf.folder.glob("*-latest") if path.exists()]
+    known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != shelf.edition]
+    return [one.key for one in known if (one.venue, one.sample) == (own.venue, own.sample)]
+
+
+def _anchored(database: Path) -> list[Row]:
+    with opened(database) as connection:
+        return rows(connection, "anchored")
+
+
+def _year(edition: str, row: Row | None) -> Year:
+    if row is None:
+        return Year(edition)
+    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high")
+    return Year(edition, *(row[name] for name in names))

@@ -1,0 +1,120 @@
+"""The manifest of a release: SHA-256 of every file, and all that its numbers rest on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+from collections.abc import Mapping
+from importlib.metadata import distributions
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+
+FORMAT = 1
+NAME, SEAL = "manifest.json", "manifest.sha256"
+_AGAIN = "get the release again from where it came"
+_PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", "totp_secret", "token", "mfa_code"}
+
+
+def seal(folder: Path, about: Mapping[str, Any]) -> str:
+    """Writes the manifest of all files in *folder*, with what it is *about*, and its own digest beside; the digest."""
+    files = {
+        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    text = json.dumps({"format": FORMAT, **about, "files": files}, indent=1, sort_keys=False, default=str) + "\n"
+    (folder / NAME).write_text(text, encoding="utf-8")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (folder / SEAL).write_text(f"{digest}  {NAME}\n", encoding="utf-8")
+    return digest
+
+
+def is_release(folder: Path) -> bool:
+    """Whether *folder* looks like a release, whatever its state."""
+    return (folder / SEAL).is_file() or (folder / "release.duckdb").is_file()
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The manifest of the release in *folder*, once its own digest is right; else `SourceError`."""
+    try:
+        text = (folder / NAME).read_bytes()
+        sealed = (folder / SEAL).read_bytes()
+    except OSError as error:
+        raise SourceError(f"{folder} is no release: {NAME} or {SEAL} cannot be read ({error.strerror})") from None
+    if sealed != f"{hashlib.sha256(text).hexdigest()}  {NAME}\n".encode():
+        raise SourceError(f"{folder}: {NAME} is not as it was written; {_AGAIN}")
+    try:
+        manifest = json.loads(text)
+        known = manifest["format"] == FORMAT
+    except (ValueError, KeyError, TypeError):
+        raise SourceError(f"{folder}: {NAME} is no manifest of a release; {_AGAIN}") from None
+    if not known:
+        raise SourceError(f"{folder}: {NAME} has format {manifest['format']}, this program reads {FORMAT}; update it")
+    return dict(manifest)
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """The manifest, once every file is read again and is as it was written, none too few and none too many.
+
+    `SourceError` names the first thing that is not: also a link, or a folder that holds no file of the release.
+    """
+    manifest = read(folder)
+    stated = manifest["files"]
+    files, folders = _inside(folder)
+    for name, of in stated.items():
+        if name not in files:
+            raise SourceError(f"{folder}: {name} is missing; {_AGAIN}")
+        try:
+            same = (folder / name).stat().st_size == of["bytes"] and sha256(folder / name) == of["sha256"]
+        except OSError as error:
+            raise SourceError(f"{folder}: {name} cannot be read ({error.strerror})") from None
+        if not same:
+            raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
+    needed = {parent.as_posix() for name in stated for parent in PurePosixPath(name).parents}
+    if strange := sorted((files - {*stated, NAME, SEAL}) | (folders - needed)):
+        raise SourceError(f"{folder}: {strange[0]} is not part of the release; take it away")
+    return manifest
+
+
+def _inside(folder: Path) -> tuple[set[str], set[str]]:
+    """Names of the files and of the folders in *folder*; `SourceError` for what is neither, such as a link."""
+    files, folders = set[str](), set[str]()
+    for path in folder.rglob("*"):
+        name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise SourceError(f"{folder}: {name} is neither a file nor a folder but a link or the like; {_AGAIN}")
+        (folders if stat.S_ISDIR(mode) else files).add(name)
+    return files, folders
+
+
+def digest_of(folder: Path) -> str:
+    """The digest of a release: of its manifest, and so of every file."""
+    return sha256(folder / NAME)
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 (hex) of the file *path*."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def public_settings(settings: Any, name: str = "") -> Any:
+    """*settings* without what belongs to a machine: paths become the names of their files, addresses stay behind."""
+    if isinstance(settings, Mapping):
+        return {key: public_settings(value, key) for key, value in settings.items()}
+    if isinstance(settings, list | tuple):
+        return [public_settings(value) for value in settings]
+    if name in _PRIVATE_SETTINGS and settings is not None:
+        return "(not published)"
+    if isinstance(settings, str) and PurePosixPath(settings).is_absolute():
+        return PurePosixPath(settings).name
+    return settings
+
+
+def packages() -> dict[str, str]:
+    """Version of every installed package, by name."""
+    found = {(package.metadata["Name"] or "").lower(): package.version for package in distributions()}
+    return {name: found[name] for name in sorted(found) if name}

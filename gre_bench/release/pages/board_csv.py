@@ -1,0 +1,39 @@
+"""A board as comma-separated values inside its page: whoever has the page has the numbers."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+from dataclasses import fields
+
+from gre_bench.release.pages.board import Board, Entry
+
+_LEFT_OUT = {"notes"}
+_COLUMNS = tuple(one.name for one in fields(Entry) if one.name not in _LEFT_OUT)
+_OPENS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_csv(board: Board) -> str:
+    """One row a candidate with all that its board knows, in full precision; what is not known is empty.
+
+    A text that a spreadsheet would take for a formula stands behind an apostrophe.
+    """
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(["metric", "unit", "signature_id", *_COLUMNS])
+    for entry in board.entries:
+        cells = [_cell(getattr(entry, name)) for name in _COLUMNS]
+        writer.writerow([*map(_cell, (board.metric, board.unit, board.signature_id)), *cells])
+    return written.getvalue()
+
+
+def as_link(board: Board) -> str:
+    """The same as an address that a page can offer without asking anybody for it."""
+    return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_OPENS_A_FORMULA):
+        return f"'{value}"
+    return value

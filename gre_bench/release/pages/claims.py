@@ -1,0 +1,39 @@
+"""What may be said of a board's order and of who has read the reviews before, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gre_bench.release.pages.notation import number
+from gre_bench.store import Row
+
+_HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
+
+
+def order(board: Sequence[Row]) -> Iterator[str]:
+    """Neighbours that no test tells apart and how many papers more would; or why nothing is tested."""
+    ranked = [row for row in board if row["rank"] is not None]
+    yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
+    if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
+        yield "The order is not tested yet: the refresh that adds scores has not ended."
+    for row in ranked:
+        if row["tied"]:
+            more = row["more_papers"]
+            hope = f"{more:,} papers more would, if both go on as here" if more else "nor would a million papers"
+            p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
+            yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
+
+
+def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
+    """Who has a hand in the scores and may have learnt from the reviews; what such candidates gain."""
+    for row in exposures:
+        mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
+        if mine and row["status"] in ("contaminated", "unknown"):
+            known = f"learnt until {row['cutoff']}, reviews of {row['released']}" if row["cutoff"] else "cutoff unknown"
+            yield f"The {_HANDS[row['role']]} {row['name']} may have read these reviews before ({known})."
+    if gap is not None:
+        between = f" ({number(gap['low'])} to {number(gap['high'])})" if gap["low"] is not None else ""
+        yield (
+            f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the "
+            f"others, paired on {gap['papers']:,} papers."
+        )

@@ -1,0 +1,123 @@
+"""All that the page of a release shows besides its boards: validation, years, papers, errata, provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gre_bench.release.pages.board import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one change of reviews does to a metric: standardised mean difference d with its 95% interval."""
+
+    change: str
+    title: str
+    family: str
+    verdict: str
+    d: float | None = None
+    low: float | None = None
+    high: float | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A metric's effects, in the order of the changes, and what its certificate says."""
+
+    title: str
+    verdict: str
+    detail: str
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    """A candidate's difference to the human baseline in one edition, under one metric; None: not in it.
+
+    *above_chance*: its score less that of its own reviews of other papers, with the upper end of the interval.
+    """
+
+    edition: str
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    above_chance: float | None = None
+    above_chance_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class YearChange:
+    """How far a candidate's difference has moved from one edition to the next it is in: 90%, p by Welch after Holm."""
+
+    candidate: str
+    earlier: str
+    later: str
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """How far candidates are from the human baseline, edition by edition: raw scores of two years do not compare.
+
+    *changes*: from edition to edition, of all candidates in two of them.
+    """
+
+    title: str
+    editions: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[Year, ...]], ...]
+    changes: tuple[YearChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PaperLine:
+    """A paper in the list: where its page is, what it may be called, how many pairs are scored."""
+
+    paper_id: str
+    href: str
+    title: str | None
+    scored: int
+    planned: int
+    human: float | None
+    best: float | None
+    best_candidate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of some pairs of a board: their state, why those without score have none, what one of them says."""
+
+    title: str
+    state: str
+    reason: str | None
+    pairs: int
+    candidates: tuple[str, ...]
+    example: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All that the page of a release shows, the papers' own pages aside.
+
+    *downloads*: address, name and what it holds of each file beside the page. *citation*: BibTeX.
+    """
+
+    name: str
+    edition: str
+    published: str
+    boards: tuple[Board, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    lead: str = ""
+    remarks: tuple[str, ...] = ()
+    validations: tuple[Validation, ...] = ()
+    histories: tuple[History, ...] = ()
+    papers: tuple[PaperLine, ...] = ()
+    errata: tuple[tuple[str, str, str], ...] = ()
+    provenance: tuple[tuple[str, str], ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    downloads: tuple[tuple[str, str, str], ...] = ()
+    rights: tuple[str, ...] = ()
+    citation: str = ""

@@ -1,0 +1,30 @@
+"""What the head and the foot of a page say of a release, in pairs of a name and a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gre_bench.release.pages.board import Board
+
+
+def facts(found: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What stands large in the head: how much was measured, and by which evaluation LM."""
+    names = {entry.candidate for board in found for entry in board.entries if entry.kind == "model"}
+    pairs = max((entry.expected or 0 for board in found for entry in board.entries), default=0)
+    shown = (("Models", len(names)), ("Metrics", len(found)), ("Papers", about.get("papers", 0)),
+             ("Pairs per candidate", pairs))  # fmt: skip
+    counts = tuple((name, f"{count:,}") for name, count in shown if count)
+    lms = dict.fromkeys(value for board in found for name, value in board.about if name == "evaluation LM")
+    return (*counts, *((("Evaluation LM", ", ".join(lms)),) if lms else ()))
+
+
+def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    lines = [("made", about["created_at"]), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
+    lines += [("texts", about["texts"])]
+    lines += [("snapshot", one["digest"]) for one in about.get("snapshots", ())]
+    lines += [(f"seed of {name}", str(seed)) for name, seed in about.get("seeds", {}).items()]
+    lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count))]
+    lines += [("files", "release.duckdb, tables/*.parquet, manifest.json with the SHA-256 of each; "
+               "gre-bench verify reads them again")]  # fmt: skip
+    return tuple(lines)

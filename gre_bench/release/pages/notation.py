@@ -1,0 +1,65 @@
+"""How numbers, names and scores are written on a page."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from gre_bench.release.pages.board import Entry
+
+
+def number(value: float | None, digits: int | None = None) -> str:
+    """A signed number with a true minus, *digits* decimals or as many as it needs; nothing for None."""
+    if value is None:
+        return ""
+    decimals = _digits(value) if digits is None else digits
+    return f"{round(value, decimals) + 0.0:+.{decimals}f}".replace("-", "−")
+
+
+def named(candidate: str) -> Markup:
+    """A candidate's name; who makes it stands back."""
+    maker, slash, name = candidate.rpartition("/")
+    return Markup('<span class="org">{}</span>{}').format(maker + slash, name) if slash else Markup.escape(name)
+
+
+def plain(value: float | None, digits: int | None = None) -> str:
+    """A number as it is; nothing for None."""
+    return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
+
+
+def count(value: float | None) -> str:
+    """A count, by thousands; nothing for None."""
+    return "" if value is None else f"{value:,.0f}"
+
+
+def percent(share: float | None) -> str:
+    """A share of one in percent; what is small is not called nothing."""
+    if share is None:
+        return ""
+    return "< 0.1%" if 0 < share < 0.001 else f"{100 * share:.1f}%" if share else "0%"
+
+
+def bare(value: float | None) -> str:
+    """A number to sort by; nothing for None."""
+    return "" if value is None else repr(round(float(value), 9))
+
+
+def chance(p: float | None) -> str:
+    """A p-value."""
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def billions(value: float | None) -> str:
+    """Parameters, given in billions."""
+    return "" if value is None else f"{value:g} B"
+
+
+def _digits(value: float) -> int:
+    return 1 if abs(value) >= 100 else 2
+
+
+def spoken(entry: Entry) -> str:
+    """An entry's score in words, for who hears the page."""
+    if entry.mean is None:
+        return "no score"
+    between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"
+    return f"{entry.candidate}: {number(entry.mean)}{between}"

@@ -1,0 +1,141 @@
+"""One page a paper: scores, judgments, and which tokens of the human reviews each candidate made predictable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gre_bench.release.database import rows, streamed
+from gre_bench.release.names import page_of_paper
+from gre_bench.release.pages.board import Board
+from gre_bench.release.pages.rendering import paper_page
+from gre_bench.store import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Mean score of a candidate under a metric, or why there is none."""
+
+    mean: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A candidate's scores, one a board."""
+
+    candidate: str
+    kind: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A candidate's judgments; *several*: there are some by other writers too."""
+
+    candidate: str
+    writer: str
+    lines: tuple[str, ...]
+    several: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPage:
+    """What the page of a paper shows. *heat*: the boards whose scores are sums over tokens."""
+
+    paper_id: str
+    title: str | None
+    abstract: str | None
+    boards: tuple[Board, ...]
+    lines: tuple[Line, ...]
+    heat: tuple[Board, ...] = ()
+    candidates: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    withheld: bool = False
+    judgments: tuple[Said, ...] = ()
+
+
+def write_papers(
+    connection: duckdb.DuckDBPyConnection, folder: Path, name: str, edition: str, boards: Sequence[Board]
+) -> int:
+    """Writes the page of every paper of the *boards* into the new *folder*; how many there are."""
+    folder.mkdir()
+    papers = {row["paper_id"]: row for row in rows(connection, "papers")}
+    judgments = {
+        key: list(group) for key, group in groupby(rows(connection, "paper_judgments"), lambda r: r["paper_id"])
+    }
+    count = 0
+    for paper_id, pairs in _by_paper(connection):
+        page, gains = _paper(papers[paper_id], pairs, judgments.get(paper_id, []), boards)
+        text = paper_page(name, edition, page, gains)
+        (folder / page_of_paper(paper_id)).write_text(text, encoding="utf-8")
+        count += 1
+    return count
+
+
+def _by_paper(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, list[Row]]]:
+    for paper_id, group in groupby(streamed(connection, "paper_pairs"), key=lambda row: row["paper_id"]):
+        yield paper_id, list(group)
+
+
+def _paper(
+    paper: Row, pairs: Sequence[Row], judgments: Sequence[Row], boards: Sequence[Board]
+) -> tuple[PaperPage, str]:
+    kinds = {row["candidate_id"]: row["kind"] for row in pairs}
+    order = sorted(kinds, key=lambda name: (kinds[name] != "human", kinds[name] == "control", name))
+    by_cell: dict[tuple[str, str], list[Row]] = {}
+    for row in pairs:
+        by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
+    lines = tuple(
+        Line(name, kinds[name], tuple(_cell(by_cell.get((name, board.signature_id), ())) for board in boards))
+        for name in order
+    )
+    warm = [row for row in pairs if row["gains"]]
+    heat = tuple(board for board in boards if any(row["signature_id"] == board.signature_id for row in warm))
+    references = tuple(sorted({row["reference_id"] for row in warm}))
+    page = PaperPage(
+        paper["paper_id"], paper["title"], paper["abstract"], tuple(boards), lines, heat,
+        tuple(name for name in order if any(row["candidate_id"] == name for row in warm)), references,
+        any(row["pieces"] is None for row in warm), tuple(_said(judgments)),
+    )  # fmt: skip
+    return page, json.dumps([_heat(board, warm, references) for board in heat], separators=(",", ":"))
+
+
+def _cell(found: Sequence[Row]) -> Cell:
+    values = [row["value"] for row in found if row["state"] == "scored"]
+    if values:
+        return Cell(sum(values) / len(values))
+    return Cell(None, next((row["reason"] or row["state"] for row in found), "not planned").replace("_", " "))
+
+
+def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
+    """Per reference its pieces (None: withheld), per pair its tokens' gains: tenths of a nat, joined by commas."""
+    here = [row for row in warm if row["signature_id"] == board.signature_id]
+    pieces = {row["reference_id"]: row["pieces"] for row in here}
+    return {
+        "unit": board.unit,
+        "references": [{"pieces": pieces.get(name)} for name in references],
+        "rows": [
+            {
+                "candidate": row["candidate_id"],
+                "reference": references.index(row["reference_id"]),
+                "value": round(row["value"], 3),
+                "gains": row["gains"],
+            }
+            for row in here
+        ],
+    }
+
+
+def _said(judgments: Sequence[Row]) -> Iterator[Said]:
+    for candidate, group in groupby(judgments, key=lambda row: row["candidate"]):
+        said = list(group)
+        for row in said:
+            lines = tuple(line.strip() for line in row["text"].splitlines() if line.strip())
+            yield Said(candidate, row["writer"], lines, len(said) > 1)

@@ -1,0 +1,34 @@
+"""The words of the references, token by token, where they may be shown: what a heat map is drawn on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import duckdb
+
+from gre_bench.core.judgments import prepared
+from gre_bench.store import statement
+
+Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
+"""Text and token ids to the piece of text of each token; None where they do not belong together."""
+
+
+def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
+    """Adds the table ``pieces`` to the release's *database*, empty without *pieces_of*; how many rows it has."""
+    connection = duckdb.connect(str(database))
+    try:
+        connection.execute(statement("release", "make_pieces"))
+        added = []
+        if pieces_of is not None:
+            for row in connection.execute(statement("release", "shown_references")).fetchall():
+                signature_id, reference_id, form, ascii_fold, text, ids = row
+                pieces = pieces_of(prepared(text, form, ascii_fold), ids)
+                if pieces is not None and len(pieces) == len(ids) and "".join(pieces).strip():
+                    added.append((signature_id, reference_id, list(pieces)))
+        for row in added:
+            connection.table("pieces").insert(list(row))
+        connection.execute("checkpoint")
+    finally:
+        connection.close()
+    return len(added)

@@ -1,0 +1,140 @@
+"""Makes a release of an edition: built beside its place, sealed, moved there in one step, then pointed to.
+
+    database → pieces → Parquet → figures → page → papers' pages → manifest → place → ledger → latest
+
+A publisher that is killed anywhere leaves the earlier release as it was; the next one clears what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gre_bench.release.credits import citation, downloads, rights
+from gre_bench.release.database import Additions, opened, write_database, write_parquet
+from gre_bench.release.figures.drawing import drawn, write_figures
+from gre_bench.release.history import histories
+from gre_bench.release.manifest import digest_of, read, seal
+from gre_bench.release.pages.contents import Contents
+from gre_bench.release.pages.facts import facts, provenance
+from gre_bench.release.pages.papers import write_papers
+from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.pieces import Pieces, add_pieces
+from gre_bench.release.reading import boards, outcomes, papers, remarks
+from gre_bench.release.release_store import Shelf
+from gre_bench.release.verdicts import validations
+from gre_bench.store import now
+
+DATABASE, TABLES, FIGURES, PAGE, PAPERS = "release.duckdb", "tables", "figures", "index.html", "papers"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What is published: a copy of an edition that does not change meanwhile, what explains it, and what it rests on.
+
+    *everything*: all texts, whatever their licence, for a release that is not passed on. *again*: even if no table
+    has changed since the latest release.
+    """
+
+    source: Path
+    additions: Additions
+    is_free: Callable[[str | None], bool]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    pieces_of: Pieces | None = None
+    everything: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A release and its digest; *new* is False where the latest one holds the same tables already."""
+
+    name: str
+    folder: Path
+    digest: str
+    new: bool
+    tables: Mapping[str, int]
+
+
+def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = lambda step: None) -> Published:
+    """The new release on *shelf*; *at* is told each step before it begins. `LockedError` if somebody else is at it."""
+    with shelf.lock():
+        at("database")
+        latest = shelf.point()
+        name = shelf.next_name()
+        room = shelf.room(name)
+        counts = write_database(
+            publication.source, room / DATABASE, publication.additions, publication.is_free, publication.everything
+        )
+        at("pieces")
+        counts["pieces"] = add_pieces(room / DATABASE, publication.pieces_of)
+        at("parquet")
+        write_parquet(room / DATABASE, room / TABLES)
+        at("page")
+        created = now()
+        about = {
+            "release": name,
+            "edition": shelf.edition,
+            "created_at": created.isoformat(timespec="seconds"),
+            "texts": "all: not to be passed on" if publication.everything else "where their licence allows it",
+            **publication.provenance,
+            "tables": counts,
+        }
+        _write_pages(shelf, room, name, about, at)
+        at("manifest")
+        digest = seal(room, about)
+        if latest and not publication.again and _same(shelf.folder / latest, room):
+            shelf.drop(room)
+            return Published(latest, shelf.folder / latest, digest_of(shelf.folder / latest), False, counts)
+        at("place")
+        folder = shelf.place(room, name)
+        at("ledger")
+        shelf.say("published", name, {"digest": digest})
+        at("latest")
+        shelf.point()
+        at("done")
+        return Published(name, folder, digest, True, counts)
+
+
+def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
+    with opened(room / DATABASE) as connection:
+        found = boards(connection)
+        contents = Contents(
+            name=name,
+            edition=shelf.edition,
+            published=f"release {name.rpartition('-')[2]} of {about['created_at'][:10]}",
+            boards=found,
+            facts=facts(found, about),
+            lead="How much a review tells about what human reviewers of the same paper wrote, measured without a gold "
+            "standard: the more predictable a review makes theirs, the higher its score.",
+            remarks=remarks(found),
+            validations=validations(connection),
+            histories=histories(shelf, room / DATABASE),
+            papers=papers(connection),
+            errata=tuple((entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.entries()
+                         if entry["what"] != "published"),
+            provenance=provenance(about),
+            outcomes=outcomes(connection),
+            downloads=downloads(about),
+            rights=rights(connection, about),
+            citation=citation(about),
+        )  # fmt: skip
+        at("figures")
+        pictures = drawn(found)
+        write_figures(pictures, room / FIGURES)
+        at("index")
+        (room / PAGE).write_text(board_page(contents, pictures), encoding="utf-8")
+        at("papers")
+        write_papers(connection, room / PAPERS, name, shelf.edition, found)
+
+
+def _same(old: Path, new: Path) -> bool:
+    """Whether two releases hold the same tables, of the same program."""
+    one, other = read(old), read(new)
+    tables = ({name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
+              for manifest in (one, other))  # fmt: skip
+    return (
+        next(tables) == next(tables) and one.get("program") == other.get("program") and one["texts"] == other["texts"]
+    )

@@ -1,0 +1,134 @@
+"""The contents of a page, read from the database of a release and from nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import duckdb
+
+from gre_bench.release.database import rows
+from gre_bench.release.names import page_of_paper
+from gre_bench.release.pages.board import Board, Entry
+from gre_bench.release.pages.claims import exposed, order
+from gre_bench.release.pages.contents import Outcome, PaperLine
+from gre_bench.store import Row
+
+_ABOUT = (
+    ("evaluation LM", "evaluation_lm"), ("its digest", "lm_digest"), ("precision", "dtype"),
+    ("quantisation", "quantisation"), ("judgments by", "writer"), ("synopsis by", "synopsis_writer"),
+    ("form of the judgments", "form"), ("text cut", "text_cut"), ("prompt SHA-256", "prompt_sha256"),
+    ("engine", "engine_version"), ("signature", "signature_id"),
+)  # fmt: skip
+
+
+def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
+    """The boards of a release, in their order."""
+    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    found = rows(connection, "boards")
+    exposures = rows(connection, "exposures", kind="queries")
+    gaps = {
+        row["signature_id"]: row
+        for row in rows(connection, "clean_gap", kind="queries", signature_ids=list(signatures))
+    }
+    return tuple(
+        _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
+        for signature_id, group in groupby(found, key=lambda row: row["signature_id"])
+    )
+
+
+def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: Row | None) -> Board:
+    auc = signature["auc"]
+    tied = {name for row in found if row["tied"] for name in (row["candidate"], row["next_candidate"])}
+    said = f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f})" if auc is not None else ""
+    return Board(
+        metric=signature["metric"],
+        title=found[0]["metric_title"] or signature["metric"],
+        unit=found[0]["unit"] or "",
+        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in found),
+        signature_id=signature["signature_id"],
+        validation=found[0]["validation"],
+        auc=said,
+        order=tuple(order(found)),
+        exposed=tuple(exposed(signature, exposures, gap)),
+        about=tuple((title, str(signature[name])) for title, name in _ABOUT if signature[name] not in (None, "none")),
+    )
+
+
+def _entry(row: Mapping[str, Any], tied: bool, writer: str) -> Entry:
+    holm = row.get("difference_p_holm")
+    own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
+    later = ("rank_low", "rank_high", "words", "at_length", "extrapolated", "usd", "conflict", "above_chance",
+             "above_chance_high", "surely_above_chance")  # fmt: skip
+    above_holm = row.get("above_chance_p_holm")
+    states = [f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state]]
+    said = [row["unranked"]] if row["unranked"] and row["kind"] != "control" else []
+    if row.get("surely_above_chance") is False:
+        said.append("not above chance")
+    if row.get("few_lines"):
+        said.append(f"few judgments by {writer} ({row['median_lines']:.0f}, human {row['human_lines']:.0f})")
+    said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
+    if row.get("extrapolated"):
+        said.append(
+            f"its {row['shortest']} to {row['longest']} words never meet the human length: score there is a guess"
+        )
+    said += [f"same family as {row['conflict']}"] if row.get("conflict") else []
+    contamination = row.get("contamination")
+    tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]
+    return Entry(
+        **{name: row[name] for name in own},
+        **{name: row.get(name) for name in later},
+        tied=tied,
+        contamination=contamination if contamination != "none" else None,
+        p=row["difference_p"] if holm is None else holm,
+        p_is_holm=holm is not None,
+        above_chance_p=row.get("above_chance_p") if above_holm is None else above_holm,
+        above_chance_p_is_holm=above_holm is not None,
+        tokens=sum(tokens) if tokens else None,
+        unparsable=row["unparsable"] / row["judged"] if row.get("judged") else None,
+        scored=row["scored"],
+        expected=0 if row["planned"] == row["excluded"] else row["expected"],
+        family=row["model_family"],
+        parameters=row["parameters"],
+        cutoff=row["knowledge_cutoff"],
+        released=row["model_released"],
+        notes=(*said, *states),
+    )
+
+
+def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
+    """The papers of the boards, in the order of their ids."""
+    return tuple(
+        PaperLine(
+            row["paper_id"], f"papers/{page_of_paper(row['paper_id'])}", row["title"] or None, row["scored"],
+            row["planned"], row["human"], row["best"], row["best_candidate"],
+        )
+        for row in rows(connection, "papers")
+    )  # fmt: skip
+
+
+def remarks(found: Sequence[Board]) -> tuple[str, ...]:
+    """What a reader must know before the numbers: metrics that are not validated, pairs that are missing."""
+    said = []
+    open_ones = [board.title for board in found if board.validation.startswith("unvalidated")]
+    if open_ones:
+        said.append(f"Not validated with this evaluation LM and writer: {', '.join(open_ones)}.")
+    states = Counter(note.split(" ", 1)[1] for board in found for entry in board.entries for note in entry.notes
+                     if note.endswith((" missing", " failed")) and note.split(" ", 1)[0].isdigit())  # fmt: skip
+    said += [f"{count} rows of the boards have {state} pairs; each says how many." for state, count in states.items()]
+    if any(value == "cache-ngram" for board in found for _, value in board.about):
+        said.append(
+            "The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not with "
+            "GEM by a large LM."
+        )
+    return tuple(said)
+
+
+def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[Outcome, ...]:
+    """What became of the pairs of each board: every planned pair is counted once."""
+    return tuple(
+        Outcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
+        for row in rows(connection, "outcomes")
+    )

@@ -1,0 +1,45 @@
+"""What the validation of each metric came to: effects of changes in the edition itself, certificates of others."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import duckdb
+
+from gre_bench.release.database import rows
+from gre_bench.release.pages.contents import Effect, Validation
+from gre_bench.store import Row
+
+
+def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
+    """One for each metric of the boards that was validated, here or on another edition; those with effects first.
+
+    Effects are of this edition's own reviews. A certificate of another edition has none here: its *detail* says which
+    changes it does not pass.
+    """
+    signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
+    titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}
+    found: dict[str, Validation] = {}
+    for signature_id, group in groupby(rows(connection, "effects"), key=lambda row: row["signature_id"]):
+        effects = list(group)
+        metric = effects[0]["metric"]
+        if metric not in found:
+            found[metric] = _validation(effects[0]["metric_title"] or metric, signatures.get(signature_id, {}), effects)
+    for row in signatures.values():
+        if row["metric"] not in found and row["verdict"]:
+            found[row["metric"]] = _validation(titles.get(row["metric"]) or row["metric"], row, ())
+    return tuple(found.values())
+
+
+def _validation(title: str, certificate: Row, effects: list[Row] | tuple[()]) -> Validation:
+    where, detail = certificate.get("validated_on"), certificate.get("detail") or ""
+    return Validation(
+        title,
+        certificate.get("verdict") or "unvalidated",
+        f"on {where}: {detail}" if where else detail,
+        tuple(
+            Effect(row["change"], row["change_title"] or row["change"], row["family"], row["verdict"], row["d"],
+                   row["low"], row["high"], row["problem"])
+            for row in effects
+        ),
+    )  # fmt: skip

@@ -1,0 +1,35 @@
+"""Whether a release says what the store of its edition says now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.release.database import Additions, write_database
+from gre_bench.release.differences import unlike_tables
+from gre_bench.release.publishing import DATABASE
+from gre_bench.store import Store, find_editions, frozen, no_edition
+
+
+def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
+    """Compares every table of the release in *folder* with the edition's store under *state*.
+
+    `SourceError` names the first that differs, `SettingsError` says that the edition is not there.
+    """
+    if manifest["edition"] not in find_editions(state):
+        raise no_edition(state, manifest["edition"])
+    store = Store(state, manifest["edition"])
+    with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as room:
+        anew = Path(room) / DATABASE
+        write_database(edition.file, anew, Additions(), may_publish, manifest["texts"].startswith("all"))
+        found = unlike_tables(folder / DATABASE, anew)
+    if found:
+        first, more = found[0], f", and {len(found) - 1} tables more" if len(found) > 1 else ""
+        raise SourceError(
+            f"{folder}: {first['table']} is not as in the store of {store.key} ({first['first']:,} rows in the release "
+            f"alone, {first['second']:,} in the store alone{more}); the edition has changed since, or one of the two "
+            "was tampered with"
+        )

@@ -1,0 +1,56 @@
+"""Two leaderboards by rank, and a leaderboard beside other public benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.ranking import comparison, published
+from gre_bench.reports.compare_benchmarks import read_benchmarks
+from gre_bench.reports.compare_sides import Side
+
+_FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
+
+
+def ranked(one: Side, other: Side) -> dict[str, Any]:
+    """Consistency of two boards, per metric; beside a published one also the scores themselves."""
+    rows = comparison.consistency(one.figures, other.figures)
+    metrics = [row.metric for row in rows]
+    if not rows:
+        raise SettingsError(f"{one.name} and {other.name} have no metric in common")
+    printed = published.printed_consistency(one.name, other.name)
+    found: dict[str, Any] = {"consistency": [{**asdict(row), "printed": printed.get(row.metric)} for row in rows]}
+    if one.signatures is not None and other.signatures is not None:
+        found["differ_in"] = _differences(one.signatures.get(metrics[0], {}), other.signatures.get(metrics[0], {}))
+    if (one.signatures is None) != (other.signatures is None):
+        figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (one, other))
+        # Scores of different signatures: their ranks compare, a difference of theirs says nothing.
+        no_difference = {"difference": None, "overlap": None}
+        found["beside"] = [{**asdict(row), **no_difference} for row in comparison.beside(*figures)]
+    return found
+
+
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Which parts of two signatures of a metric differ, and how."""
+    return {name: [one.get(name), other.get(name)] for name in _FIELDS if one.get(name) != other.get(name)}
+
+
+def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
+    """Correlations of the one board among *sides* with the *benchmarks* of a file, beside those that are printed."""
+    if len(sides) != 1 or sides[0].kind != "board":
+        raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")
+    values, blank = read_benchmarks(benchmarks)
+    models = {figure.item for figure in sides[0].figures}
+    unknown = sorted({model for of_models in values.values() for model in of_models} - models)
+    table5 = {(figure.metric, figure.item): figure.value for figure in published.load("table5")}
+    return {
+        "benchmarks": [
+            {**asdict(row), "printed": table5.get((row.metric, row.benchmark.lower().replace("-", "_")))}
+            for row in comparison.with_benchmarks(sides[0].figures, values)
+        ],
+        "blank_entries": blank,
+        "models_not_on_the_board": unknown,
+    }

@@ -1,0 +1,87 @@
+"""Two candidates of one edition on the pairs that both have: who scores higher, by how much, on how many papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.pipeline.ranking import specific_of
+from gre_bench.reports.signatures import shown_signatures, the_candidate
+from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.store import Row, Store
+
+SHOWN_PAPERS = 3
+
+
+def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
+    """One row a metric: the paired test of the two *names* asked alone, papers won and lost, where they differ most.
+
+    Beside it the same test of what each scores above its own chance, where that was scored.
+
+    `SettingsError` for a candidate that is not there. The p-value is of one question asked beforehand: of many, ask the
+    board, whose p-values are corrected.
+    """
+    store = Store(state, edition)
+    names = [the_candidate(store, name) for name in names]
+    if len(names) != 2 or names[0] == names[1]:
+        raise SettingsError(f"--in compares two candidates, got {', '.join(names) or 'none'}")
+    planned = store.read("planned_signatures")
+    found = []
+    for signature in shown_signatures(store, metrics):
+        row = _compared(store, signature, names)
+        specific = specific_of(signature, planned)
+        row["above_chance"] = _above_chance(store, specific, names) if specific else None
+        found.append(row)
+    return {"edition": store.key, "compared": list(names), "candidates": found}
+
+
+def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
+    rows = store.read("candidate_pairs", signature_id=signature["signature_id"], candidates=list(names))
+    planned = {row["candidate_id"] for row in rows}
+    if lost := [name for name in names if name not in planned]:
+        raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
+    scored = [row for row in rows if row["state"] == "scored"]
+    columns = [[row[name] for row in scored] for name in ("value", "paper_id", "candidate_id", "reference_id")]
+    told = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
+    try:
+        (test,) = pair_tests(*columns)
+    except ValueError:
+        return told | {"problem": "fewer than two papers on which both are scored"}
+    test = test if test.first == names[0] else test.flipped()
+    leads = _leads(scored, names)
+    order = sorted(leads, key=lambda paper: leads[paper])
+    return told | asdict(test) | {
+        "problem": None,
+        "won": sum(lead > 0 for lead in leads.values()),
+        "lost": sum(lead < 0 for lead in leads.values()),
+        "most": [{"paper_id": paper, "difference": leads[paper]} for paper in order[::-1][:SHOWN_PAPERS]],
+        "least": [{"paper_id": paper, "difference": leads[paper]} for paper in order[:SHOWN_PAPERS]],
+    }  # fmt: skip
+
+
+def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> Row | None:
+    """How much further the first of *names* is above its own chance than the second; None without two papers."""
+    rows = store.read("candidate_pairs", signature_id=specific_id, candidates=list(names))
+    scored = [row for row in rows if row["state"] == "scored"]
+    columns = [[row[name] for row in scored] for name in ("value", "paper_id", "candidate_id", "reference_id")]
+    if len({row["candidate_id"] for row in scored}) < 2:
+        return None
+    try:
+        (test,) = pair_tests(*columns)
+    except ValueError:
+        return None
+    return asdict(test if test.first == names[0] else test.flipped())
+
+
+def _leads(scored: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
+    """Mean difference of each paper that both have a pair of."""
+    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
+    by_paper: dict[str, list[float]] = {}
+    for (name, paper, reference), value in values.items():
+        other = values.get((names[1], paper, reference))
+        if name == names[0] and other is not None:
+            by_paper.setdefault(paper, []).append(value - other)
+    return {paper: sum(found) / len(found) for paper, found in by_paper.items()}

@@ -1,0 +1,119 @@
+"""Two evaluation LMs on the same pairs of one edition: do they put candidates in the same order?
+
+Their scores are of different signatures, so no score of one is set against a score of the other. What compares has no
+unit: ranks of candidates, each candidate's lead over the human baseline in standard errors, correlations of ranks, and
+which of two candidates each LM surely puts first (Student's test by paper, Holm-corrected, 5%).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN
+from gre_bench.ranking.rank_statistics import ALPHA, SEED
+from gre_bench.stats.orders import agreement, leads, orders, ranks
+from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.store import Row, Store
+
+LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
+"""Fields of a signature that say which evaluation LM it is; in all others the two should agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Pairs that both LMs have scored, as columns of one length; *values*: by either."""
+
+    candidates: Sequence[str]
+    papers: Sequence[str]
+    references: Sequence[str]
+    values: tuple[Sequence[float], Sequence[float]]
+
+
+def are_lms(store: Store, names: Sequence[str]) -> bool:
+    """Whether each of *names* is an evaluation LM (or a signature's id) of the edition and none is a candidate."""
+    signatures = store.read("planned_signatures")
+    candidates = {row["candidate_id"] for row in store.read("candidates")}
+    return all(_of(name, signatures) for name in names) and not candidates & set(names)
+
+
+def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
+    """One row a metric that both of *names* have scored. `SettingsError` if there is none."""
+    store = Store(state, edition)
+    planned = [row for row in store.read("planned_signatures") if not metrics or row["metric"] in metrics]
+    sides = [_of(name, planned) for name in names]
+    shared = [metric for metric in dict.fromkeys(row["metric"] for row in sides[0])
+              if metric in {row["metric"] for row in sides[1]}]  # fmt: skip
+    if not shared:
+        asked = f" among {', '.join(metrics)}" if metrics else ""
+        raise SettingsError(f"edition {store.key}: {names[0]} and {names[1]} have no metric in common{asked}")
+    found = [_metric(store, *_closest(metric, *sides)) for metric in shared]
+    return {"edition": store.key, "compared": list(names), "evaluation_lms": found}
+
+
+def _of(name: str, signatures: Sequence[Row]) -> list[Row]:
+    """Signatures of the evaluation LM *name*, or the one whose id begins so; the one planned last first."""
+    by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
+    return by_id or [row for row in signatures if row["evaluation_lm"] == name]
+
+
+def _closest(metric: str, one: Sequence[Row], other: Sequence[Row]) -> tuple[Row, Row]:
+    """The two signatures of *metric* that differ in least besides the LM; of equals, those planned last."""
+    both = [(a, b) for a in one for b in other if a["metric"] == b["metric"] == metric]
+    both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
+    if not both:
+        raise SettingsError(f"{metric}: that is one signature named twice; name two")
+    return min(both, key=lambda pair: len(_differing(*pair)))
+
+
+def _differing(one: Row, other: Row) -> dict[str, list[Any]]:
+    own = ("signature_id", *LM)
+    return {name: [one[name], other[name]] for name in one if name not in own and one[name] != other[name]}
+
+
+def _metric(store: Store, one: Row, other: Row) -> Row:
+    kept = _shared(*(store.read("board_pairs", signature_id=row["signature_id"]) for row in (one, other)))
+    told = {
+        "metric": one["metric"], "signature_ids": [one["signature_id"], other["signature_id"]],
+        "lms": [{name: row[name] for name in LM} for row in (one, other)],
+        "differ_in": _differing(one, other), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
+        "problem": None, "agreement": None, "order": None, "candidates": [],
+    }  # fmt: skip
+    try:
+        tests = [pair_tests(column, kept.papers, kept.candidates, kept.references) for column in kept.values]
+    except ValueError as problem:
+        return told | {"problem": str(problem)}
+    with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
+        told["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
+    ranked = [ranks(column, kept.papers, kept.candidates) for column in kept.values]
+    ahead = [leads(found, HUMAN) for found in tests]
+    told["candidates"] = [
+        {"candidate": name, "ranks": [of[name] for of in ranked], "leads": [of.get(name) for of in ahead],
+         **_by_pair(kept, name)} for name in sorted(ranked[0], key=lambda name: ranked[0][name])
+    ]  # fmt: skip
+    return told | {"order": asdict(orders(*tests, alpha=ALPHA))}
+
+
+def _shared(one: Sequence[Row], other: Sequence[Row]) -> Shared:
+    """Pairs that both have scored; `SettingsError` if there is none."""
+    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in other}
+    keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in one]
+    rows = [(*key, row["value"], values[key]) for key, row in zip(keys, one, strict=True) if key in values]
+    if len(rows) < 2:
+        raise SettingsError("the two evaluation LMs have fewer than two pairs in common")
+    candidates, papers, references, first, second = zip(*rows, strict=True)
+    return Shared(candidates, papers, references, (first, second))
+
+
+def _by_pair(kept: Shared, name: str) -> Row:
+    """How far the LMs agree from pair to pair of one candidate: Spearman, None where one of them never varies."""
+    from scipy.stats import spearmanr
+
+    mine = [place for place, candidate in enumerate(kept.candidates) if candidate == name]
+    columns = [[column[place] for place in mine] for column in kept.values]
+    varies = len(mine) > 2 and all(len(set(column)) > 1 for column in columns)
+    return {"pairs": len(mine), "spearman": float(spearmanr(*columns)[0]) if varies else None}

@@ -1,0 +1,142 @@
+"""Two releases beside each other: what changed, and how far it may be compared.
+
+- Of one edition and signature: scores, ranks and pairs.
+- Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores differ
+  by the papers too, and are not shown.
+- Of two signatures: ranks alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN, Signature
+from gre_bench.release import manifest
+from gre_bench.release.database import opened, rows
+from gre_bench.release.differences import changed_pairs, provenance_differences, table_differences
+from gre_bench.release.publishing import DATABASE
+from gre_bench.reports.publishing import shelf_of
+from gre_bench.stats.effects import holm
+from gre_bench.stats.ranks import consistency
+from gre_bench.stats.welch import Moment, change
+from gre_bench.store import Row, find_editions
+
+_STATES = ("only_first", "only_second", "other_state", "other_score")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A release: its manifest, its signatures shown by metric, and by signature its board and differences."""
+
+    name: str
+    folder: Path
+    about: Mapping[str, Any]
+    signatures: Mapping[str, Row]
+    board: Mapping[str, Mapping[str, Row]]
+    anchored: Mapping[str, Mapping[str, Row]]
+
+
+def is_release(name: str, state: Path) -> bool:
+    """Whether *name* is a release (its name or folder), and no edition."""
+    if name in find_editions(state):
+        return False
+    if manifest.is_release(Path(name)):
+        return True
+    try:
+        shelf, number = shelf_of(name, state / "releases")
+        return manifest.is_release(shelf.folder / number)
+    except SettingsError:
+        return False
+
+
+def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
+    """What differs between two releases, each verified first. `SourceError` if one is not as it was published."""
+    one, other = (_side(name, state) for name in names)
+    pairs = changed_pairs(one.folder / DATABASE, other.folder / DATABASE)
+    keys = ("release", "edition", "created_at", "texts", "papers")
+    return {
+        "compared": [one.name, other.name],
+        "releases": [{key: side.about.get(key) for key in keys} | {"digest": manifest.digest_of(side.folder)}
+                     for side in (one, other)],
+        "metrics": [_metric(name, one, other, pairs) for name in one.signatures if name in other.signatures],
+        "only_first": [name for name in one.signatures if name not in other.signatures],
+        "only_second": [name for name in other.signatures if name not in one.signatures],
+        "provenance": provenance_differences(one.about, other.about),
+        "tables": table_differences(one.about, other.about),
+    }  # fmt: skip
+
+
+def _side(name: str, state: Path) -> Side:
+    folder = Path(name)
+    if not manifest.is_release(folder):
+        shelf, number = shelf_of(name, state / "releases")
+        folder = shelf.folder / number
+    about = manifest.verify(folder)
+    with opened(folder / DATABASE) as connection:
+        signatures = {row["metric"]: row for row in rows(connection, "signatures")}
+        ids = [row["signature_id"] for row in signatures.values()]
+        board = rows(connection, "leaderboard", "queries", signature_ids=ids)
+        anchored = rows(connection, "anchored", "queries", signature_ids=ids, anchors=[HUMAN])
+    return Side(about["release"], folder, about, signatures, _by_signature(board), _by_signature(anchored))
+
+
+def _by_signature(found: list[Row]) -> dict[str, dict[str, Row]]:
+    kept: dict[str, dict[str, Row]] = {}
+    for row in found:
+        kept.setdefault(row["signature_id"], {})[row["candidate"]] = row
+    return kept
+
+
+def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str], Row]) -> Row:
+    signed = one.signatures[metric], other.signatures[metric]
+    ids = tuple(row["signature_id"] for row in signed)
+    same = ids[0] == ids[1]
+    level = "ranks" if not same else "scores" if one.about["edition"] == other.about["edition"] else "differences"
+    boards = one.board.get(ids[0], {}), other.board.get(ids[1], {})
+    told = [
+        {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
+        | (_both(boards, name, ("mean",)) if level == "scores" else {})
+        | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
+        for name in dict.fromkeys((*boards[0], *boards[1]))
+    ]
+    if level == "differences":
+        _add_changes(told, one.anchored.get(ids[0], {}), other.anchored.get(ids[1], {}))
+    ranks = [{name: -float(row["rank"]) for name, row in board.items() if row["rank"] is not None} for board in boards]
+    try:
+        agreement = asdict(consistency(*ranks))
+    except ValueError as problem:
+        agreement = {"problem": str(problem)}
+    return {
+        "metric": metric, "compares": level, "signature_ids": list(ids),
+        "differ_in": _differing(*signed), "agreement": agreement, "candidates": told,
+    }  # fmt: skip
+
+
+def _differing(one: Row, other: Row) -> dict[str, list[Any]]:
+    fields = [field.name for field in dataclasses.fields(Signature)]
+    return {name: [one[name], other[name]] for name in fields if one[name] != other[name]}
+
+
+def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> Row:
+    return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
+
+
+def _add_changes(told: list[Row], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
+    """To each of *told* its difference to the human baseline in both, and the change of it with its interval."""
+    kept = ("difference", "low", "high", "papers")
+    tested: list[Row] = []
+    for row in told:
+        sides = [side.get(row["candidate"]) for side in (one, other)]
+        row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
+        row["change"] = None
+        if all(side and side["se"] for side in sides):
+            moments = (Moment(side["difference"], side["se"], side["papers"]) for side in sides if side)
+            row["change"] = asdict(change(*moments))
+            tested.append(row)
+    for row, p in zip(tested, holm([row["change"]["p"] for row in tested]), strict=True):
+        row["change"]["p_holm"] = p

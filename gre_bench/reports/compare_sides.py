@@ -1,0 +1,118 @@
+"""What ``gre-bench compare`` is given, as figures: published tables, editions, files of JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.ranking import published
+from gre_bench.ranking.published import Figure
+from gre_bench.store import Store, no_edition
+
+Kind = Literal["board", "effects"]
+_ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two things compared: its name and its figures.
+
+    *left_out*: why what the run has is not among them, by name: a candidate without rank, a change without effect.
+    *signatures*: what a run's scores rest on, by metric; a published table has none.
+    """
+
+    name: str
+    kind: Kind
+    figures: tuple[Figure, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    signatures: Mapping[str, Mapping[str, Any]] | None = None
+
+
+def from_table(name: str) -> Side:
+    """A published table. `SettingsError` if there is none of that name."""
+    figures = published.load(name)
+    return Side(name, "board" if published.kind(name) == "board" else "effects", figures)
+
+
+def from_run(name: str, kind: Kind, state: Path) -> Side:
+    """An edition under *state*, or a file that ``leaderboard --json`` or ``validate --json`` has written."""
+    if Path(name).is_file():
+        found = _json(Path(name))
+    elif name.lower().endswith(".json"):
+        raise no_file(name)
+    else:
+        found = _edition(name, kind, state)
+    try:
+        return _side(name, kind, found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        wanted = {"board": "gre-bench leaderboard --json", "effects": "gre-bench validate --json"}[kind]
+        raise SourceError(f"{name}: not what `{wanted}` writes ({type(error).__name__}: {error})") from None
+
+
+def _edition(key: str, kind: Kind, state: Path) -> Any:
+    store = Store(state, key)
+    if not store.exists:
+        raise SettingsError(f"no file {Path(key).absolute()}, and {no_edition(state, key)}")
+    signatures = store.read("current_signatures")
+    if not signatures:
+        raise SettingsError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
+    ids = [row["signature_id"] for row in signatures]
+    if kind == "effects":
+        # Those of the last plan; of an earlier one where the last has validated nothing.
+        effects = store.read("effects", signature_ids=ids) or store.read("effects", signature_ids=None)
+        if not effects:
+            raise SettingsError(f"edition {key} has no effects yet; run: gre-bench validate --edition {key}")
+        return {"signatures": signatures, "effects": effects}
+    return {"signatures": signatures, "rows": store.read("leaderboard", signature_ids=ids)}
+
+
+def _side(name: str, kind: Kind, found: Any) -> Side:
+    rows = found if isinstance(found, list) else found["rows" if kind == "board" else "effects"]
+    lacks = [_lack(row, kind) for row in rows]
+    shown = [row for row, lack in zip(rows, lacks, strict=True) if lack is None]
+    figures = tuple(map(_figure, shown))
+    if not figures:
+        raise SettingsError(f"{name}: there is nothing to compare, no {'ranked row' if kind == 'board' else 'effect'}")
+    seen: set[tuple[str, str]] = set()
+    for figure in figures:
+        if (figure.metric, figure.item) in seen:
+            raise SettingsError(f"{name}: {figure.metric} has two numbers for {figure.item}; compare one signature")
+        seen.add((figure.metric, figure.item))
+    signatures = None
+    if isinstance(found, dict) and "signatures" in found:
+        signatures = {row["metric"]: row for row in found["signatures"]}
+    return Side(name, kind, figures, dict(filter(None, lacks)), signatures)
+
+
+def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
+    """Name of what has no number to compare, and why; None for a row that has one."""
+    if kind == "board":
+        return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
+    return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])
+
+
+def _figure(row: Mapping[str, Any]) -> Figure:
+    value = float(_first(row, _VALUE))
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no number to compare")
+    ends = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
+    return Figure(str(row["metric"]), str(_first(row, _ITEM)), value, *ends)
+
+
+def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
+    for name in names:
+        if row.get(name) is not None:
+            return row[name]
+    raise KeyError(" or ".join(names))
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {path}: {error}") from None

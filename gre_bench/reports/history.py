@@ -1,0 +1,74 @@
+"""Candidates through the years: each edition has its own papers, so what is compared is the difference to anchors.
+
+An anchor is a candidate that every edition scores again. Raw scores of two years differ by their papers too: no change
+is stated but that of the difference to the anchors, under one and the same signature, with its interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import edition_of
+from gre_bench.stats.effects import holm
+from gre_bench.stats.welch import Moment, change
+from gre_bench.store import Row, Store, find_editions
+
+
+def history(
+    state: Path, editions: Sequence[str] | None, metrics: Sequence[str] | None, anchors: Sequence[str]
+) -> dict[str, Any]:
+    """Differences to the *anchors* by metric, signature, candidate and edition, and their changes between years.
+
+    *left_out*: why an edition, or a signature of one edition alone, has no part in a comparison.
+    """
+    keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
+    rows: list[Row] = []
+    left_out: dict[str, str] = {}
+    for key in keys:
+        found = _of_edition(Store(state, key), metrics, anchors)
+        if isinstance(found, str):
+            left_out[key] = found
+        else:
+            of = edition_of(key)
+            rows += [row | {"edition": key, "venue": of.venue, "year": of.year} for row in found]
+    if not rows:
+        told = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
+        raise SettingsError(f"there is no history to show ({told})")
+    return {"anchors": list(anchors), "rows": rows, "changes": changes(rows), "left_out": left_out}
+
+
+def changes(rows: Sequence[Row]) -> list[Row]:
+    """From each edition to the next of the same venue, sample and signature; p Holm-corrected over all of them."""
+    series: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        sample = edition_of(row["edition"]).sample
+        series.setdefault((row["venue"], sample, row["signature_id"], row["candidate"]), []).append(row)
+    found: list[Row] = []
+    for line in series.values():
+        for one, other in pairwise(line):
+            if one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
+                continue
+            sides = (Moment(row["difference"], row["se"], row["papers"]) for row in (one, other))
+            found.append(
+                {"metric": one["metric"], "signature_id": one["signature_id"], "candidate": one["candidate"],
+                 "from": one["edition"], "to": other["edition"], **asdict(change(*sides))}
+            )  # fmt: skip
+    adjusted = holm([row["p"] for row in found])
+    return [row | {"p_holm": p} for row, p in zip(found, adjusted, strict=True)]
+
+
+def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[Row] | str:
+    """Rows of one edition, or why it has none."""
+    if not store.read_file.is_file():
+        return "nothing to read yet"
+    signatures = [row for row in store.read("current_signatures") if not metrics or row["metric"] in metrics]
+    if not signatures:
+        return "no scores" + (f" of {', '.join(metrics)}" if metrics else "")
+    ids = [row["signature_id"] for row in signatures]
+    found = store.read("anchored", signature_ids=ids, anchors=list(anchors))
+    return found or f"no candidate on the same pairs as {', '.join(anchors)}"

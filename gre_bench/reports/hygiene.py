@@ -1,0 +1,120 @@
+"""How strongly a board would move if its human references were others: looks at what is scored, and new scores.
+
+Nothing is kept: the scores against a candidate's reviews belong on no board.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import HUMAN, Case
+from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
+from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.reports.recount import Origin, ReadCopy, candidate_of, cases, origin, scored_anew, signed_anew
+from gre_bench.store import Row
+
+
+def hygiene(
+    state: Path,
+    edition: str,
+    signature: Row,
+    run: Any,
+    intruders: Sequence[str] | None,
+    papers: int,
+    likelihood: Path | None,
+    threshold: float,
+) -> dict[str, Any]:
+    """Shifts of one metric: without each reviewer, with a tenth of the references by each of *intruders* (None: every
+    model on the board), and by strata of a *likelihood* file. The swap scores the first *papers* papers anew."""
+    store = ReadCopy(state, edition)
+    pairs = board_pairs(store, signature)
+    names = list(dict.fromkeys(pairs.candidates))
+    if HUMAN not in names:
+        raise SettingsError(f"edition {store.key}: {signature['metric']} has no score of the human baseline")
+    models = [name for name in names if name != HUMAN]
+    if unknown := [name for name in intruders or () if name not in models]:
+        known = ", ".join(models) or "none"
+        raise SettingsError(f"edition {store.key} has no model {', '.join(unknown)} on its board; there are: {known}")
+    place_of = {row["review_id"]: row["place"] for row in store.rows("sample") if row["role"] == "reference"}
+    found: dict[str, Any] = {
+        "metric": signature["metric"],
+        "signature_id": signature["signature_id"],
+        "reviewers": [asdict(row) for row in reviewers(pairs, place_of)],
+        "swap": [asdict(row) for row in _swapped(store, signature, run, names, intruders or models, papers, pairs)],
+        "strata": [],
+    }
+    if likelihood is not None:
+        found["strata"] = [asdict(row) for row in strata(pairs, read_likelihood(likelihood), threshold)]
+    return found
+
+
+def board_pairs(store: ReadCopy, signature: Row) -> Pairs:
+    """Scored pairs of humans and models under *signature*."""
+    rows = store.rows("board_pairs", signature_id=signature["signature_id"])
+    return as_pairs([tuple(row.values()) for row in rows])
+
+
+def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
+    """Rows of candidate, paper, reference and value as columns."""
+    return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])
+
+
+def read_likelihood(file: Path) -> dict[str, float]:
+    """Likelihood of each reference to be written by an LM, from a CSV file with review_id and likelihood."""
+    try:
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"cannot read {file}: {error}") from None
+    found: dict[str, float] = {}
+    for number, row in enumerate(rows, 2):
+        try:
+            found[row["review_id"]] = float(row["likelihood"])
+        except (KeyError, TypeError, ValueError):
+            raise SourceError(f"{file}, line {number}: needs review_id and a number in likelihood") from None
+        if not math.isfinite(found[row["review_id"]]):
+            raise SourceError(f"{file}, line {number}: the likelihood is no finite number")
+    if not found:
+        raise SourceError(f"{file} holds no review")
+    return found
+
+
+def _swapped(
+    store: ReadCopy, signature: Row, run: Any, names: Sequence[str], intruders: Sequence[str], papers: int, pairs: Pairs
+) -> list[Shift]:
+    """The swap test of each intruder, on the first *papers* papers of the sample."""
+    if not intruders or papers < 1:
+        return []
+    source = origin(store, signature, HUMAN, store.folder.parent.parent)
+    _same_instrument(store, signature, run, source)
+    first = list(dict.fromkeys(row["paper_id"] for row in store.rows("sample")))[:papers]
+    texts: dict[str, dict[str, Case]] = {}
+    for name in names:
+        own = cases(store, signature, candidate_of(store, name), source)
+        texts[name] = {case.paper_id: case for case in reversed(own) if case.paper_id in first}
+    found: list[Shift] = []
+    for intruder in intruders:
+        due = [
+            replace(case, reference=texts[intruder][paper].candidate, reference_id=f"{paper}:{intruder}")
+            for name in names
+            for paper, case in texts[name].items()
+            if paper in texts[intruder]
+        ]
+        scores = [score for score in scored_anew(run, store, signature, source, due).scores if score.value is not None]
+        columns = [(score.candidate_id, score.paper_id, score.reference_id, score.value) for score in scores]
+        found += swap(pairs, as_pairs(columns), intruder)
+    return found
+
+
+def _same_instrument(store: ReadCopy, signature: Row, run: Any, source: Origin) -> None:
+    """`SettingsError` where today's evaluation LM or engine is not the one that scored: nothing could be compared."""
+    anew = signed_anew(run, store, signature, source)
+    if different := [name for name in anew if anew[name] != signature[name] and name != "signature_id"]:
+        told = "; ".join(f"{name}: {signature[name]} then, {anew[name]} now" for name in different)
+        raise SettingsError(f"edition {store.key}: the swap test needs what scored the board ({told}); or --papers 0")

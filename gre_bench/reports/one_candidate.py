@@ -1,0 +1,40 @@
+"""Where one candidate stands: its row of each board, against human and chance, and its best and worst papers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gre_bench.store import Row, Store
+
+
+def one_candidate(store: Store, name: str) -> dict[str, Any]:
+    """The rows of *name* on the boards of the last plan, those of validated metrics first, and its papers by score.
+
+    *papers*: of the first metric with scores, the papers' mean scores, best first (nats, or the metric's unit).
+    """
+    signatures = store.read("current_signatures")
+    rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in signatures])
+    ranked: dict[str, int] = {}
+    for row in rows:
+        ranked[row["signature_id"]] = ranked.get(row["signature_id"], 0) + (row["rank"] is not None)
+    own = [row | {"of": ranked[row["signature_id"]]} for row in rows if row["candidate"] == name]
+    first = next((row for row in own if row["scored"]), None)
+    human = next((row for row in rows if first and row["signature_id"] == first["signature_id"]
+                  and row["candidate"] == "human"), None)  # fmt: skip
+    return {
+        "edition": store.key,
+        "candidate": name,
+        "rows": own,
+        "human": human,
+        "papers": _papers(store, first["signature_id"], name) if first else [],
+        "signatures": signatures,
+    }
+
+
+def _papers(store: Store, signature_id: str, name: str) -> list[Row]:
+    values: dict[str, list[float]] = {}
+    for row in store.read("candidate_pairs", signature_id=signature_id, candidates=[name]):
+        if row["state"] == "scored":
+            values.setdefault(row["paper_id"], []).append(row["value"])
+    found = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]
+    return sorted(found, key=lambda row: (-row["mean"], row["paper_id"]))

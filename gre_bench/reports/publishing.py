@@ -1,0 +1,136 @@
+"""What a release of an edition is made of: its store, what explains it, and all that its numbers rest on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gre_bench.catalogs import models
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.errors import SettingsError, UnfinishedError
+from gre_bench.core.records import LMIdentity
+from gre_bench.core.settings import Settings, parse
+from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.lm.pieces import pieces_of
+from gre_bench.metrics.catalog import METRICS, recipe_of
+from gre_bench.pipeline.runs.job import code_version
+from gre_bench.release.database import Additions
+from gre_bench.release.manifest import packages, public_settings
+from gre_bench.release.publishing import Publication, Published, publish
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.signatures import with_specific
+from gre_bench.store import Frozen, Row, Store, frozen
+
+
+def publish_edition(
+    store: Store,
+    shelf: Shelf,
+    everything: bool = False,
+    again: bool = False,
+    wait_s: float = 0.0,
+    look: Callable[[Frozen], None] | None = None,
+) -> Published:
+    """Makes a release of the edition in *store* on *shelf*, of what is committed when no run is writing.
+
+    *look* may refuse what is about to be published. `SettingsError` if there is no board yet, `LockedError` if a
+    run is still writing after *wait_s*: half of what it is at would not be a board, and a release is for good.
+    """
+    with frozen(store, "publish", wait_s) as edition:
+        publication = publication_of(edition, everything, again)
+        if look:
+            look(edition)
+        return publish(shelf, publication)
+
+
+def publication_of(store: Frozen, everything: bool = False, again: bool = False) -> Publication:
+    """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
+    signatures = store.read("current_signatures")
+    if not signatures:
+        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    _check_whole(store, signatures)
+    planned_with = store.read("board_settings")
+    settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
+    return Publication(
+        source=store.file,
+        additions=additions(store, settings, signatures),
+        is_free=may_publish,
+        provenance=provenance(store, settings, signatures),
+        pieces_of=pieces_of(settings.evaluation_lm),
+        everything=everything,
+        again=again,
+    )
+
+
+def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
+    ids = [row["signature_id"] for row in with_specific(store, signatures)]
+    counts = store.read("progress", signature_ids=ids)
+    if missing := sum(row["missing"] for row in counts):
+        raise UnfinishedError(
+            f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release is for good; "
+            f"publish it when it is done: gre-bench refresh --edition {store.key}"
+        )
+
+
+def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Additions:
+    """Titles and units of the metrics, what is known of the models, the boards in the catalogue's order."""
+    places = {name: place for place, name in enumerate(METRICS)}
+    shown = sorted(signatures, key=lambda row: (places.get(row["metric"], len(places)), row["metric"]))
+    named = models.load(settings.writing.models)
+    return Additions(
+        metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
+                 for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
+        models=[_model(row["model"], named.get(row["model"])) for row in store.read("candidate_models")],
+        changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
+        shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}
+               for place, row in enumerate(shown)],
+    )  # fmt: skip
+
+
+def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> dict[str, Any]:
+    """All that the numbers rest on; nothing of the machine they were made on."""
+    draw = store.read("draw")
+    ids = [row["signature_id"] for row in signatures]
+    verdicts = {row["signature_id"]: row for row in store.read("validations", signature_ids=ids)}
+    return {
+        "program": {"name": "gre-bench", "version": code_version(), "packages": packages()},
+        "papers": len({row["paper_id"] for row in store.read("sample")}),
+        "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed,
+                  "chance": settings.scoring.chance_seed},
+        "draw": draw[0] if draw else None,
+        "snapshots": [{"digest": row["digest"]} for row in store.read("snapshot")],
+        "imports": store.read("imported_files"),
+        "signatures": list(signatures),
+        "validations": {
+            row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
+        },
+        "settings": public_settings(settings.model_dump(mode="json")),
+    }  # fmt: skip
+
+
+def _verdict(row: Row | None) -> dict[str, Any]:
+    if row is None:
+        return {"verdict": "unvalidated"}
+    return {name: row[name] for name in ("verdict", "edition", "detail", "validated_at")}
+
+
+def _model(name: str, known: models.Model | None) -> Row:
+    stated = ("family", "parameters", "knowledge_cutoff", "released")
+    return {"model": name} | {field: getattr(known, field) if known else None for field in stated}
+
+
+def _lm_id(row: Row) -> str:
+    """By which the spans of a signature's evaluation LM are known."""
+    fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
+    return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
+
+
+def shelf_of(release: str, out: Path) -> tuple[Shelf, str]:
+    """The shelf that *release* (its name, or its folder) stands on, and its name; `SettingsError` if it is none."""
+    path = Path(release)
+    folder = path.parent if path.parent != Path(".") or path.is_dir() else out
+    edition, found, number = path.name.rpartition("-r")
+    if not found or not number.isdigit():
+        raise SettingsError(f"{release!r} is not a release, such as ICLR-2025-r1")
+    return Shelf(folder, edition), path.name

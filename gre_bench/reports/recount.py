@@ -1,0 +1,157 @@
+"""The cases behind a candidate's scores, made anew from what readers see, and scored once more."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from gre_bench.catalogs.domains import domain_of
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import StoreError
+from gre_bench.core.records import Candidate, Case
+from gre_bench.metrics.cases import Entry, Response, plan, response_of
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.scoring import MetricWork, Scored
+from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.planning import sample
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.reports.signatures import with_specific
+from gre_bench.store import Row, Store
+
+TOLERANCE = 1e-6
+"""Relative, between a number and the same number made anew."""
+
+
+class ReadCopy(Store):
+    """An edition as its readers see it: whole, never waiting for a run, never written."""
+
+    def rows(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of a query from the read copy."""
+        return self.read(query, **parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The settings under which a candidate's pairs were scored, and the run that scored them last."""
+
+    job: Job
+    run: Row
+
+    @property
+    def settings(self) -> configuration.Settings:
+        return self.job.settings
+
+
+def origin(store: Store, signature: Row, candidate_id: str, state: Path) -> Origin:
+    """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
+    runs = store.rows("why_run", signature_id=signature["signature_id"], candidate_id=candidate_id)
+    if not runs:
+        raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
+    settings = configuration.load_over(json.loads(runs[0].pop("settings")), ())
+    return Origin(in_domain(Job(settings, state)), runs[0])
+
+
+def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
+    """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
+    scoring = source.settings.scoring
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
+    generic = domain_of(source.settings.edition.domain).generic
+    recipe = recipe_of(signature["metric"])
+    moved = _moved(store, signature["writer"], entries, candidate) if recipe.formula == "specific" else {}
+    planned = plan(entries, [candidate], recipe, signature["writer"], signature["form"], None, generic, moved)
+    return [pair.case for pair in planned if pair.case]
+
+
+def _moved(
+    store: ReadCopy, writer: str, entries: Sequence[Entry], candidate: Candidate
+) -> dict[tuple[str, str], Response]:
+    """What *candidate* said of other papers, by the paper that it is scored on by chance."""
+    found = (response_of(entries, place, candidate) for place in range(len(entries)))
+    by_id = {response.review_id: response for response in found if response}
+    rows = store.rows("moved", writer=writer, candidate_id=candidate.candidate_id)
+    return {
+        (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]]
+        for row in rows
+        if row["review_id"] in by_id
+    }
+
+
+def signed_anew(run: Any, store: Store, signature: Row, source: Origin) -> Row:
+    """What the metric would be signed with today, by the same settings; fields as in *signature*."""
+    scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
+    assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
+    _, signatures = run.sign_metrics(instruments(store, source.job), scoring, signature["writer"], assw_by)
+    found = signatures[signature["metric"]]
+    return {name: getattr(found, name) for name in signature if name != "signature_id"} | {
+        "signature_id": found.signature_id
+    }
+
+
+def scored_anew(run: Any, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
+    """Scores of the cases *due*, nothing taken from the store."""
+    work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
+    return run.score_papers("why", instruments(store, source.job), source.settings.scoring, [work], {})
+
+
+def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
+    """Notes in *pairs* what the recount says; of those scored both times how far apart the two are, relative."""
+    by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
+    found = []
+    for row in pairs:
+        score = by_place.get((row["paper_id"], row["reference_id"]))
+        row["recount"] = score.value if score else None
+        if row["state"] != "scored" or score is None:
+            continue
+        # A score of log-probabilities is a small difference of large sums: it is these that must agree.
+        scale = sum(abs(scored.spans[place].total) for place in score.predictions if place in scored.spans)
+        off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
+        found.append((row, off))
+    return found
+
+
+def recount_some(store: Store, run: Any, count: int, seed: int, state: Path) -> int:
+    """Scores *count* pairs of the board once more, drawn by *seed*; how many there were.
+
+    `StoreError` names the first that comes out otherwise, or whose texts are gone.
+    """
+    drawn: dict[tuple[str, str], list[Row]] = {}
+    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows("current_signatures"))}
+    known = [(key, row) for key in signatures for row in store.rows("finished_pairs", signature_id=key)
+             if row["value"] is not None]  # fmt: skip
+    chosen = Random(seed).sample(known, min(count, len(known)))
+    for key, row in chosen:
+        drawn.setdefault((key, row["candidate_id"]), []).append(row | {"state": "scored"})
+    for (key, candidate_id), pairs in drawn.items():
+        signature = signatures[key]
+        source = origin(store, signature, candidate_id, state)
+        wanted = {(row["paper_id"], row["reference_id"]) for row in pairs}
+        due = cases(store, signature, candidate_of(store, candidate_id), source)
+        scored = scored_anew(run, store, signature, source, [
+            case for case in due if (case.paper_id, case.reference_id) in wanted
+        ])  # fmt: skip
+        agreed = [row for row, off in compared(pairs, scored) if off <= TOLERANCE]
+        if unlike := [row for row in pairs if row not in agreed]:
+            raise StoreError(_unlike(store.key, signature["metric"], unlike[0]))
+    return len(chosen)
+
+
+def _unlike(key: str, metric: str, row: Row) -> str:
+    anew = "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
+    return (
+        f"edition {key}: {metric} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']} "
+        f"{anew}, and {row['value']:+.6f} in the store; nothing was published; "
+        f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows what it rests on"
+    )
+
+
+def candidate_of(store: Store, candidate_id: str) -> Candidate:
+    """The candidate as it was planned."""
+    rows = store.rows("planned_candidate", candidate_id=candidate_id)
+    return Candidate(**rows[0])

@@ -1,0 +1,53 @@
+"""Which edition and which of its signatures a reader is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.known_names import resolved
+from gre_bench.pipeline.ranking import specific_of
+from gre_bench.store import Row, Store, find_editions
+
+
+def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
+    """Signatures of the last plan; of the *metrics* named, those planned last, whenever that was."""
+    if not metrics:
+        found = store.read("current_signatures")
+    else:
+        planned = store.read("planned_signatures")
+        unknown = sorted(set(metrics) - {row["metric"] for row in planned})
+        if unknown:
+            known = ", ".join(sorted({row["metric"] for row in planned})) or "none yet"
+            raise SettingsError(f"edition {store.key} has no scores of {', '.join(unknown)}; there are: {known}")
+        found = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
+    if not found:
+        raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
+    return found
+
+
+def with_specific(store: Store, signatures: Sequence[Row]) -> list[Row]:
+    """*signatures* and the specific forms of their metrics, from which what stands above chance comes."""
+    planned = store.read("planned_signatures")
+    by_id = {row["signature_id"]: row for row in planned}
+    specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
+    return [*signatures, *(row for row in specific if row not in signatures)]
+
+
+def the_candidate(store: Store, name: str) -> str:
+    """The candidate of the edition that *name* is, or is the end of; `SettingsError` names the known ones."""
+    known = [row["candidate"] for row in store.read("known_candidates")]
+    return resolved(name, known, f"edition {store.key} has no candidate")
+
+
+def the_edition(edition: str | None, state: Path) -> str:
+    """*edition*, or the only one there is."""
+    if edition is not None:
+        return edition
+    known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]
+    if len(known) != 1:
+        none = f"no editions in {state.absolute()}; try: gre-bench refresh"
+        raise SettingsError(f"name an edition: {', '.join(known)}" if known else none)
+    return known[0]

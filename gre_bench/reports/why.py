@@ -1,0 +1,110 @@
+"""From a number on the board to what it is made of, and back: pairs, tokens, texts, prompts, digests, a recount.
+
+The number is the mean of its pairs, a pair the difference of two log-probabilities, each the sum over the tokens of a
+reply to a prompt made of texts. Each step is checked; a step that does not hold is told, and the command ends with 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Case
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.logprobs import terms
+from gre_bench.prompts.library import address
+from gre_bench.reports.recount import (
+    TOLERANCE,
+    Origin,
+    ReadCopy,
+    candidate_of,
+    cases,
+    compared,
+    origin,
+    scored_anew,
+    signed_anew,
+)
+from gre_bench.reports.signatures import the_candidate
+from gre_bench.reports.why_detail import Why, detail, same, trace
+from gre_bench.store import Row
+
+
+def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: str | None, run: Any | None) -> Why:
+    """What the number of a candidate under *signature* rests on; of one paper, also tokens, texts and prompts.
+
+    *run*: the steps, for the recount; None leaves it out. `SettingsError`: a candidate or paper without pairs.
+    """
+    store = ReadCopy(state, edition)
+    candidate_id = the_candidate(store, candidate_id)
+    ids = {"signature_id": signature["signature_id"], "candidate_id": candidate_id}
+    pairs = store.rows("why_pairs", **ids)
+    if not pairs:
+        raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {candidate_id}")
+    source = origin(store, signature, candidate_id, state)
+    rows = store.rows("leaderboard", signature_ids=[signature["signature_id"]])
+    board = next((row for row in rows if row["candidate"] == candidate_id), None)
+    found = Why(store.key, candidate_id, signature, board, source.run, pairs)
+    _check_mean(found)
+    if paper_id is not None:
+        found.pairs = [row for row in pairs if row["paper_id"] == paper_id]
+        if not found.pairs:
+            known = ", ".join(list(dict.fromkeys(row["paper_id"] for row in pairs))[:5])
+            raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; there are: {known}, ...")
+    due = cases(store, signature, candidate_of(store, candidate_id), source)
+    wanted = {(row["paper_id"], row["reference_id"]) for row in found.pairs if row["state"] == "scored"}
+    by_place = {(case.paper_id, case.reference_id): case for case in due}
+    kept = {place: by_place[place] for place in by_place if place in wanted}
+    _check_texts(found, kept, source)
+    if paper_id is not None:
+        detail(found, store, kept, source)
+        trace(found, store, paper_id, candidate_id)
+    if run is not None:
+        _recount(found, store, source, run, kept)
+    return found
+
+
+def _check_mean(found: Why) -> None:
+    scored = [row["value"] for row in found.pairs if row["state"] == "scored"]
+    if found.board is None or not scored:
+        return
+    mean = math.fsum(scored) / len(scored)
+    what = f"the board's {found.board['mean']:+.6f} is the mean of {len(scored)} pairs"
+    found.check(what, same(mean, found.board["mean"]), f"their mean is {mean:+.6f}")
+
+
+def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
+    """Whether the texts and prompts of today have the addresses that were scored."""
+    scored = [row for row in found.pairs if row["state"] == "scored"]
+    lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
+    recipe, scoring = recipe_of(found.signature["metric"]), source.settings.scoring
+
+    def places(row: Row) -> list[str]:
+        return [address(term) for term in terms(recipe, kept[row["paper_id"], row["reference_id"]], scoring)]
+
+    changed = [row for row in scored if recipe.formula and row not in lost and places(row) != list(row["predictions"])]
+    what = "texts and prompts are those that were scored" if recipe.formula else "the texts of all pairs are there"
+    example = next((f"paper {row['paper_id']}, reference {row['reference_id']}" for row in (*lost, *changed)), "")
+    detail = f"{len(lost)} gone, {len(changed)} changed, first {example}" if example else f"{len(scored)} pairs"
+    found.check(what, not lost and not changed, detail)
+
+
+def _recount(found: Why, store: ReadCopy, source: Origin, run: Any, kept: Mapping[tuple[str, str], Case]) -> None:
+    """Scores everything once more and compares."""
+    anew = signed_anew(run, store, found.signature, source)
+    different = [name for name in anew if name != "signature_id" and anew[name] != found.signature[name]]
+    detail = "; ".join(f"{name}: {found.signature[name]} then, {anew[name]} now" for name in different)
+    found.check("what scores today is what scored then", not different, detail)
+    scored = scored_anew(run, store, found.signature, source, list(kept.values()))
+    off = compared(found.pairs, scored)
+    worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
+    told = f"largest relative difference {worst:.1e}, of the log-probabilities where it is made of these"
+    if unlike:
+        first = unlike[0]
+        told += (
+            f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
+            f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
+        )
+    found.check(f"a recount of {len(scored.scores)} pairs agrees within {TOLERANCE:.0e}", not unlike, told)

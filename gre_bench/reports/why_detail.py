@@ -1,0 +1,122 @@
+"""What one paper's scores are made of: texts, prompts, log-probabilities, tokens, digests."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN, Case
+from gre_bench.lm.pieces import pieces_of
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.logprobs import terms, value
+from gre_bench.prompts.library import render
+from gre_bench.reports.recount import TOLERANCE, Origin, ReadCopy
+from gre_bench.store import Row
+
+TERMS = {
+    "pmi": ("given the first review", "without it"),
+    "specific": ("given the first review", "given the candidate's review of another paper"),
+    "recall": ("reference given candidate",),
+    "precision": ("candidate given reference",),
+    "f1": ("reference given candidate", "candidate given reference"),
+}
+"""What the log-probabilities of a score are of, in the order of its predictions."""
+
+
+@dataclass(slots=True)
+class Why:
+    """What a number rests on; *checks* are rows (what, holds, detail)."""
+
+    edition: str
+    candidate: str
+    signature: Row
+    board: Row | None
+    run: Row
+    pairs: list[Row]
+    details: list[Row] = field(default_factory=list)
+    paper: Row | None = None
+    reviews: list[Row] = field(default_factory=list)
+    checks: list[Row] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        return all(row["holds"] for row in self.checks)
+
+    def check(self, what: str, holds: bool, detail: str = "") -> None:
+        """Notes one step."""
+        self.checks.append({"what": what, "holds": holds, "detail": detail})
+
+
+def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
+    """Of each pair of the paper its texts, prompts, log-probabilities and what its tokens gained."""
+    recipe = recipe_of(found.signature["metric"])
+    take_apart = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
+    for row in found.pairs:
+        case = kept.get((row["paper_id"], row["reference_id"]))
+        if case is None:
+            continue
+        item: Row = {"reference_id": row["reference_id"], "value": row["value"], "x": case.candidate,
+                       "y": case.reference, "synopsis": case.synopsis, "moved": case.moved, "terms": [],
+                       "tokens": []}  # fmt: skip
+        if recipe.formula:
+            spans = _spans(store, row, recipe)
+            parts = terms(recipe, case, source.settings.scoring)
+            for name, part, span in zip(TERMS[recipe.formula], parts, spans, strict=True):
+                pieces = take_apart(part.reply, span["ids"]) if take_apart else None
+                item["terms"].append(
+                    {"of": name, "prediction": span["prediction"], "lm_id": span["lm_id"], "total": span["total"],
+                     "escaped": span["escaped"], "prompt": asdict(render(part)), "ids": span["ids"],
+                     "pieces": pieces, "logprobs": span["logprobs"]}
+                )  # fmt: skip
+            summed = all(math.isclose(math.fsum(s["logprobs"]), s["total"], rel_tol=1e-5) for s in spans)
+            found.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
+            whole = value(recipe, [span["total"] for span in spans])
+            what = f"reference {row['reference_id']}: the score is made of these"
+            found.check(what, same(whole, row["value"]), f"{whole:+.6f}")
+            if recipe.formula in ("pmi", "specific"):
+                item["tokens"] = _gains(item["terms"])
+        found.details.append(item)
+
+
+def _spans(store: ReadCopy, row: Row, recipe: Any) -> list[Row]:
+    """The spans of a pair, by the evaluation LM whose log-probabilities give its score."""
+    by_lm: dict[str, dict[str, Row]] = defaultdict(dict)
+    for span in store.rows("why_spans", predictions=list(row["predictions"])):
+        by_lm[span["lm_id"]][span["prediction"]] = span
+    whole = [spans for spans in by_lm.values() if all(place in spans for place in row["predictions"])]
+    made = [[spans[place] for place in row["predictions"]] for spans in whole]
+    fitting = [spans for spans in made if same(value(recipe, [span["total"] for span in spans]), row["value"])]
+    if not made:
+        raise SettingsError(f"paper {row['paper_id']}: its log-probabilities are not here; refresh the edition")
+    return (fitting or made)[0]
+
+
+def _gains(parts: Sequence[Row]) -> list[Row]:
+    """What each token of y gained by the first review, in nats."""
+    given, alone = parts
+    pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
+    if len(given["logprobs"]) != len(alone["logprobs"]):
+        return []
+    return [
+        {"token": piece, "given": one, "alone": other, "gain": one - other}
+        for piece, one, other in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
+    ]
+
+
+def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
+    """The paper, and the reviews of the pairs with their versions and hashes."""
+    found.paper = (store.rows("why_paper", paper_id=paper_id) or [None])[0]
+    ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in found.pairs)}
+    if candidate_id == HUMAN:
+        roles = [row for row in store.rows("sample") if row["paper_id"] == paper_id]
+        ids |= {row["review_id"] for row in roles if row["role"] == "candidate"}
+    found.reviews = store.rows("why_reviews", review_ids=sorted(ids), writer=found.signature["writer"])
+
+
+def same(one: float, other: float) -> bool:
+    """Whether two numbers that should be one are."""
+    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=1e-9)

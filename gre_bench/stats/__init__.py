@@ -1,0 +1,40 @@
+"""Numbers in, numbers out: nothing here knows a paper from a restaurant, or reads or writes anything.
+
+samples      what every statistic asks of its numbers
+intervals    intervals of a mean, the paired test
+auc          separation of two samples
+resampling   bootstrap by group: seeded weights, in blocks
+effects      standardised mean difference of paired scores, Holm's correction
+verdicts     pass, fail or undecided from an effect
+association  Pearson, Spearman and Kendall of all resamples at once
+correlation  correlations with grades: over all items, within groups, with length held fixed
+comparison   two correlations that share the grades
+length       scores at the length of a human review
+pair_tests   every candidate against every other, papers that would tell two apart
+ranks        intervals of ranks, consistency of two boards
+welch        whether a mean has changed from one set of papers to another
+symmetry     whether an evaluation LM gives a pair the same probability both ways round
+"""
+
+from gre_bench.stats.auc import Separation, separation
+from gre_bench.stats.intervals import (
+    Interval,
+    PairedTest,
+    clustered_interval,
+    clustered_test,
+    flat_interval,
+    paired_test,
+    student_quantiles,
+)
+
+__all__ = [
+    "Interval",
+    "PairedTest",
+    "Separation",
+    "clustered_interval",
+    "clustered_test",
+    "flat_interval",
+    "paired_test",
+    "separation",
+    "student_quantiles",
+]

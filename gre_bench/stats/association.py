@@ -1,0 +1,132 @@
+"""Pearson, Spearman and Kendall's tau-b of any number of resamples of groups at once.
+
+Each function takes the values of n items and the groups they belong to and gives a function of counts: for rows
+(resamples, groups) of how often each group was drawn, the coefficient of each resample (resamples,), as if its items
+had been written out as often as their group was drawn. It is NaN where one of the two does not vary.
+
+Pearson needs group sums of x, y, xy, x², y². Spearman is Pearson on midranks, and the ranks of a resample follow from
+cumulated counts in the order of the values. Kendall's numerator and the two parts of its denominator are quadratic
+forms in the counts: how many pairs between group g and group h agree less those that disagree, and differ in x or y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from gre_bench.stats.samples import Array, Places
+
+Kind = Literal["pearson", "spearman", "kendall"]
+Estimate = Callable[[Array], Array]
+"""Counts (resamples, groups) → one number for each resample."""
+
+CELLS = 1 << 22
+"""Most numbers of an intermediate array (32 MiB)."""
+
+
+def association(kind: Kind, x: Array, y: Array, groups: Places, size: int) -> Estimate:
+    """The coefficient *kind* of *x* and *y* (n,), whose items belong to *size* groups, as a function of counts."""
+    return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
+
+
+def within(kind: Kind, x: Array, y: Array, groups: Places, size: int) -> Estimate:
+    """The same between items of one group only; groups whose items do not differ add nothing.
+
+    Pearson: values less their group's mean. Spearman: midranks within the group over its size + 1, less their mean, so
+    that a group weighs by its items. Kendall: pairs within groups, over √(pairs that differ in x · those in y).
+    """
+    if kind == "kendall":
+        sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
+    else:
+        a, b = (_centred(_ranks_within(v, groups) if kind == "spearman" else v, groups, size) for v in (x, y))
+        sums = np.stack([np.bincount(groups, weights=v, minlength=size) for v in (a * b, a * a, b * b)], axis=1)
+    return lambda counts: _ratio(*(counts @ sums).T)
+
+
+def _pearson(x: Array, y: Array, groups: Places, size: int) -> Estimate:
+    a, b = (x - x.mean()) / (x.std() or 1.0), (y - y.mean()) / (y.std() or 1.0)
+    columns = (np.ones_like(a), a, b, a * b, a * a, b * b)
+    sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
+
+    def estimate(counts: Array) -> Array:
+        n, ta, tb, ab, aa, bb = (counts @ sums).T
+        return _ratio(ab - ta * tb / n, aa - ta * ta / n, bb - tb * tb / n)
+
+    return estimate
+
+
+def _spearman(x: Array, y: Array, groups: Places, size: int) -> Estimate:
+    ranks_of_x, ranks_of_y = _midranks(x, groups, size), _midranks(y, groups, size)
+
+    def estimate(counts: Array) -> Array:
+        rows = max(1, CELLS // len(x))
+        return np.concatenate([part(counts[first : first + rows]) for first in range(0, len(counts), rows)])
+
+    def part(counts: Array) -> Array:
+        drawn = counts[:, groups]
+        middle = (drawn.sum(axis=1, keepdims=True) + 1) / 2
+        a, b = ranks_of_x(counts) - middle, ranks_of_y(counts) - middle
+        return _ratio(*(np.einsum("ri,ri,ri->r", drawn, *pair) for pair in ((a, b), (a, a), (b, b))))
+
+    return estimate
+
+
+def _kendall(x: Array, y: Array, groups: Places, size: int) -> Estimate:
+    forms = [_pairs(a, b, groups, size) for a, b in ((x, y), (x, x), (y, y))]
+    return lambda counts: _ratio(*(np.einsum("rg,rg->r", counts @ form, counts) for form in forms))
+
+
+def _ratio(cross: Array, one: Array, other: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = cross / np.sqrt(np.where((one > 1e-9) & (other > 1e-9), one * other, np.nan))
+    return np.clip(found, -1.0, 1.0)
+
+
+def _midranks(values: Array, groups: Places, size: int) -> Callable[[Array], Array]:
+    """Counts (resamples, groups) → midranks (resamples, n) of *values*; those of items not drawn mean nothing."""
+    distinct, place = np.unique(values, return_inverse=True)
+    untied = len(distinct) == len(values)
+    owner = groups[np.argsort(values)]
+    held = np.zeros((0, 0))
+    if not untied:
+        cells = np.bincount(groups * len(distinct) + place, minlength=size * len(distinct))
+        held = cells.reshape(size, -1).astype(np.float64)
+
+    def ranks(counts: Array) -> Array:
+        drawn = counts[:, owner] if untied else counts @ held
+        return np.asarray((np.cumsum(drawn, axis=1) - (drawn - 1) / 2)[:, place])
+
+    return ranks
+
+
+def _pairs(x: Array, y: Array, groups: Places, size: int) -> Array:
+    """(groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over items i of one and j of the other, each pair both ways."""
+    order = np.argsort(groups, kind="stable")
+    a, b = x[order], y[order]
+    starts = np.searchsorted(groups[order], np.arange(size))
+    rows = np.empty((len(a), size))
+    step = max(1, CELLS // len(a))
+    for first in range(0, len(a), step):
+        some = slice(first, first + step)
+        signs = np.sign(a[some, None] - a) * np.sign(b[some, None] - b)
+        rows[some] = np.add.reduceat(signs, starts, axis=1)
+    return np.asarray(np.add.reduceat(rows, starts, axis=0))
+
+
+def _ranks_within(values: Array, groups: Places) -> Array:
+    """Midranks of *values* (n,) among those of their group, over the group's size + 1."""
+    order = np.lexsort((values, groups))
+    ordered = groups[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(values[order]) > 0) | (np.diff(ordered) > 0)])
+    ends = np.r_[starts[1:], len(values)]
+    first = np.searchsorted(ordered, ordered[starts])
+    ranks = np.empty_like(values)
+    ranks[order] = np.repeat((starts + ends + 1) / 2 - first, ends - starts)
+    return np.asarray(ranks / (np.bincount(groups)[groups] + 1))
+
+
+def _centred(values: Array, groups: Places, size: int) -> Array:
+    means = np.bincount(groups, weights=values, minlength=size) / np.bincount(groups, minlength=size)
+    return np.asarray(values - means[groups])

@@ -1,0 +1,140 @@
+"""The standardised mean difference of the same pairs before and after a change (Xu et al. 2025, §4.2), and Holm.
+
+d = (mean′ − mean)/s, s² = (var + var′)/2, variances with ddof = 1. Two intervals stand side by side.
+
+**By paper** (*low*, *high*, *p*): the studentised bootstrap, on neither side narrower than Student's. Papers are
+drawn, not pairs, so the pairs of a paper may depend on each other as they like; each resample has its d* and its
+standard error, and the quantiles of t* = (d* − d)/se* take the place of Student's where they are further out.
+At 30 papers with heavy tails it covers 93 to 95% where 95 are meant, t* alone 92 to 93, BCa 91, percentiles 89: d and
+its standard error grow together, which percentiles of d* do not see.
+
+**Flat** (*flat_low*, *flat_high*, *flat_p*), the published one: d ± z·sd(after − before)/(s·√pairs). The paper states
+no formula; this is the one its tables allow. It takes pairs for independent and s for known: their half-widths (0.045
+at d = −0.975 and 600 pairs) are below 1.96·|d|/√(2n) = 0.055, what the estimation of s alone adds when before and
+after move together; and 0.047 at d = −0.40 asks a correlation of 0.83 between before and after.
+
+The standard error is the linearised one: with δ = after − before, x the scores less their means, and γ = −d/(4s²),
+ψ = (δ − mean δ)/s + γ·(x² + x′² − mean) sums to zero over the pairs, and se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gre_bench.stats.resampling import equal_tailed, two_sided, weights
+from gre_bench.stats.samples import Array, finite, places
+
+UNDEFINED = 0.01
+"""Share of resamples without a standard error of their own from which Student's quantiles are used instead."""
+
+_FIRST, _SECOND = np.triu_indices(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """d with its interval and two-sided p by paper, and the published flat ones; *method* made the former."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    flat_low: float
+    flat_high: float
+    flat_p: float
+    papers: int
+    pairs: int
+    method: Literal["studentised bootstrap", "Student", "no change"]
+
+
+def effect(
+    before: Sequence[float],
+    after: Sequence[float],
+    papers: Sequence[object],
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Effect:
+    """d of *after* against *before*: the scores of the same (paper, reference) pairs, in the same order.
+
+    Scores that are equal pair by pair are an effect of exactly zero. ValueError: under two papers, a number that is
+    not finite, scores that do not vary at all, or papers so alike that nothing can be said about their spread.
+    """
+    from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+    old, new = finite(before, at_least=2), finite(after, at_least=2)
+    if len(old) != len(new):
+        raise ValueError(f"{len(old)} scores before but {len(new)} after: they must be of the same pairs")
+    groups, size = places(papers, len(old))
+    if size < 2:
+        raise ValueError("an effect by paper needs at least two papers")
+    scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
+    if not scale > 1e-12 * max(1e-300, float(np.abs(old).max()), float(np.abs(new).max())):
+        raise ValueError("the scores do not vary, before or after: their difference has no scale")
+    change = (new - old) / scale
+    d, error = float(change.mean()), float(change.std(ddof=1)) / math.sqrt(len(change))
+    if not change.any():
+        return Effect(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, size, len(old), "no change")
+    half = float(ndtri(0.5 + level / 2)) * error
+    flat_p = 2 * float(ndtr(-abs(d) / error)) if error else 0.0
+    flat = (d - half, d + half, flat_p)
+
+    sums, products = _sums((old - old.mean()) / scale, (new - new.mean()) / scale, change - d, groups, size)
+    se = float(_estimates(np.ones((1, size)), sums, products, d)[1][0])
+    least = 1e-6 * (abs(d) + error)
+    if not se > least:
+        raise ValueError("every paper says the same: the spread of the effect over papers cannot be told")
+    drawn = [_estimates(block, sums, products, d) for block in weights(size, resamples, seed)]
+    values, errors = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+    defined = np.isfinite(values) & (errors > least)
+    student = float(stdtrit(size - 1, 0.5 + level / 2))
+    p = 2 * float(stdtr(size - 1, -abs(d) / se))
+    if 1 - defined.mean() > UNDEFINED:
+        return Effect(d, d - student * se, d + student * se, p, *flat, size, len(old), "Student")
+    t = (values[defined] - d) / errors[defined]
+    below, above = equal_tailed(t, level)
+    low, high = d - max(above, student) * se, d + max(-below, student) * se
+    return Effect(d, low, high, max(p, two_sided(t, d / se)), *flat, size, len(old), "studentised bootstrap")
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values (Holm 1979) in the given order: the k-th smallest times m − k + 1, never falling, at most 1."""
+    values = np.asarray(p_values, dtype=np.float64)
+    if not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"a p-value is not between 0 and 1: {list(p_values)}")
+    order = np.argsort(values, kind="stable")
+    raised = np.minimum(1.0, np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)))
+    adjusted = np.empty_like(values)
+    adjusted[order] = raised
+    return [float(value) for value in adjusted]
+
+
+def _sums(old: Array, new: Array, change: Array, groups: Array, size: int) -> tuple[Array, Array]:
+    """Per paper n, Σδ, Σ(x + x′), Σ(x² + x′²) (papers, 4), and their products two by two (papers, 10).
+
+    δ stands apart because a small difference of large sums would lose the digits of a small effect.
+    """
+    columns = (np.ones_like(old), change, old + new, old**2 + new**2)
+    sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
+    twice = np.where(_FIRST == _SECOND, 1.0, 2.0)
+    return sums, sums[:, _FIRST] * sums[:, _SECOND] * twice
+
+
+def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
+    """d* and its standard error for each of *rows* (resamples, papers) of counts; not finite where s* is zero."""
+    n, delta, both, squares = (rows @ sums).T
+    delta, both = delta / n, both / n
+    spread = squares / n - (both**2 + delta**2) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = np.sqrt(np.where(spread > 1e-12, spread * n / (2 * (n - 1)), np.nan))
+        values = (d + delta) / s
+        gamma = -values / (4 * s**2)
+        constant = -delta / s + gamma * ((both**2 + delta**2) / 2 - spread)
+        psi = np.stack([constant, 1 / s - gamma * delta, -gamma * both, gamma], axis=1)
+        squared = np.einsum("rk,rk->r", rows @ products, psi[:, _FIRST] * psi[:, _SECOND])
+        size = len(sums)
+        return values, np.sqrt(np.maximum(squared, 0.0) * size / (size - 1)) / n

@@ -1,0 +1,94 @@
+"""Intervals of a mean and the paired test.
+
+The same quantities are columns of ``sql/views/leaderboard.sql``; a test holds the two against each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from gre_bench.stats.samples import finite, places
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with the ends of its interval, and how many independent units it rests on."""
+
+    value: float
+    low: float
+    high: float
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """Mean difference with its interval, and the two-sided p-value of Student's t test over independent *units*."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    units: int
+
+
+def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
+    """mean ± z·sd(ddof=1)/√n: the published interval, which takes pairs for independent (Xu et al. 2025, figure 4)."""
+    from scipy.special import ndtri
+
+    scores = finite(values, at_least=2)
+    half = float(ndtri(0.5 + level / 2)) * scores.std(ddof=1) / math.sqrt(len(scores))
+    return Interval(float(scores.mean()), float(scores.mean() - half), float(scores.mean() + half), len(scores))
+
+
+def clustered_interval(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> Interval:
+    """Mean of all *values* with a cluster-robust interval (t with clusters − 1 degrees of freedom).
+
+    se² = G/(G−1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n²: pairs of one paper may be as dependent as they like.
+    """
+    test = clustered_test(values, clusters, level)
+    return Interval(test.value, test.low, test.high, test.units)
+
+
+def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
+    """Student's test that the mean of *values* is zero, with the interval of `clustered_interval`.
+
+    Values that are all zero have p = 1. ValueError: fewer than two clusters.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    scores = finite(values, at_least=2)
+    groups, size = places(clusters, len(scores))
+    if size < 2:
+        raise ValueError("an interval by cluster needs at least two clusters")
+    sums = np.bincount(groups, weights=scores - scores.mean(), minlength=size)
+    error = math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores)
+    mean, half = float(scores.mean()), float(stdtrit(size - 1, 0.5 + level / 2)) * error
+    p = 2 * float(stdtr(size - 1, -abs(mean) / error)) if error else float(mean == 0)
+    return PairedTest(mean, mean - half, mean + half, p, size)
+
+
+def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
+    """Student's test that the mean of per-paper *differences* is zero, with its interval."""
+    from scipy.special import stdtr, stdtrit
+
+    values = finite(differences, at_least=2)
+    error = float(values.std(ddof=1)) / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, 0.5 + level / 2)) * error
+    mean = float(values.mean())
+    p = 2 * float(stdtr(len(values) - 1, -abs(mean) / error)) if error else math.nan
+    return PairedTest(mean, mean - half, mean + half, p, len(values))
+
+
+@cache
+def student_quantiles(most: int) -> list[dict[str, float | int]]:
+    """Two-sided 90% and 95% quantiles of Student's t for 1 to *most* degrees of freedom."""
+    from scipy.special import stdtrit
+
+    df = np.arange(1, most + 1)
+    ends = zip(df.tolist(), stdtrit(df, 0.95).tolist(), stdtrit(df, 0.975).tolist(), strict=True)
+    return [{"df": n, "q90": q90, "q95": q95} for n, q90, q95 in ends]

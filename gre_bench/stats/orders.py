@@ -1,0 +1,110 @@
+"""Two measures of the same candidates on the same papers: do they put them in the same order?
+
+Nothing here has a unit, so the measures may be of different kinds: ranks of candidates by mean, Spearman's coefficient
+with a bootstrap interval by paper, leads in standard errors, and which of two candidates each measure surely puts
+first (Student's paired test by paper, Holm-corrected over all pairs of candidates).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.stats.pair_tests import PairTest
+from gre_bench.stats.ranks import consistency
+from gre_bench.stats.resampling import equal_tailed, weights
+from gre_bench.stats.samples import Array, finite, places
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Spearman of the candidates' means with its interval, and Kendall's tau-b."""
+
+    spearman: float
+    low: float
+    high: float
+    kendall: float
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Of two candidates each, who is sure of their order; *contradict*: pairs in the order of the first measure."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    contradict: tuple[tuple[str, str], ...]
+
+
+def agreement(
+    one: Sequence[float],
+    other: Sequence[float],
+    papers: Sequence[object],
+    candidates: Sequence[str],
+    level: float = 0.90,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Agreement:
+    """Agreement of two measures (n,) of one set of pairs. ValueError: under three candidates, or all means equal."""
+    names = list(dict.fromkeys(candidates))
+    tables = [_sums(column, papers, candidates) for column in (one, other)]
+    means = [dict(zip(names, (sums.sum(0) / counts.sum(0)).tolist(), strict=True)) for sums, counts in tables]
+    found = consistency(*means)
+    drawn = [
+        _spearman(*((block @ sums) / np.maximum(block @ counts, 1e-9) for sums, counts in tables))
+        for block in weights(len(tables[0][0]), resamples, seed)
+    ]
+    low, high = equal_tailed(np.concatenate(drawn), level)
+    return Agreement(found.spearman, low, high, found.kendall, found.shared)
+
+
+def orders(one: Sequence[PairTest], other: Sequence[PairTest], alpha: float = 0.05) -> Orders:
+    """What the tests of two measures say of each two candidates; both hold the same pairs in the same order."""
+    sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(one, other, strict=True)]
+    against = [a if a.difference > 0 else a.flipped() for a, b, both in zip(one, other, sure, strict=True)
+               if all(both) and (a.difference > 0) != (b.difference > 0)]  # fmt: skip
+    return Orders(
+        sum(map(all, sure)) - len(against),
+        sum(first and not second for first, second in sure),
+        sum(second and not first for first, second in sure),
+        sum(not any(both) for both in sure),
+        tuple((test.first, test.second) for test in against),
+    )
+
+
+def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> dict[str, int]:
+    """Rank of each candidate by mean, 1 the highest; equal means (to nine digits) share the better rank."""
+    sums, counts = _sums(values, papers, candidates)
+    means = np.round(sums.sum(0) / counts.sum(0), 9)
+    return {name: 1 + int((means > mean).sum()) for name, mean in zip(dict.fromkeys(candidates), means, strict=True)}
+
+
+def leads(tests: Sequence[PairTest], over: str) -> dict[str, float]:
+    """Each candidate's mean lead over another in standard errors, where it has a spread."""
+    mine = [test if test.second == over else test.flipped() for test in tests if over in (test.first, test.second)]
+    return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in mine if test.sd > 0}
+
+
+def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
+    """Sums and counts (papers, candidates)."""
+    scores = finite(values, at_least=2)
+    groups, size = places(papers, len(scores))
+    kinds, number = places(candidates, len(scores))
+    cells = groups * number + kinds
+    sums = np.bincount(cells, weights=scores, minlength=size * number).reshape(size, number)
+    return sums, np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
+
+
+def _spearman(one: Array, other: Array) -> Array:
+    """Spearman of each row of two tables (rows, candidates)."""
+    from scipy.stats import rankdata
+
+    x, y = (rankdata(table, axis=1) for table in (one, other))
+    x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
+    spread = np.sqrt((x * x).sum(1) * (y * y).sum(1))
+    return np.asarray(np.divide((x * y).sum(1), spread, out=np.zeros_like(spread), where=spread > 0))

@@ -1,0 +1,142 @@
+"""Every candidate against every other: Student's paired test by paper, Holm's correction over all pairs of candidates.
+
+A difference is taken reference by reference, on the pairs that both candidates have, and averaged within a paper: the
+pairs of one paper are one observation. All claims about order come from this one family of tests, so that "better
+than the next", "better than the human baseline" and the interval of a rank never contradict each other.
+
+`papers_needed` is the usual sample size of a paired test: the least N with |difference|·√N/sd ≥ t(1 − α/2m) + t(power),
+both Student's with N − 1 degrees of freedom, where m is the number of tests that Holm still counts at this p-value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gre_bench.stats.effects import holm
+from gre_bench.stats.samples import Array, Places, finite, places
+
+MOST_PAPERS = 1_000_000
+"""A difference that more papers than these would be needed for is called none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """Mean difference (first less second) by paper, its interval, two-sided p, and p after Holm over all *tests*."""
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    sd: float
+    p: float
+    p_holm: float
+    counted: int
+    papers: int
+
+    def flipped(self) -> PairTest:
+        """The same test, second less first."""
+        return PairTest(
+            self.second, self.first, -self.difference, -self.high, -self.low, self.sd, self.p, self.p_holm,
+            self.counted, self.papers,
+        )  # fmt: skip
+
+
+def pair_tests(
+    values: Sequence[float] | Array,
+    papers: Sequence[object],
+    candidates: Sequence[str],
+    references: Sequence[object] | None = None,
+    level: float = 0.90,
+) -> list[PairTest]:
+    """A test for each two of the *candidates*, from *values* (n,), one for each paper, reference and candidate.
+
+    Without *references* a paper's values of a candidate are averaged first. ValueError: two candidates without two
+    papers in common.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    scores = finite(values, at_least=2)
+    names = list(dict.fromkeys(candidates))
+    owners, size = places(papers, len(scores))
+    kinds, number = places(candidates, len(scores))
+    units, of_unit = _units(owners, references, len(scores))
+    table = _means(scores, units, kinds, len(of_unit), number)
+    found = []
+    for i in range(number):
+        for j in range(i + 1, number):
+            differences = _by_paper(table[:, i] - table[:, j], of_unit, size)
+            if len(differences) < 2:
+                raise ValueError(f"{names[i]} and {names[j]} do not have two papers in common")
+            mean, sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
+            error = sd / math.sqrt(count)
+            half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
+            p = 2 * float(stdtr(count - 1, -abs(mean) / error)) if error else float(mean == 0)
+            found.append((names[i], names[j], mean, mean - half, mean + half, sd, p, count))
+    return in_one_family([PairTest(*row[:7], row[6], 1, row[7]) for row in found], ())[0]
+
+
+def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
+    """*tests* and the p-values *others* of further tests, after Holm's correction over all of them together."""
+    family = [*(test.p for test in tests), *others]
+    adjusted = holm(family)
+    order = np.argsort(family, kind="stable")
+    counted = {int(place): len(family) - rank for rank, place in enumerate(order)}
+    together = [
+        replace(test, p_holm=adjusted[place], counted=counted[place]) for place, test in enumerate(tests)
+    ]
+    return together, adjusted[len(tests) :]
+
+
+def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
+    """Papers that would show the difference of *test* with probability *power*; None where none ever would.
+
+    It supposes that the difference and its spread stay as they are found; with few papers both are guesses.
+    """
+    from scipy.special import stdtrit
+
+    if test.difference == 0:
+        return None
+
+    def enough(count: int) -> bool:
+        wanted = stdtrit(count - 1, 1 - alpha / (2 * test.counted)) + stdtrit(count - 1, power)
+        return abs(test.difference) * math.sqrt(count) >= float(wanted) * test.sd
+
+    if not enough(MOST_PAPERS):
+        return None
+    low, high = 1, MOST_PAPERS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _units(owners: Places, references: Sequence[object] | None, length: int) -> tuple[Places, Places]:
+    """For each value the place of its (paper, reference), and for each of these its paper."""
+    if references is None:
+        return owners, np.arange(owners.max() + 1)
+    units, count = places(list(zip(owners.tolist(), references, strict=True)), length)
+    of_unit = np.empty(count, dtype=np.intp)
+    of_unit[units] = owners
+    return units, of_unit
+
+
+def _means(scores: Array, units: Places, kinds: Places, size: int, number: int) -> Array:
+    """Means (units, candidates), NaN where there is no value."""
+    cells = units * number + kinds
+    counts = np.bincount(cells, minlength=size * number).astype(np.float64)
+    sums = np.bincount(cells, weights=scores, minlength=size * number)
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return np.asarray(means.reshape(size, number))
+
+
+def _by_paper(differences: Array, of_unit: Places, size: int) -> Array:
+    """Mean difference of each paper that has one."""
+    there = ~np.isnan(differences)
+    counts = np.bincount(of_unit[there], minlength=size)
+    sums = np.bincount(of_unit[there], weights=differences[there], minlength=size)
+    return np.asarray(sums[counts > 0] / counts[counts > 0])

@@ -1,0 +1,42 @@
+"""The store of one edition: with `gre_bench.release` the only user of DuckDB, and of ``sql/``.
+
+An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only while that is held),
+``read.duckdb`` (a copy that readers open, put in place whole), ``read.sha256`` (its digest), ``status.json``.
+What the store holds is the checkpoint: a run asks it what is missing and goes on from there.
+
+edition   the store: made, migrated, written, read, copied for readers
+database  its DuckDB file: connections, transactions, what its faults mean
+read_copy the copy for readers: put in place with its digest, believed only with it
+frozen    a private copy of the store itself, for a release
+asking    a user's own query, asked in a process of its own
+sandbox   that process
+schema    tables, views and the version that they are of
+binding   records to DuckDB in bulk, rows back
+lock      who writes
+status    what a run says of itself while it is at work
+files     files put in place whole, or not at all
+"""
+
+from gre_bench.store.binding import Row
+from gre_bench.store.database import interrupted, of_statement
+from gre_bench.store.edition import Store, find_editions, no_edition, now
+from gre_bench.store.frozen import Frozen, frozen
+from gre_bench.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, statement
+
+__all__ = [
+    "EARLIEST_VERSION",
+    "SCHEMA_VERSION",
+    "STORAGE_VERSION",
+    "TABLES",
+    "VIEWS",
+    "Frozen",
+    "Row",
+    "Store",
+    "find_editions",
+    "frozen",
+    "interrupted",
+    "no_edition",
+    "now",
+    "of_statement",
+    "statement",
+]

@@ -1,0 +1,168 @@
+"""Asks a statement of a user's own in a process that can change nothing, `gre_bench.store.sandbox`; ends it in time."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from datetime import time as clock
+from decimal import Decimal
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+from uuid import UUID
+
+from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.settings import QuerySettings
+from gre_bench.store.binding import Row, distinct
+from gre_bench.store.schema import statement
+
+PROGRAM = Path(__file__).with_name("sandbox.py")
+THREADS = 4
+MB = 1_000_000
+TOLD = 400
+"""Characters of DuckDB's own words in a line."""
+LEFT = ("LD_LIBRARY_PATH",)
+"""What Python itself may need of the environment; the rest may hold secrets and stays here."""
+CODES: dict[str, Callable[[Any], Any]] = {
+    "dict": lambda pairs: {_hashable(decoded(key)): decoded(value) for key, value in pairs},
+    "bytes": base64.b64decode,
+    "timedelta": lambda parts: timedelta(*parts),
+    "Decimal": Decimal,
+    "UUID": UUID,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "time": clock.fromisoformat,
+}
+"""What `gre_bench.store.sandbox` names the cells that JSON has no form for; all others are text."""
+
+
+def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
+    """Columns and rows of the statement *text* on the private *copy* of edition *key*; the copy is used up.
+
+    `SettingsError`: what is wrong with the statement, or the bound that it met. `StoreError`: the copy is damaged.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SettingsError(f"edition {key}: the query is not Unicode; write it in UTF-8") from None
+    asked = {
+        "text": text, "file": str(copy), "folder": str(copy.parent), "seconds": bounds.seconds,
+        "memory": int(bounds.memory * MB), "spill": int(bounds.spill * MB), "result": int(bounds.result * MB),
+        "parsing": statement("queries", "parsed_query"), "threads": min(THREADS, os.cpu_count() or 1),
+    }  # fmt: skip
+    names: list[str] = []
+    rows: list[list[Any]] = []
+    with _started(copy.parent) as process:
+        for said in _lines(process, asked, bounds):
+            match said:
+                case {"names": found}:
+                    names = distinct(found)
+                case {"rows": found}:
+                    rows += found
+                case {"coded": places}:
+                    for row in rows:
+                        for place in places:
+                            row[place] = decoded(row[place])
+                    return names, [dict(zip(names, row, strict=True)) for row in rows]
+                case {"refused": reason}:
+                    raise SettingsError(f"edition {key}: {_cut(reason)}")
+                case {"bound": what}:
+                    raise SettingsError(f"edition {key}: {_told(what, bounds)}")
+                case {"damaged": reason}:
+                    raise StoreError(
+                        f"edition {key}: the copy for readers cannot be read ({_cut(reason)}); "
+                        f"gre-bench refresh --edition {key} makes it anew"
+                    )
+        code = process.wait()
+    if code == -signal.SIGKILL:
+        raise SettingsError(f"edition {key}: {_told('memory', bounds)}")
+    if code < 0:
+        raise SettingsError(
+            f"edition {key}: DuckDB crashed at this query ({signal.Signals(-code).name}); nothing was changed, "
+            "write it in another way"
+        )
+    last = (copy.parent / "errors").read_text(errors="replace").strip().rpartition("\n")[2]
+    raise StoreError(f"edition {key}: the process that asks the query ended with code {code} ({_cut(last)})")
+
+
+def decoded(cell: Any) -> Any:
+    """The value that a cell of the answer stands for."""
+    if isinstance(cell, list):
+        return [decoded(one) for one in cell]
+    if not isinstance(cell, dict):
+        return cell
+    ((code, value),) = cell.items()
+    return CODES.get(code, str)(value)
+
+
+@contextmanager
+def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The process, which has nothing of this one's environment; it is ended at the end, however that comes."""
+    environment = {name: os.environ[name] for name in LEFT if name in os.environ}
+    with (folder / "errors").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-X", "utf8", str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=errors, cwd=folder, env=environment | {"HOME": str(folder)}, start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            pipe.close()
+
+
+def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
+    """What the process says, line by line, for as long as it may take and as much as it may say."""
+    until = time.monotonic() + bounds.seconds
+    try:
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        return
+    answer, left, said = process.stdout.fileno(), b"", 0
+    while True:
+        if not select.select([answer], [], [], max(0.0, until - time.monotonic()))[0]:
+            yield {"bound": "seconds"}
+        some = os.read(answer, 2**20)
+        if not some:
+            return
+        said += len(some)
+        if said > 4 * asked["result"] + 2**20:
+            yield {"bound": "result"}
+        *whole, left = (left + some).split(b"\n")
+        yield from map(json.loads, whole)
+
+
+def _told(bound: str, bounds: QuerySettings) -> str:
+    """One line for a bound that was met, with what to do."""
+    if bound == "room":
+        return f"no room in {gettempdir()} for what the query keeps aside; make room, or name another place by TMPDIR"
+    most = getattr(bounds, bound)
+    met, less = {
+        "seconds": (f"took more than {most:g} s", "ask for less"),
+        "memory": (f"needs more than {most:,} MB of memory", "ask for less"),
+        "spill": (f"needs more than {most:,} MB of disk", "ask for less"),
+        "result": (f"has a result of more than {most:,} MB", "add a where or a limit"),
+    }[bound]
+    return f"the query {met}; {less}, or allow more, such as --set query.{bound}={most * 4:g}"
+
+
+def _cut(text: str) -> str:
+    """*text* without what steers a terminal, and not too long."""
+    text = "".join(mark for mark in text if mark.isprintable())
+    return text if len(text) <= TOLD else f"{text[:TOLD]}…"
+
+
+def _hashable(key: Any) -> Any:
+    return key if isinstance(key, str | int | float | bool | date | clock | Decimal | UUID | bytes | None) else str(key)

@@ -1,0 +1,146 @@
+"""The DuckDB file of an edition: opened, written in transactions, brought up to date, and what its faults mean."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from gre_bench.core.errors import Clash, Stopped, StoreError
+from gre_bench.store.files import FULL, KEPT
+from gre_bench.store.schema import STORAGE_VERSION
+
+DUCKDB_WAIT_S = 30.0
+LOG_SIZE = "128MB"
+"""How long the log beside the file may get before it is brought into it: each time costs, and so does each MB that the
+next run has to read again after a kill."""
+
+
+class Database:
+    """The file of edition *key*, which readers saw last as *copy*; while it is *held* it stays open."""
+
+    def __init__(self, key: str, file: Path, copy: Path):
+        self.key = key
+        self.file = file
+        self.copy = copy
+        self._held = False
+        self._open: duckdb.DuckDBPyConnection | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps the file open from its first transaction on: to open and close it costs more than most of them do."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            self._let_go()
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection inside one transaction: committed at the end, rolled back on an error, always closed.
+
+        `Clash`: a row was there already.
+        """
+        if self._held and self._open is None:
+            self._open = self._connect(self.file)
+        try:
+            with self.transaction_of(self.file) as run:
+                yield run
+        except (duckdb.Error, StoreError):
+            # After some faults (a full disk) DuckDB refuses all that comes, until the file is opened anew.
+            self._let_go()
+            raise
+        except RuntimeError as error:
+            if not interrupted(error):
+                raise
+            raise Stopped("a signal came during a query") from None
+
+    @contextmanager
+    def transaction_of(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The same of a *file* beside."""
+        connection = self._connect(file)
+        try:
+            connection.begin()
+            yield connection
+            connection.commit()
+        except duckdb.Error as error:
+            if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
+                raise Clash(f"edition {self.key}: {str(error).splitlines()[0]}") from error
+            if of_statement(error):
+                raise
+            raise self.fault(file, error) from None
+        finally:
+            connection.close()
+
+    def checkpoint(self, file: Path | None = None) -> None:
+        """Brings all that was committed into the file itself: what is moved or copied must not need its log.
+
+        DuckDB does so when it closes a file, and says nothing where it cannot.
+        """
+        file = file or self.file
+        connection = self._connect(file)
+        try:
+            connection.execute("checkpoint")
+        except duckdb.Error as error:
+            self._let_go()
+            raise self.fault(file, error) from None
+        except RuntimeError as error:
+            if not interrupted(error):
+                raise
+            raise Stopped("a signal came during a checkpoint") from None
+        finally:
+            connection.close()
+
+    def _let_go(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _connect(self, file: Path) -> duckdb.DuckDBPyConnection:
+        deadline = time.monotonic() + DUCKDB_WAIT_S
+        while True:
+            try:
+                connection = duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
+                connection.execute("set timezone = 'UTC'")
+                connection.execute("set enable_progress_bar = false")
+                connection.execute(f"set checkpoint_threshold = '{LOG_SIZE}'")
+                return connection
+            except duckdb.Error as error:
+                reason = str(error).splitlines()[0]
+                if "could not set lock" not in reason.lower():
+                    raise self.fault(file, error) from None
+                if time.monotonic() >= deadline:
+                    raise StoreError(f"edition {self.key}: {file} is held open by another program: {reason}") from None
+                time.sleep(0.1)
+
+    def fault(self, file: Path, error: duckdb.Error) -> StoreError:
+        """One line for what *error* says of the disk or of *file*, with what to do."""
+        reason = str(error).splitlines()[0]
+        if any(os.strerror(number) in reason for number in FULL):
+            return StoreError(f"edition {self.key}: no room to write {file} ({reason}); {KEPT}")
+        if "WAL file" in reason:
+            return StoreError(
+                f"edition {self.key}: {file}.wal, which a killed run left, is damaged ({reason}); move it away and "
+                "give the same command again: what it held is made anew, paid replies come from the archive"
+            )
+        return StoreError(
+            f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; copy {self.copy.name} over it, "
+            f"the store as readers saw it last, take {file.name}.wal away, and give the same command again"
+        )
+
+
+def interrupted(error: RuntimeError) -> bool:
+    """Whether a signal came during a query: what its handler raises is lost in DuckDB, which raises *error*."""
+    return str(error) == "Query interrupted"
+
+
+def of_statement(error: duckdb.Error) -> bool:
+    """Whether *error* is of a statement or its values, a bug; else it is of the disk, the memory or the file."""
+    of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
+    # What DuckDB finds damaged within a file comes as its plainest error.
+    return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)

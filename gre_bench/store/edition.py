@@ -1,0 +1,233 @@
+"""The store of one edition, for its one writer and its many readers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+
+from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.records import Edition
+from gre_bench.core.settings import QuerySettings, edition_of
+from gre_bench.store import lock, schema, status
+from gre_bench.store.asking import ask
+from gre_bench.store.binding import Row, as_arrow, columns, fetch
+from gre_bench.store.database import Database
+from gre_bench.store.files import putting
+from gre_bench.store.read_copy import CopyForReaders
+from gre_bench.store.schema import statement
+
+
+def find_editions(state: Path) -> list[str]:
+    """Keys of the editions under *state*, sorted."""
+    return sorted(folder.parent.name for folder in (state / "editions").glob("*/edition.duckdb"))
+
+
+def no_edition(state: Path, key: str) -> SettingsError:
+    """The one line for an edition that is not there: where it was looked for, and which come near."""
+    folder = Path(state).absolute()
+    if not folder.is_dir():
+        return SettingsError(f"no edition {key}: there is no folder {folder}; name the right one: --state FOLDER")
+    return SettingsError(f"no edition {key} in {folder}; {did_you_mean(key, find_editions(state))}")
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+class Store:
+    """One edition's folder. Writing needs `lock`; reading goes to the read copy and never waits."""
+
+    def __init__(self, state: Path, edition: Edition | str):
+        key = (edition_of(edition) if isinstance(edition, str) else edition).key
+        self.key = key
+        self.folder = Path(state) / "editions" / key
+        self.file = self.folder / "edition.duckdb"
+        self.read_file = self.folder / "read.duckdb"
+        self.status_file = self.folder / "status.json"
+        self.lock_file = self.folder / "edition.lock"
+        self.copy = CopyForReaders(key, self.read_file)
+        self._database = Database(key, self.file, self.read_file)
+        self._copied_at = self._copy_s = 0.0
+
+    @property
+    def exists(self) -> bool:
+        return self.file.is_file()
+
+    @contextmanager
+    def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
+        """Holds the edition for writing; `LockedError` names the holder if it is not free within *wait_s*."""
+        with lock.held(self.key, self.lock_file, command, wait_s):
+            self._sweep()
+            if not self.exists:
+                self._make()
+            self._migrate()
+            with self._database.held():
+                with self._database.transaction() as run:
+                    schema.add_tables(run)
+                    schema.remake_views(run)
+                yield
+
+    def is_being_written(self) -> bool:
+        """Whether some process holds the lock now."""
+        return lock.is_held(self.lock_file)
+
+    def _sweep(self) -> None:
+        """Takes away what killed writers left beside: nobody else writes here now."""
+        for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
+            left.unlink(missing_ok=True)
+
+    def _make(self) -> None:
+        """A new store, made beside its place and moved there whole."""
+        from gre_bench.stats import student_quantiles
+
+        beside = self.folder / ".new.duckdb"
+        for file in (beside, self.folder / ".new.duckdb.wal"):
+            file.unlink(missing_ok=True)
+        with self._database.transaction_of(beside) as run:
+            schema.add_tables(run)
+            made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
+            run.execute(statement("queries", "start_meta"), made)
+            run.execute(statement("queries", "add_student_t"), columns(student_quantiles(1000)))
+        self._database.checkpoint(beside)
+        with putting(self.key, self.file, beside):
+            os.replace(beside, self.file)
+
+    def _migrate(self) -> None:
+        """Brings a store of an earlier schema version to this one: on a copy beside it, moved in its place whole.
+
+        The store as it was is kept as ``edition.vN.duckdb``, for an earlier program to go on with.
+        """
+        with self.transaction() as run:
+            version = schema.version_of(run, self.key)
+        schema.check_version(version, self.key)
+        if version == schema.SCHEMA_VERSION:
+            return
+        beside = self.folder / ".migrated.duckdb"
+        for file in (beside, self.folder / ".migrated.duckdb.wal"):
+            file.unlink(missing_ok=True)
+        self.copy_store(beside)
+        with self._database.transaction_of(beside) as run:
+            schema.migrate(run, version)
+        self._database.checkpoint(beside)
+        kept = self.file.with_suffix(f".v{version}.duckdb")
+        with putting(self.key, kept, kept, beside):
+            shutil.copyfile(self.file, kept)
+            os.replace(beside, self.file)
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """`Database.transaction` of the store."""
+        with self._database.transaction() as run:
+            yield run
+
+    def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
+        """Runs *steps* in one transaction: (query, rows) inserts records in bulk, (query, mapping) gives parameters.
+
+        A query of many rows reads them as the table ``incoming``; the others unnest one list a column.
+        """
+        with self.transaction() as run:
+            for query, values in steps:
+                text = statement("queries", query)
+                if isinstance(values, Mapping):
+                    run.execute(text, dict(values))
+                elif values and "from incoming" in text:
+                    run.register("incoming", as_arrow(columns(values)))
+                    run.execute(text)
+                    run.unregister("incoming")
+                elif values:
+                    run.execute(text, columns(values))
+
+    def rows(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of ``sql/queries/<query>.sql`` from the store itself; for the writer, who holds the lock."""
+        with self.transaction() as run:
+            return fetch(run, statement("queries", query), parameters)
+
+    def columns(self, query: str, **parameters: Any) -> list[list[Any]]:
+        """The same as one list a column, for many rows without nulls."""
+        with self.transaction() as run:
+            found = run.execute(statement("queries", query), dict(parameters)).fetchnumpy()
+            return [column.tolist() for column in found.values()]
+
+    def read(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of a query from the read copy: whole, and never waiting for the writer."""
+        with self.reading() as connection:
+            try:
+                return fetch(connection, statement("queries", query), parameters)
+            except duckdb.Error as error:
+                raise self.copy.unread(str(error).splitlines()[0]) from None
+
+    def read_mended(self, query: str, **parameters: Any) -> list[Row]:
+        """`read`, of a copy made anew if the one that is there is damaged; for a run, which is to write anyway."""
+        try:
+            return self.read(query, **parameters)
+        except StoreError:
+            if not (self.exists and self.read_file.is_file()):
+                raise
+            with self.lock("mending the copy for readers"):
+                self.copy_for_readers()
+            return self.read(query, **parameters)
+
+    def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
+        """Columns and rows of a statement of a user's own, asked of a private copy that is thrown away.
+
+        `SettingsError` with the first line of what is wrong with it, or with the one of *bounds* that it met.
+        """
+        self._check_there()
+        with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
+            private = Path(folder) / self.read_file.name
+            self.copy.copy_to(private)
+            return ask(self.key, private, text, bounds or QuerySettings())
+
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A reading connection to the read copy, for as long as several queries need the same one."""
+        self._check_there()
+        with self.copy.opened() as connection:
+            yield connection
+
+    def _check_there(self) -> None:
+        """Raises what to do where there is no read copy."""
+        if self.read_file.is_file():
+            return
+        if not self.folder.is_dir():
+            raise no_edition(self.folder.parent.parent, self.key)
+        raise StoreError(f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}")
+
+    def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
+        """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object.
+
+        A large store is copied less often: by more than a twentieth the copies never slow a run down.
+        """
+        began = time.monotonic()
+        if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
+            return
+        beside = self.folder / f".read.{os.getpid()}.duckdb"
+        with putting(self.key, self.read_file, beside):
+            self.copy_store(beside)
+            self.copy.put(beside)
+        self._copied_at = time.monotonic()
+        self._copy_s = self._copied_at - began
+
+    def copy_store(self, beside: Path) -> None:
+        """The store's file, with all that was committed to it, copied to *beside*; for who holds the lock."""
+        self._database.checkpoint()
+        shutil.copyfile(self.file, beside)
+
+    def save_status(self, said: Mapping[str, Any]) -> None:
+        """Puts ``status.json`` in place, whole."""
+        status.save(self.key, self.status_file, said)
+
+    def status(self) -> Row | None:
+        """What the last run said of itself; None before the first."""
+        return status.load(self.key, self.status_file)

@@ -1,0 +1,24 @@
+"""Files of an edition that are put in place whole, or not at all."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gre_bench.core.errors import StoreError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+KEPT = "what was committed is kept: make room and give the same command again"
+
+
+@contextmanager
+def putting(key: str, *files: Path) -> Iterator[None]:
+    """`StoreError` where the first of *files* of edition *key* cannot be written; the others, half there, go."""
+    try:
+        yield
+    except OSError as error:
+        for file in files[1:]:
+            file.unlink(missing_ok=True)
+        raise StoreError(f"edition {key}: {files[0]} cannot be written: {error.strerror}; {KEPT}") from None

@@ -1,0 +1,57 @@
+"""An edition as its store itself holds it at one moment: for a release, which must not rest on a copy of a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+
+from gre_bench.store.binding import Row, fetch
+from gre_bench.store.database import of_statement
+from gre_bench.store.edition import Store
+from gre_bench.store.files import putting
+from gre_bench.store.schema import statement
+
+
+class Frozen(Store):
+    """A private copy of a store: reading it never waits, and nothing that is read of it changes meanwhile."""
+
+    def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
+        super().__init__(store.folder.parent.parent, store.key)
+        self.file = file
+        self._connection = connection
+        self._origin = store.file
+
+    def read(self, query: str, **parameters: Any) -> list[Row]:
+        """Rows of ``sql/queries/<query>.sql`` from the private copy."""
+        try:
+            return fetch(self._connection, statement("queries", query), parameters)
+        except duckdb.Error as error:
+            if of_statement(error):
+                raise
+            raise self._database.fault(self._origin, error) from None
+
+    def rows(self, query: str, **parameters: Any) -> list[Row]:
+        """The same."""
+        return self.read(query, **parameters)
+
+
+@contextmanager
+def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
+    """A private copy of *store*, taken under its lock, for as long as it is looked at.
+
+    `LockedError` if a run is still writing after *wait_s*; `StoreError` if the copy for readers, or what lies beside
+    it, is none of its writer's: somebody else wrote in this folder, and that is to be looked at first.
+    """
+    if store.read_file.exists():
+        store.copy.check()
+    with TemporaryDirectory(prefix="gre-bench-") as folder:
+        file = Path(folder) / store.file.name
+        with store.lock(command, wait_s), putting(store.key, file, file):
+            store.copy_store(file)
+        with duckdb.connect(str(file), read_only=True) as connection:
+            yield Frozen(store, file, connection)

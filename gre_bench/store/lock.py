@@ -1,0 +1,71 @@
+"""The lock of an edition: who holds ``edition.lock`` alone writes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gre_bench.core.errors import LockedError, StoreError
+from gre_bench.store.files import putting
+
+SETTLE_S = 0.5
+"""The lock is tried for at least this long: a look at who holds it takes it for an instant."""
+
+
+@contextmanager
+def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[None]:
+    """Holds edition *key*, for *command* to write; `LockedError` names the holder if it is not free within *wait_s*."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise StoreError(f"edition {key}: cannot write in {file.parent}: {error.strerror}") from None
+    try:
+        _take(key, file, handle, time.monotonic() + max(wait_s, SETTLE_S))
+        since = datetime.now(UTC).isoformat()
+        holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": command, "since": since}
+        with putting(key, file):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps(holder).encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_held(file: Path) -> bool:
+    """Whether some process holds the lock now."""
+    try:
+        with file.open("rb") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def _take(key: str, file: Path, handle: int, deadline: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise LockedError(
+                    f"edition {key} is being written by {_holder(file)}; wait for it to end, or stop it"
+                ) from None
+            time.sleep(0.2)
+
+
+def _holder(file: Path) -> str:
+    try:
+        holder = json.loads(file.read_text())
+        return f"process {holder['pid']} on {holder['host']} ({holder['command']}, since {holder['since'][:19]} UTC)"
+    except (OSError, ValueError, KeyError):
+        return "another process"

@@ -1,0 +1,168 @@
+"""The copy of an edition that readers open: put in place whole, and believed only while it has its writer's digest.
+
+``read.sha256`` holds the SHA-256 of the copy, and of the one before while the two change places: whenever a writer is
+killed, the copy that is there is on the list. DuckDB replays a log that lies beside a file; one beside the copy is
+never the writer's, so no reader opens the copy next to one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import duckdb
+
+from gre_bench.core.errors import StoreError
+
+LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
+TRIES = 20
+"""How often a reader looks again where a writer puts a new copy in place meanwhile."""
+SETTLED_NS = 100_000_000
+"""A file that changed this shortly before it was read may change again without a sign of it in its times."""
+_CLONE = 0x40049409
+Stamp = tuple[int, int, int, int, int]
+
+
+class CopyForReaders:
+    """The copy *file* of edition *key*."""
+
+    def __init__(self, key: str, file: Path):
+        self.key = key
+        self.file = file
+        self.sums = file.with_name("read.sha256")
+        self._believed: Stamp | None = None
+
+    def put(self, beside: Path) -> None:
+        """Moves the new copy *beside* in place; for the writer. A kill at any point leaves a copy that is believed."""
+        digest = sha256(beside)
+        self._record(digest, *self._recorded())
+        for left in self.file.parent.glob(f"{self.file.name}.*"):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink(missing_ok=True)
+        os.replace(beside, self.file)
+        self._record(digest)
+
+    @contextmanager
+    def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A reading connection to the copy, once it has its digest; `StoreError` says what is wrong with it."""
+        spill = str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")
+        for _ in range(TRIES):
+            stamp = self.check()
+            try:
+                connection = duckdb.connect(str(self.file), read_only=True, config={"temp_directory": spill})
+            except duckdb.Error as error:
+                raise self.unread(str(error).splitlines()[0]) from None
+            try:
+                # Else another file came in its place, or a log came beside it, before it was open.
+                self._refuse_logs()
+                if self._stamp() == stamp:
+                    yield connection
+                    return
+            finally:
+                connection.close()
+        raise self._restless()
+
+    def check(self) -> Stamp:
+        """What tells the copy from any other file, once it has its digest; reads the whole file, but once a change."""
+
+        def read(file: BinaryIO, stamp: Stamp) -> str | None:
+            return None if stamp == self._believed else hashlib.file_digest(file, "sha256").hexdigest()
+
+        began = time.time_ns()
+        stamp = self._as_written(read)
+        if began - stamp[-1] > SETTLED_NS and stamp == self._stamp():
+            self._believed = stamp
+        return stamp
+
+    def copy_to(self, target: Path) -> None:
+        """A private copy: what is copied is read again from *target*, so nobody else can change what has the digest."""
+
+        def copy(file: BinaryIO, _: Stamp) -> str:
+            with target.open("wb") as private:
+                clone(file, private)
+            return sha256(target)
+
+        self._as_written(copy)
+
+    def unread(self, reason: str) -> StoreError:
+        """The one line for a copy that cannot be used, with what to do."""
+        return StoreError(
+            f"edition {self.key}: {self.file} cannot be read ({reason}); "
+            f"gre-bench refresh --edition {self.key} makes it anew"
+        )
+
+    def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
+        """Takes the digest of the copy that is in place, and again where it was replaced; None: it is known."""
+        for _ in range(TRIES):
+            self._refuse_logs()
+            recorded = self._recorded()
+            try:
+                with self.file.open("rb") as file:
+                    stamp = _stamp_of(os.fstat(file.fileno()))
+                    digest = digest_of(file, stamp)
+            except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+                raise self.unread(str(error.strerror)) from None
+            if digest is None or digest in (*recorded, *self._recorded()):
+                return stamp
+            if stamp == self._stamp():
+                known = self._recorded()
+                raise self.unread("not as it was written" if known else f"no digest of it in {self.sums.name}")
+        raise self._restless()
+
+    def _stamp(self) -> Stamp | None:
+        try:
+            return _stamp_of(self.file.stat())
+        except OSError:
+            return None
+
+    def _refuse_logs(self) -> None:
+        for end in LOGS:
+            log = self.file.with_name(self.file.name + end)
+            if os.path.lexists(log):
+                raise StoreError(
+                    f"edition {self.key}: {log} lies beside the copy for readers and is none of its writer's; take it "
+                    f"away, or gre-bench refresh --edition {self.key} does so and makes the copy anew"
+                )
+
+    def _recorded(self) -> list[str]:
+        try:
+            return re.findall(r"^[0-9a-f]{64}\b", self.sums.read_text(), re.MULTILINE)
+        except (OSError, UnicodeDecodeError):
+            return []
+
+    def _record(self, *digests: str) -> None:
+        beside = self.sums.with_name(f".read.{os.getpid()}.sha256")
+        beside.write_text("".join(f"{digest}  {self.file.name}\n" for digest in dict.fromkeys(digests)))
+        os.replace(beside, self.sums)
+
+    def _restless(self) -> StoreError:
+        return StoreError(f"edition {self.key}: {self.file} is replaced faster than it can be read; try again")
+
+
+def sha256(file: Path) -> str:
+    """SHA-256 of *file*, hex."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def clone(source: BinaryIO, target: BinaryIO) -> None:
+    """Copies *source*; where the file system can, without copying a byte before one of the two is changed."""
+    try:
+        fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
+    except OSError:
+        shutil.copyfileobj(source, target, 2**20)
+
+
+def _stamp_of(found: os.stat_result) -> Stamp:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

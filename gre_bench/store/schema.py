@@ -1,0 +1,95 @@
+"""What a store holds: its tables and views, one SQL file each, and the version that they are of."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import duckdb
+
+from gre_bench.core.errors import StoreError
+from gre_bench.core.settings import checkout
+
+SCHEMA_VERSION = 6
+EARLIEST_VERSION = 3
+"""The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
+STORAGE_VERSION = "v1.4.0"
+"""DuckDB file format written: the oldest that a reader of these files is likely to have."""
+
+TABLES = (
+    "meta",
+    "runs",
+    "imports",
+    "papers",
+    "reviews",
+    "judgments",
+    "snapshots",
+    "review_versions",
+    "paper_sources",
+    "texts",
+    "text_words",
+    "synopses",
+    "replies",
+    "draws",
+    "sample",
+    "candidates",
+    "signatures",
+    "plan",
+    "spans",
+    "scores",
+    "problems",
+    "separation",
+    "effects",
+    "validations",
+    "agreements",
+    "exposures",
+    "standings",
+    "profiles",
+    "lengths",
+    "moved",
+    "chance",
+    "student_t",
+)
+VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard")
+
+
+@cache
+def statement(kind: str, name: str) -> str:
+    """The text of ``sql/<kind>/<name>.sql``."""
+    return (checkout() / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def add_tables(run: duckdb.DuckDBPyConnection) -> None:
+    """The tables that are not there yet."""
+    for name in TABLES:
+        run.execute(statement("tables", name))
+
+
+def remake_views(run: duckdb.DuckDBPyConnection) -> None:
+    """The views, as this program has them."""
+    for name in VIEWS:
+        run.execute(statement("views", name))
+
+
+def migrate(run: duckdb.DuckDBPyConnection, version: int) -> None:
+    """Brings the tables of *version* to `SCHEMA_VERSION`, step by step."""
+    for step in range(version + 1, SCHEMA_VERSION + 1):
+        run.execute(statement("migrations", f"{step:03}"))
+    run.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})
+
+
+def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
+    """The schema version of the store of edition *key*; `StoreError` where it has none."""
+    try:
+        return run.execute(statement("queries", "version")).fetchall()[0][0]
+    except (duckdb.ProgrammingError, IndexError):
+        raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
+
+
+def check_version(version: int, key: str) -> None:
+    """`StoreError` for a version that this program neither writes nor brings forward."""
+    if not EARLIEST_VERSION <= version <= SCHEMA_VERSION:
+        todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition anew in another --state"
+        raise StoreError(
+            f"edition {key} has schema version {version}, this program writes {SCHEMA_VERSION} and brings "
+            f"forward {EARLIEST_VERSION} and later; {todo}"
+        )

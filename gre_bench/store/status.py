@@ -1,0 +1,43 @@
+"""``status.json``: what a run says of itself while it is at work."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import StoreError
+from gre_bench.store.binding import Row
+from gre_bench.store.files import putting
+
+
+def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
+    """Puts *status* in place, whole, with a sum of its text."""
+    beside = file.with_name(f".status.{os.getpid()}.json")
+    text = json.dumps(status, indent=1, default=str)
+    with putting(key, file, beside):
+        beside.write_text(json.dumps(json.loads(text) | {"crc": _sum(text)}, indent=1))
+        os.replace(beside, file)
+
+
+def load(key: str, file: Path) -> Row | None:
+    """What the last run said of itself; None before the first; `StoreError` if it is not as it was written."""
+    try:
+        status = json.loads(file.read_text())
+        stated = status.pop("crc", None)
+        if stated not in (None, _sum(json.dumps(status, indent=1))):
+            raise ValueError("not as it was written")
+        return status
+    except FileNotFoundError:
+        return None
+    except (ValueError, AttributeError, OSError):
+        raise StoreError(
+            f"edition {key}: {file} is damaged or cannot be read; the next refresh makes it anew"
+        ) from None
+
+
+def _sum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"

@@ -1,0 +1,1 @@
+"""Studies: symmetry, known answers, learning curves, examiners, guidelines."""

@@ -1,0 +1,37 @@
+"""Metrics that ask no LM, in the table of the examiners: length, ROUGE-L and BERTScore of a text against its source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from gre_bench.core.records import Case
+from gre_bench.core.settings import EmbedderSettings
+from gre_bench.examiners.grading import Grade
+from gre_bench.examiners.results.column import Column
+from gre_bench.examiners.wordings import Item
+from gre_bench.metrics.overlap import OVERLAPS, Overlap
+from gre_bench.metrics.scoring import Metric
+from gre_bench.studies.examiners.settings import Baseline
+
+
+def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
+    """The column of the metric *name* over *items*; the source stands in the place of the reference."""
+    started = time.monotonic()
+    cases = [Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items]
+    scores = _metric(name, embedder).score(cases)
+    grades = tuple(Grade(item.item_id, score.value, score.problem) for item, score in zip(items, scores, strict=True))
+    different = len({grade.value for grade in grades if grade.value is not None})
+    by = embedder.backend if name == "bertscore" else ""
+    return Column(
+        name, by, "baseline", grades, before=different, after=different, seconds=time.monotonic() - started, usd=0.0
+    )
+
+
+def _metric(name: Baseline, embedder: EmbedderSettings) -> Metric:
+    if name != "bertscore":
+        return Overlap(OVERLAPS[name], name)
+    from gre_bench.lm.embedders.catalog import open_embedder
+    from gre_bench.metrics.bertscore import BertScore
+
+    return BertScore(open_embedder(embedder), name)

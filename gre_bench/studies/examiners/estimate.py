@@ -1,0 +1,49 @@
+"""What a study of examiners would still ask for, about what that costs, which bounds it may break; nothing is sent.
+
+The chats that write instructions are not counted; the examiners that these make count as not yet asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gre_bench.examiners.examiner import Examiner
+from gre_bench.examiners.grading import samplings
+from gre_bench.examiners.panel import pairwise
+from gre_bench.examiners.wordings import Item, chats, filter_chat
+from gre_bench.flows.examiner_study import ExaminerJob, needs_model, prepared
+from gre_bench.pipeline.runs.quote import Asking, over_budget, quoted
+from gre_bench.studies.examiners.grid import grid
+from gre_bench.studies.examiners.pairs import pairs_of
+from gre_bench.writing.catalog import Desk
+from gre_bench.writing.examiner import open_examiner, open_logprobs
+
+
+def estimate(job: ExaminerJob) -> dict[str, Any]:
+    """Requests, tokens and money by LM, retries aside; chats that several examiners share are counted for each."""
+    material, _ = prepared(job)
+    items, desk = material.items, job.desk
+    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    asked = [one for one in chosen.examiners.values() if needs_model(job.settings, one)]
+    pairs = pairs_of(material.texts, job.settings.pairwise) if job.settings.pairwise else []
+    rows = []
+    for name in job.settings.models:
+        asking = [part for one in asked for part in _asking(one, items, name, desk)]
+        preferring = pairwise.chats(pairs, material.kind)
+        asking.append((open_examiner(name, desk).writer, preferring, pairwise.SAMPLING))
+        rows.append(quoted(name, asking))
+    return {"study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
+            "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(desk, rows)}  # fmt: skip
+
+
+def _asking(examiner: Examiner, items: list[Item], name: str, desk: Desk) -> list[Asking]:
+    """What *examiner* asks the LM *name* about *items*, in all of its samples, and before them by its filter."""
+    plain = open_examiner(name, desk)
+    writer = open_logprobs(name, desk) if examiner.aggregation == "logprob" else plain.writer
+    said = [chat for item in items for chat in chats(examiner, item)]
+    found: list[Asking] = [(writer, said, sampling) for sampling in samplings(examiner, plain.sampling)]
+    if examiner.filtering:
+        once = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
+        [sampling] = samplings(once, plain.sampling)
+        found.append((plain.writer, [filter_chat(examiner, item) for item in items], sampling))
+    return found

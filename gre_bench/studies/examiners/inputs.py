@@ -1,0 +1,77 @@
+"""What an examiner study reads: texts with human scores, from a file or from an edition's graded reviews."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Paper
+from gre_bench.examiners.examiner import ItemKind
+from gre_bench.examiners.wordings import Item
+from gre_bench.ingest.datasets.graded_texts import GradedText, read_graded_texts
+from gre_bench.pipeline.intake import file_sha256
+from gre_bench.store import Row, Store, no_edition
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Texts to be graded and what tells this material from other; *lacks*: why a text cannot be graded, by id."""
+
+    kind: ItemKind
+    texts: Sequence[GradedText]
+    source: Mapping[str, str]
+    lacks: Mapping[str, str]
+
+    @property
+    def items(self) -> list[Item]:
+        """What the examiners are asked about, in order: every text that can be graded."""
+        return [Item(text.item_id, text.source, text.text) for text in self.texts if text.item_id not in self.lacks]
+
+
+def from_file(path: Path, limit: int | None = None) -> Material:
+    """The first *limit* texts of the file *path* (`gre_bench.ingest.datasets.graded_texts`)."""
+    texts = read_graded_texts(path)[:limit]
+    return Material("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, lacks_of(texts))
+
+
+def from_edition(state: Path, edition: str, limit: int | None = None) -> Material:
+    """The first *limit* graded reviews of an edition, each with the text of its paper."""
+    store = Store(state, edition)
+    if not store.exists:
+        raise no_edition(state, edition)
+    read = {row["paper_id"]: row for row in store.read("texts")}
+    sources = {row["paper_id"]: _whole(row, read.get(row["paper_id"], {})) for row in store.read("papers")}
+    reviews = store.read("reviews")
+    graded = {row["paper_id"] for row in reviews if row["grade"] is not None}
+    texts = [
+        GradedText(row["review_id"], row["paper_id"], "", sources.get(row["paper_id"], ""), row["text"] or "",
+                   row["grade"])
+        for row in reviews
+        if row["paper_id"] in graded
+    ]  # fmt: skip
+    if not texts:
+        raise SourceError(f"edition {store.key} has no graded reviews; import some: gre-bench import graded --help")
+    texts = texts[:limit]
+    return Material("review", texts, {"edition": store.key, "limit": str(limit)}, lacks_of(texts))
+
+
+def _whole(paper: Row, read: Row) -> str:
+    """A paper as every LM is given it, its text as its last run left it; empty without text."""
+    text = read.get("text") or paper["text"]
+    known = Paper(paper["paper_id"], paper["title"], paper["abstract"] or read.get("abstract"), text)
+    return known.whole if text else ""
+
+
+def lacks_of(texts: Sequence[GradedText]) -> dict[str, str]:
+    """Why each text that cannot be held against humans cannot be, by id."""
+    found = {}
+    for text in texts:
+        if text.human is None:
+            found[text.item_id] = "no_human_score"
+        elif not text.source.strip():
+            found[text.item_id] = "no_source"
+        elif not text.text.strip():
+            found[text.item_id] = "empty_text"
+    return found

@@ -1,0 +1,133 @@
+"""What an examiner study leaves in ``state/studies/examiners/NAME``.
+
+``grades.csv`` one row per examiner, LM and text · ``outcomes.csv`` one row per examiner and LM · ``differences.csv`` ·
+``tables.md`` all tables, the papers' layouts too · ``rationales-*.csv`` sheets for a human to fill in · ``study.json``
+what it was made of, and all numbers. Each file is put in place whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gre_bench.examiners.panel.panel import Panel
+from gre_bench.examiners.results.column import Column
+from gre_bench.examiners.results.differences import Difference, differences
+from gre_bench.examiners.results.error_sheet import sheet as error_sheet
+from gre_bench.examiners.results.outcomes import Outcome, outcome
+from gre_bench.examiners.results.tables import filled
+from gre_bench.studies.examiners.grid import Grid
+from gre_bench.studies.examiners.inputs import Material
+from gre_bench.studies.examiners.panel_tables import pairs_sheets, panel_sheet
+from gre_bench.studies.examiners.settings import StudySettings
+from gre_bench.studies.examiners.tables import (
+    Sheet,
+    agreement_sheet,
+    cost_sheet,
+    markdown,
+    published_sheet,
+    without_grade,
+)
+from gre_bench.studies.guidelines.results import RECORD, put, study_folder, table
+
+KIND = "examiners"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """All that a study found; *signatures*: who graded how, by column; *written*: instructions by LMs, by examiner."""
+
+    name: str
+    settings: StudySettings
+    material: Material
+    grid: Grid
+    columns: Sequence[Column]
+    panel: Panel | None
+    played: Sequence[Mapping[str, Any]]
+    signatures: Mapping[str, Mapping[str, Any]]
+    written: Mapping[str, str]
+
+
+def keep(study: Study, state: Path) -> dict[str, Any]:
+    """Computes the outcomes of *study*, writes all of it, and gives the summary."""
+    folder = study_folder(state, study.name, study.material.source, KIND)
+    texts, settings = study.material.texts, study.settings
+    human = {text.item_id: text.human for text in texts if text.human is not None}
+    groups = {text.item_id: text.group for text in texts}
+    how = {"resamples": settings.resamples, "seed": settings.seed}
+    found = [outcome(column, human, groups, **how) for column in study.columns]
+    tests = differences(study.columns, found, human, groups, **how)
+    missing = sum(one.missing for one in found if one.kind != "panel")
+    sheets = list(sheets_of(study, found, tests))
+    summary = {
+        "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
+        "message": _message(study.columns, missing), "source": dict(study.material.source),
+        "texts": len(texts), "sources": len(set(groups.values())), "settings": settings.model_dump(mode="json"),
+        "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
+        "instructions": dict(study.written), "outcomes": [asdict(one) for one in found],
+        "differences": [asdict(test) for test in tests],
+        "panel": study.panel and {"exams": list(map(asdict, study.panel.exams)), "weights": study.panel.weights},
+        "pairs": [dict(report) for report in study.played],
+        "rows": {name: dict(rows) for name, rows in study.grid.rows.items()},
+        "tables": [asdict(one) for one in sheets], "lacking": without_grade(found),
+    }  # fmt: skip
+    put(folder / "grades.csv", table(_grade_rows(study.columns, human)))
+    put(folder / "outcomes.csv", table(map(_flat, found)))
+    put(folder / "differences.csv", table(map(asdict, tests)))
+    put(folder / "tables.md", markdown(sheets, without_grade(found)))
+    items = study.material.items
+    for column in study.columns:
+        if column.kind != "examiner":
+            continue
+        if rows := error_sheet(items, column.grades, settings.rationales, settings.seed):
+            put(folder / f"rationales-{re.sub(r'[^A-Za-z0-9._-]+', '-', column.title)}.csv", table(rows))
+    put(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
+    return summary
+
+
+def sheets_of(study: Study, found: Sequence[Outcome], tests: Sequence[Difference]) -> Iterable[Sheet]:
+    """All tables of a *study*, in the order in which they are shown."""
+    yield agreement_sheet(found, tests)
+    yield cost_sheet(found)
+    if study.panel:
+        yield panel_sheet(study.panel)
+    if study.played:
+        yield from pairs_sheets(study.played)
+    for name, rows in study.grid.rows.items():
+        yield published_sheet(filled(name, rows, found))
+
+
+def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
+    for column in columns:
+        ids = {"examiner": column.name, "lm": column.by}
+        for grade in column.grades:
+            problem = grade.problem
+            state = "scored" if problem is None else "failed" if problem.final else "missing"
+            yield {
+                **ids, "item_id": grade.item_id, "state": state, "grade": grade.value,
+                "human": human.get(grade.item_id), "filtered": grade.filtered or None,
+                "parts": json.dumps(grade.parts) if grade.parts else None,
+                "reason": f"{problem.code}: {problem.message}" if problem else None,
+            }  # fmt: skip
+        for name, reason in column.excluded.items():
+            yield {**ids, "item_id": name, "state": "excluded", "human": human.get(name), "reason": reason}
+
+
+def _flat(one: Outcome) -> dict[str, Any]:
+    whole = asdict(one)
+    for name in ("kendall", "spearman", "pearson"):
+        estimate = whole.pop(name) or {}
+        whole |= {name if key == "value" else f"{name}_{key}": value for key, value in estimate.items()}
+    return whole | {"reasons": "; ".join(f"{reason} ({count})" for reason, count in one.reasons.items())}
+
+
+def _message(columns: Sequence[Column], missing: int) -> str:
+    if not missing:
+        return ""
+    problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
+    problem = next(one for one in problems if one is not None and not one.final)
+    return f"{missing} grades are still missing: {problem.message}; run it again to try them"

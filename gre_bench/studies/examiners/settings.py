@@ -1,0 +1,118 @@
+"""The settings of an examiner study: whom to ask, the grid of examiners, the panel, the pairs. One TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
+from gre_bench.examiners.examiner import ItemKind
+from gre_bench.examiners.generated import Phrase
+
+Rule = Literal["uniform", "log", "exp", "poly"]
+Baseline = Literal["length", "rouge_l", "bertscore"]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GeneratedSettings(_Group):
+    """Instructions that an LM writes, or makes better: an examiner of template ``generated``."""
+
+    model: str = Field(description="model of the models file that writes them")
+    instructions: str | None = Field(None, min_length=1, description="what is to be improved; else written anew")
+    phrase: Phrase = Field("improve", description="how it is asked to improve them")
+
+
+class PanelSettings(_Group):
+    """Peer review, after PRE: an exam by gold labels and by a second prompt, then the chair's weighted decision."""
+
+    examiners: tuple[str, ...] | None = Field(None, description="who sits on it; all examiners if not given")
+    human: tuple[float, float] = Field(description="lowest and highest human score that there can be")
+    questions: int = Field(40, ge=2, description="items of the exam, whole sources; the rest is decided upon")
+    measure: Literal["exact", "squared_error"] = Field("squared_error", description="what agreement is")
+    threshold: float = Field(0.6, ge=0, le=1, description="agreement that each part of the exam needs")
+    second: dict[str, str] = Field({}, description="second prompt of an examiner, by its name: inner consistency")
+    rules: tuple[Rule, ...] = Field(("uniform", "log", "exp", "poly"), min_length=1, description="the chair's weights")
+    alpha: float = Field(1.0, gt=0, description="of the rules exp and poly")
+    seed: int = Field(0, ge=0, description="seed of the draw of the questions")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> PanelSettings:
+        if self.human[0] >= self.human[1]:
+            raise ValueError("human: write the lowest score first, such as [1, 5]")
+        return self
+
+
+class PairwiseSettings(_Group):
+    """Preferences between two texts about one source, each pair asked in both orders."""
+
+    games: int | None = Field(None, ge=1, description="pairs, drawn; every pair of a source if not given (full round)")
+    orders: int = Field(1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
+    seed: int = Field(0, ge=0, description="seed of the draw")
+
+
+class StudySettings(_Group):
+    """Whom to ask, how, and what to compare."""
+
+    item: ItemKind | None = Field(None, description="summary or review; what the items are, if not given")
+    models: tuple[str, ...] = Field((), description="LMs of the models file, each asked as every examiner says")
+    models_file: Path | None = Field(None, description="models file; data/models.toml if not given")
+    layouts: tuple[str, ...] = Field((), description="published tables whose rows are examiners, such as 001_table1")
+    examiners: dict[str, dict[str, Any]] = Field({}, description="further examiners by name")
+    generated: dict[str, GeneratedSettings] = Field({}, description="examiners whose prompt an LM writes, by name")
+    baselines: tuple[Baseline, ...] = Field(("length", "rouge_l", "bertscore"), description="metrics without an LM")
+    probabilities: Literal["endpoint", "evaluation_lm"] = Field(
+        "endpoint", description="logprob: by the likeliest tokens an endpoint shows, or by the evaluation LM"
+    )
+    evaluation_lm: EvaluationLMSettings | None = Field(None, description="with probabilities = evaluation_lm")
+    embedder: EmbedderSettings = EmbedderSettings()
+    panel: PanelSettings | None = Field(None, description="peer review by the examiners")
+    pairwise: PairwiseSettings | None = Field(None, description="preferences by the models")
+    budget: BudgetSettings = Field(BudgetSettings(), description="bounds of all runs of the study, as of an edition's")
+    resamples: int = Field(10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by source")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
+    rationales: int = Field(36, ge=1, description="rationales drawn for each error sheet (Kim et al. 2023, Table 9)")
+
+    @model_validator(mode="after")
+    def _sound(self) -> StudySettings:
+        if twice := set(self.examiners) & set(self.generated):
+            raise ValueError(f"examiner {min(twice)} stands under examiners and under generated")
+        if (self.probabilities == "evaluation_lm") != (self.evaluation_lm is not None):
+            raise ValueError('probabilities = "evaluation_lm" and the table [evaluation_lm] belong together')
+        return self
+
+
+def load_study(path: Path) -> StudySettings:
+    """The settings of the file *path*, relative paths taken from its folder; `SettingsError` in one line."""
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"no settings file {path}; deployments/examiners.toml is an example") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error}") from None
+    for group, key in ((tree, "models_file"), (tree.get("embedder"), "folder"), (tree.get("evaluation_lm"), "folder")):
+        if isinstance(group, dict) and isinstance(group.get(key), str):
+            group[key] = str((path.resolve().parent / group[key]).resolve())
+    return parse_study(tree, str(path))
+
+
+def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
+    """The settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
+    try:
+        return StudySettings.model_validate(tree)
+    except ValidationError as error:
+        raise SettingsError(f"{origin}: " + "; ".join(_line(item) for item in error.errors())) from None
+
+
+def _line(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"unknown setting {place}"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"setting {place}: {message}" if place else message

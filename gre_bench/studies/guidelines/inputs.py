@@ -1,0 +1,122 @@
+"""What a guideline study reads: papers with their texts, human ratings, guidelines of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gre_bench.core.errors import ReplyError, SourceError
+from gre_bench.core.records import HUMAN, Paper
+from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
+from gre_bench.guidelines.ratings import Rating
+from gre_bench.ingest.datasets.rated_reviews import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
+from gre_bench.ingest.records.paper_text import body_of
+from gre_bench.ingest.records.tables import papers_from
+from gre_bench.pipeline.intake import file_sha256
+from gre_bench.prompts.conditions import RUBRIC, Condition, condition
+from gre_bench.store import Store, no_edition
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Papers to be reviewed, the human ratings of each, and what tells this material from other (*source*)."""
+
+    contents: Mapping[str, str]
+    human: Mapping[str, Sequence[float]]
+    source: Mapping[str, str]
+
+
+def from_files(papers: Path, ratings: Path, limit: int | None = None) -> Material:
+    """Papers of the file *papers* (the format of ``import papers``) with the human ratings of the file *ratings*.
+
+    The papers are those that have human ratings and stand in the file, in its order. References and appendices are cut.
+    """
+    human = read_human_ratings(ratings)
+    taken = papers_from(papers, {})
+    if taken.refusals:
+        first = taken.refusals[0]
+        raise SourceError(f"{papers.name}: {len(taken.refusals)} rows refused, first {first.item}: {first.reason}")
+    chosen = [paper for paper in taken.papers if human.get(paper.paper_id)][:limit]
+    if not chosen:
+        raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")
+    source = {"papers": file_sha256(papers), "ratings": file_sha256(ratings)}
+    contents = {paper.paper_id: _without_references(paper) for paper in chosen}
+    return Material(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
+
+
+def from_edition(state: Path, edition: str, limit: int | None = None) -> Material:
+    """The papers of an edition with the ratings of their human reviews, as its last run left them."""
+    store = Store(state, edition)
+    if not store.exists:
+        raise no_edition(state, edition)
+    human: dict[str, list[float]] = {}
+    for row in store.read("reviews"):
+        if row["candidate"] == HUMAN and row["rating"] is not None:
+            human.setdefault(row["paper_id"], []).append(float(row["rating"]))
+    read = {row["paper_id"]: row for row in store.read("texts")}
+    known = [
+        Paper(
+            row["paper_id"],
+            row["title"],
+            row["abstract"] or read.get(row["paper_id"], {}).get("abstract"),
+            read.get(row["paper_id"], {}).get("text") or row["text"],
+        )
+        for row in store.read("papers")
+    ]
+    chosen = [paper for paper in known if human.get(paper.paper_id)][:limit]
+    if not chosen:
+        raise SourceError(f"edition {store.key} has no human review with a rating")
+    contents = {paper.paper_id: paper.whole if paper.text else "" for paper in chosen}
+    return Material(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, {"edition": store.key})
+
+
+def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
+    """Ratings of reviews written elsewhere, the human ratings beside them, and what tells this folder from others."""
+    if not folder.is_dir():
+        raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
+    human = read_human_ratings(folder / HUMAN_FILE)
+    found = read_rated_reviews(folder)
+    runs = {(review.model, review.run): condition_of(review.model, review.run) for review in found}
+    short = shortened(dict.fromkeys(runs.values()))
+    reviews = [
+        Given(review.paper_id, review.model, short[runs[review.model, review.run]], review.rating, review.text)
+        for review in found
+    ]
+    names = [name for name in (HUMAN_FILE, *REVIEW_FILES) if (folder / name).is_file()]
+    source = {name: file_sha256(folder / name) for name in names}
+    return given_ratings(reviews, [paper for paper, ratings in human.items() if ratings]), human, source
+
+
+def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
+    """The conditions *names*, those of one's own from *files*; a rubric needs a checklist of ten and ten questions."""
+    texts = {}
+    for name, path in files.items():
+        try:
+            texts[name] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SourceError(f"guideline {name}: {path} cannot be read: {error}") from None
+    found = [condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]
+    for chosen in found:
+        if chosen.rubric and chosen.name.removesuffix(RUBRIC) in files:
+            _check_checklist(chosen)
+    return found
+
+
+def _check_checklist(chosen: Condition) -> None:
+    from gre_bench.guidelines import checklist
+
+    try:
+        questions = checklist.read(chosen.guideline)
+    except ReplyError as error:
+        raise SourceError(f"condition {chosen.name}: {error}") from None
+    if not questions.counts:
+        counts = f"{len(questions.good)} good and {len(questions.bad)} bad"
+        raise SourceError(f"condition {chosen.name}: a rubric needs 10 good and 10 bad questions, this has {counts}")
+
+
+def _without_references(paper: Paper) -> str:
+    """A paper as it is put to an LM, of whose text nobody has cut anything yet; empty without text."""
+    body = body_of(paper.text or "")
+    whole = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
+    return whole.whole if body.text else ""

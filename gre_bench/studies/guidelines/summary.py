@@ -1,0 +1,37 @@
+"""The summary of a guideline study, in memory or read from its ``study.json``, as the values it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gre_bench.guidelines.closeness import Closeness, Estimate
+from gre_bench.guidelines.outcomes import Outcome, Yardstick
+from gre_bench.guidelines.wording import Wording
+
+
+def outcomes_of(summary: Mapping[str, Any]) -> list[Outcome]:
+    """The outcomes of a summary, as it is in memory or was read from ``study.json``."""
+    return [_outcome(row) for row in summary["outcomes"]]
+
+
+def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
+    """The yardstick of a summary."""
+    row = summary["yardstick"]
+    return Yardstick(**row | {"distribution": _counted(row["distribution"])}) if row else None
+
+
+def _outcome(row: Mapping[str, Any]) -> Outcome:
+    close = {name: row[name] and _closeness(row[name]) for name in ("closeness", "recomputed")}
+    texts = row["wording"] and Wording(**row["wording"])
+    return Outcome(**{**row, **close, "distribution": _counted(row["distribution"]), "wording": texts})
+
+
+def _closeness(row: Mapping[str, Any]) -> Closeness:
+    parts = {name: row[name] and Estimate(**row[name]) for name in ("rmse", "bias", "spearman")}
+    return Closeness(**{**row, **parts})
+
+
+def _counted(distribution: Mapping[Any, int]) -> dict[int, int]:
+    """JSON makes texts of ratings that are keys."""
+    return {int(rating): count for rating, count in distribution.items()}

@@ -1,0 +1,105 @@
+"""Tables of a guideline study as markdown, and the cells that the screen shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gre_bench.guidelines.outcomes import Outcome, Yardstick
+from gre_bench.guidelines.ratings import HIGHEST, LOWEST
+from gre_bench.guidelines.tables import Cell, Line, Table
+
+LEGEND = (
+    "RMSE against the mean human rating, lower is better; in parentheses its 95% interval by paper. Bold: lowest of "
+    "the row; underlined: the next. Published rows: ICLR 2024, 1,500 papers, other models."
+)
+CLOSE = ("Model", "Condition", "RMSE", "Bias", "Spearman", "Papers")
+GIVEN = ("Model", "Condition", *map(str, range(LOWEST, HIGHEST + 1)), "Words", "TTR", "TTR 50")
+WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50: over runs of 50 words, free of length."
+
+
+def markdown(tables: Sequence[Table], outcomes: Sequence[Outcome], measure: Yardstick | None) -> str:
+    """The tables, the outcomes and what they are to be held against."""
+    ends = ["## How close to the human means", "", *_rows(CLOSE, map(close_cells, outcomes)), ""]
+    ends += [
+        "## Ratings given, and how the reviews are worded",
+        "",
+        *_rows(GIVEN, given_rows(outcomes, measure)),
+        "",
+        WORDS,
+    ]
+    reasons = [f"- {line}" for line in without_rating(outcomes)]
+    ends += ["", "Without a rating:", "", *reasons] if reasons else []
+    return "\n".join([LEGEND, "", *map(_markdown, tables), *yardstick_lines(measure), "", *ends, ""])
+
+
+def yardstick_lines(measure: Yardstick | None) -> list[str]:
+    """What an RMSE is to be held against, in words."""
+    if measure is None:
+        return []
+    lines = [
+        f"To hold it against, over {measure.papers} papers: the best constant rating ({measure.mean:.2f} for all, "
+        f"known in hindsight) has an RMSE of {measure.constant:.2f}."
+    ]
+    if measure.reviewer is not None:
+        lines += [
+            f"One human reviewer against the mean of the paper's other reviewers has {measure.reviewer:.2f} "
+            f"({measure.ratings} ratings)."
+        ]
+    return lines
+
+
+def marked(line: Line, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
+    """The cell of *line* in *column* with its interval, between the marks that its place in the row earns it."""
+    cell = line.cells.get(column)
+    if cell is None:
+        return "N/A" if line.published else "–"
+    before, after = {1: lowest, 2: second}.get(line.place(column) or 0, ("", ""))
+    return f"{before}{_number(cell)}{after}"
+
+
+def close_cells(outcome: Outcome) -> list[str]:
+    """An outcome as the cells of `CLOSE`."""
+    close, cells = outcome.closeness, ["–", "–", "–"]
+    if close:
+        estimates = close.rmse, close.bias, close.spearman
+        cells = [f"{one.value:.2f} ({one.low:.2f}, {one.high:.2f})" if one else "–" for one in estimates]
+    return [outcome.model, outcome.condition, *cells, f"{outcome.scored} of {outcome.planned}"]
+
+
+def given_rows(outcomes: Sequence[Outcome], measure: Yardstick | None) -> Iterable[list[str]]:
+    """The outcomes as cells of `GIVEN`, after the human means, rounded half down."""
+    if measure:
+        yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
+    for outcome in outcomes:
+        texts, cells = outcome.wording, ["–", "–", "–"]
+        if texts:
+            moving = "–" if texts.moving_ratio is None else f"{texts.moving_ratio:.2f}"
+            cells = [f"{texts.mean_words:.0f}", f"{texts.type_token_ratio:.2f}", moving]
+        yield [outcome.model, outcome.condition, *map(str, outcome.distribution.values()), *cells]
+
+
+def without_rating(outcomes: Sequence[Outcome]) -> list[str]:
+    """Why papers have no rating, one line for each model, condition and reason."""
+    return [f"{one.model}, {one.condition}: {why} ({count})" for one in outcomes for why, count in one.reasons.items()]
+
+
+def _number(cell: Cell) -> str:
+    interval = f" ({cell.low:.2f}, {cell.high:.2f})" if cell.low is not None and cell.high is not None else ""
+    return f"{cell.value:.2f}{interval}"
+
+
+def _markdown(table: Table) -> str:
+    rows, notes = [], []
+    for line in table.lines:
+        labels = [f"{line.labels[0]} (published)" if line.published else line.labels[0], *line.labels[1:]]
+        rows.append([*labels, *(marked(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns)])
+        notes += [
+            f"- {' '.join(line.labels)}, {column}: {cell.note}" for column, cell in line.cells.items() if cell.note
+        ]
+    shown = _rows((*table.heads, *table.columns), rows)
+    return "\n".join([f"## {table.title}", "", *shown, "", *(["Printed, and odd:", "", *notes, ""] if notes else [])])
+
+
+def _rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table of markdown, line by line."""
+    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]

@@ -1,0 +1,56 @@
+"""How far an evaluation LM's expected score is from the information there is: exactly, without drawing a paper.
+
+E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), means over s and (x, s): an LM that is
+worse at the marginal than at the conditional scores too high, one that misreads x too low.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gre_bench.core.errors import SpanError
+from gre_bench.core.records import Prediction
+from gre_bench.lm.protocol import EvaluationLM
+from gre_bench.studies.simulations.known_lm import conditionals
+from gre_bench.studies.simulations.world import REVIEWS, SYNOPSES, Array, World, conditional_information, information
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """*truth* and *expected* score in nats; *expected* = *truth* + *marginal_error* − *conditional_error*."""
+
+    truth: float
+    expected: float
+    marginal_error: float
+    conditional_error: float
+
+    @property
+    def bias(self) -> float:
+        return self.expected - self.truth
+
+
+def bias(world: World, lm: EvaluationLM, with_synopsis: bool) -> Bias:
+    """The bias of *lm*'s GEM, or GEM-S, for the candidate of *world*. `SpanError` if it refuses one of its texts."""
+    joint = world.joint() if with_synopsis else world.joint().sum(axis=0, keepdims=True)
+    synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
+    logs = _logprobs(lm, synopses)
+    truth = np.log(conditionals(joint)[: len(synopses)])
+    off = truth - logs
+    marginal = float((joint.sum(axis=1) * off[:, -1]).sum())
+    conditional = float((joint * off[:, :-1]).sum())
+    known = conditional_information(joint) if with_synopsis else information(joint)
+    expected = float((joint * (logs[:, :-1] - logs[:, -1:])).sum())
+    return Bias(known, expected, marginal, conditional)
+
+
+def _logprobs(lm: EvaluationLM, synopses: tuple[str | None, ...]) -> Array:
+    """log LM(y | x, s), shape (synopses, reviews + 1, reviews); the last x is absent."""
+    asked = [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
+    totals = []
+    for answer in lm.logprob(asked):
+        if isinstance(answer, SpanError):
+            raise answer
+        totals.append(answer.total)
+    return np.array(totals).reshape(len(synopses), len(REVIEWS) + 1, len(REVIEWS))

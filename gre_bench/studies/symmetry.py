@@ -1,0 +1,80 @@
+"""Does the evaluation LM give two reviews the same joint probability both ways round? (Xu et al. 2025, A.5)
+
+    log P(x) + log P(y | x)  against  log P(y) + log P(x | y), over all pairs of human reviews of a paper
+
+GEM's scores of all ordered pairs hold every term, so the check is GEM on those pairs, and a look into the spans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.flows.agree_with_humans import plan_graded
+from gre_bench.flows.annual_refresh import outcome_of, usable
+from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.reading import import_sources
+from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.workers import Workers
+from gre_bench.pipeline.scoring import counts, reasons_of, score
+from gre_bench.stats.symmetry import PairLogprobs, symmetry
+from gre_bench.store import Row, Store
+
+METRIC = "gem"
+
+
+def check_symmetry(job: Job, run: Any) -> dict[str, Any]:
+    """Scores all ordered pairs of human reviews by GEM; Spearman between both sides, by paper, and what is missing."""
+    job = in_domain(usable(job))
+    scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
+    job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
+    store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
+    with store.lock("symmetry", job.wait_s), recorded(store, "symmetry", job.settings) as progress, workers:
+        progress.stage("importing")
+        import_sources(store, progress.status["run_id"], job.settings)
+        _, work = plan_graded(store, job, workers.steps, progress, ungraded=True)
+        score(store, job, workers, work, progress)
+        (signature,) = work.signatures.values()
+        rows = store.rows("pair_logprobs", signature_id=signature.signature_id, lm_id=work.lm_id)
+        asked = job.settings.validation
+        planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
+        pairs = both_ways([row for row in rows if _place(row) in planned])
+        if len(pairs) < 3:
+            raise SourceError(f"edition {store.key}: {len(pairs)} pairs are scored both ways; symmetry needs three")
+        try:
+            found = symmetry(pairs, resamples=asked.resamples, seed=asked.seed)
+        except ValueError as error:
+            raise SourceError(f"edition {store.key}: of {len(pairs)} pairs no symmetry can be told: {error}") from None
+        store.copy_for_readers()
+        metrics, reasons = counts(store, work), reasons_of(store, work)
+        outcome, message = outcome_of(metrics, reasons)
+        progress.end(outcome, message, metrics)
+        return {
+            "edition": store.key,
+            "outcome": outcome,
+            "message": message,
+            "writer": work.writer,
+            "signature_id": signature.signature_id,
+            "evaluation_lm": signature.evaluation_lm,
+            "symmetry": asdict(found),
+            "reasons": reasons,
+            "notes": work.notes,
+        }
+
+
+def _place(row: Row) -> tuple[str, str, str]:
+    return row["paper_id"], row["candidate_id"], row["reference_id"]
+
+
+def both_ways(rows: list[Row]) -> list[PairLogprobs]:
+    """Every two reviews of a paper that are scored both ways, once."""
+    by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
+    return [
+        PairLogprobs(
+            paper, x, y, log_x=back["marginal"], log_y=row["marginal"], log_y_given_x=row["conditional"],
+            log_x_given_y=back["conditional"],
+        )
+        for (paper, x, y), row in by_pair.items()
+        if x < y and (back := by_pair.get((paper, y, x)))
+    ]

@@ -1,0 +1,120 @@
+"""What of a model is trained, and how it is kept: an adapter (LoRA, Hu et al. 2022) beside its base, or all of it.
+
+Xu et al. 2025, appendix E.1: rank 16, alpha 16, no dropout, on all matrices of attention and feed-forward layers, the
+base in 4 bits. Where 4 bits cannot be had the base keeps its full precision.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gre_bench.core.errors import LMError
+from gre_bench.core.pretrained.cache import located, named
+from gre_bench.lm.adapter_folder import WEIGHTS, read_adapter
+from gre_bench.lm.weights import Quantisation, Weights, blamed, lacks_nf4, open_weights
+from gre_bench.tuning.checkpoint import writing
+from gre_bench.tuning.settings import TuningSettings
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedTokenizerBase
+
+
+def open_base(folder: Path, settings: TuningSettings) -> Weights:
+    """The model in *folder* as it is trained from: all weights in float32, or in 4 bits or its dtype for an adapter.
+
+    *folder* may be the name of a pretrained model; `LMError` if that is not on this machine.
+    """
+    folder = located(folder, "lm")
+    if read_adapter(folder) is not None:
+        raise LMError(f"evaluation LM {folder} is an adapter; give the folder of a whole model as the base")
+    whole = settings.method == "full"
+    weights = open_weights(
+        folder, device=settings.device, dtype="float32" if whole else settings.dtype, attention=settings.attention,
+        quantisation="none" if whole else _quantisation(settings),
+    )
+    if whole and weights.quantisation != "none":
+        raise LMError(f"evaluation LM {folder}: quantised weights cannot be trained as a whole; use method lora")
+    return weights
+
+
+def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
+    """The model of *weights* with just those parameters asking for a gradient that the method trains.
+
+    `LMError` if an adapter cannot be put where it is asked for.
+    """
+    import torch
+
+    if settings.method == "full":
+        return weights.model.requires_grad_(True)
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError as error:
+        raise LMError("peft is not installed: pip install -e '.[lm]' -c constraints.txt") from error
+    model = weights.model.requires_grad_(False)
+    _refuse_tied(weights, settings.lora_targets)
+    config = LoraConfig(
+        task_type="CAUSAL_LM", r=settings.lora_r, lora_alpha=settings.lora_alpha, lora_dropout=settings.lora_dropout,
+        target_modules=sorted(settings.lora_targets), bias="none",
+    )
+    torch.manual_seed(settings.seed)
+    with blamed(weights.folder, "no adapter can be put in"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an old name
+        # Adapters are kept in float32 whatever the base: steps of 2e-4 vanish in bfloat16.
+        return get_peft_model(model, config, autocast_adapter_dtype=True)
+
+
+def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
+    """Writes a trained model and its tokenizer into *folder*; an adapter with the path or name of its *base* instead.
+
+    An adapter's weights are written in *dtype*: the base has no more digits. Its tokenizer is the base's.
+    """
+    with writing(folder):
+        if hasattr(model, "peft_config"):
+            model.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
+            # Embeddings are never part of it; left to guess, peft would ask a hub about the base.
+            model.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
+            _convert(folder / WEIGHTS, dtype)
+            # A card that peft writes of its own accord, full of blanks to be filled in.
+            (folder / "README.md").unlink(missing_ok=True)
+        else:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+
+
+def _convert(file: Path, dtype: str) -> None:
+    """Writes the tensors of *file* anew in *dtype*."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    tensors = {name: each.to(getattr(torch, dtype)) for name, each in load_file(file).items()}
+    save_file(tensors, file, metadata={"format": "pt"})
+
+
+def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
+    """`LMError` if one of *targets* is an end of the model whose matrix is the other end's as well.
+
+    An adapter moves the one end in training; put into the shared matrix for scoring, it would move both.
+    """
+    ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
+    if None in ends or ends[0].weight is not ends[1].weight:
+        return
+    for name, module in weights.model.named_modules():
+        if module in ends and (target := next((one for one in targets if f".{name}".endswith(f".{one}")), None)):
+            raise LMError(
+                f"evaluation LM {weights.folder}: its input and output embeddings are one matrix, which an adapter "
+                f"cannot train; leave {target} out of lora_targets"
+            )
+
+
+def _quantisation(settings: TuningSettings) -> Quantisation:
+    if settings.quantisation != "auto":
+        return settings.quantisation
+    import torch
+
+    device = settings.device if settings.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    return "none" if lacks_nf4(device) else "nf4"

@@ -1,0 +1,168 @@
+"""Training of `cache-ngram`: counts from training papers, all weights from papers kept aside.
+
+Counts, topics and spellings come from the judgments of the training papers. The weights of the sources
+(expectation maximisation) and of the features that bend the trigram model (L-BFGS) are then those under
+which the reviews of the papers kept aside best predict one another, both ways, pairs of one paper.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gre_bench.core.errors import SourceError
+from gre_bench.lm.ngram.backoff import backoff_counts
+from gre_bench.lm.ngram.cache_ngram import CacheNgram
+from gre_bench.lm.ngram.folder import write_files
+from gre_bench.lm.ngram.known_text import FEATURES
+from gre_bench.lm.ngram.segmentation import END, NEWLINE, Alphabet, alphabet_of_python, form_counts, is_word, split
+from gre_bench.lm.ngram.spelling import spelling_counts
+from gre_bench.tuning.checkpoint import writing
+from gre_bench.tuning.mixture import Papers, fit_boosts, fit_sources, mean_logprob
+from gre_bench.tuning.topics import shared_topics
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What is set by hand.
+
+    *fewest*: how often an n-gram must be seen to be kept. Topics are of words in *rare* papers at least and in a
+    share of *common* at most. *prior*: pairs added to each side of a word's lift. *penalty*: of squared feature
+    weights, in nats a pair. *exponents*: of the inverse document frequency, tried for the copies. *rounds*: of fitting
+    the feature weights (*steps* each) and the source weights in turn.
+    """
+
+    topics: int = 100
+    fewest: int = 2
+    rare: int = 3
+    common: float = 0.2
+    prior: float = 0.1
+    penalty: float = 1e-3
+    exponents: tuple[float, ...] = (1.0, 2.0, 3.0)
+    rounds: int = 5
+    steps: int = 15
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Figures on the papers kept aside, over ordered pairs of reviews of one paper (the weights were chosen on them).
+
+    Nats a reply: *marginal* log-probability, *same* mean PMI given a review of the same paper, *other* given one of
+    another paper; *auc* P(a same-paper PMI exceeds an other-paper PMI).
+    """
+
+    papers: int
+    pairs: int
+    tokens: int
+    marginal: float
+    same: float
+    other: float
+    auc: float
+
+
+def train(
+    papers: Papers, validation: Papers | None = None, recipe: Recipe = Recipe(), alphabet: Alphabet | None = None
+) -> tuple[CacheNgram, HeldOut]:
+    """The model and its held-out figures; without *validation* every sixth paper is kept aside for it.
+
+    The same papers and *recipe* give the same model. `SourceError` when there are too few papers, reviews or words.
+    """
+    if validation is None:
+        papers, validation = [paper for place, paper in enumerate(papers) if place % 6], papers[::6]
+    if len(papers) < 2 or len(validation) < 2:
+        counted = f"{len(papers)} and {len(validation)}"
+        raise SourceError(f"training needs at least 2 papers and 2 kept aside, got {counted}; give more rows")
+    if max(map(len, validation)) < 2:
+        raise SourceError("no paper kept aside has two reviews to predict from one another; choose on other rows")
+    alphabet = alphabet or alphabet_of_python()
+    config, vocabulary, arrays = _count(papers, recipe, alphabet)
+    configs = [{**config, "idf_exponent": exponent} for exponent in recipe.exponents]
+    models = [fit_sources(CacheNgram(one, vocabulary, arrays, alphabet), validation) for one in configs]
+    model = max(models, key=lambda one: mean_logprob(one, validation))
+    for _ in range(recipe.rounds):
+        model = fit_sources(fit_boosts(model, validation, recipe.penalty, recipe.steps), validation)
+    return model, held_out(model, validation)
+
+
+def save(model: CacheNgram, folder: Path) -> None:
+    """Writes the model's files to *folder* (a card beside them is left alone); `CacheNgram.load` reads them.
+
+    `SettingsError` if they cannot be written.
+    """
+    with writing(folder):
+        write_files(folder, model.config, model.vocabulary, model.arrays)
+
+
+def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
+    """Figures of *model* on *papers*; the other paper is the one half of the list further on."""
+    replies = [[model.read_reply(text) for text in paper] for paper in papers]
+    known = [[model.read_known(text) for text in paper] for paper in papers]
+    logs: list[tuple[float, float, float]] = []
+    for place, paper in enumerate(papers):
+        strangers = known[(place + len(papers) // 2) % len(papers)]
+        for x, y in permutations(range(len(paper)), 2):
+            given = None, known[place][x], strangers[x % len(strangers)]
+            logs.append(tuple(float(model.token_logprobs(replies[place][y], one).sum()) for one in given))
+    marginal, same, other = np.array(logs).T
+    above = (same - marginal)[:, None] - (other - marginal)
+    return HeldOut(
+        papers=len(papers), pairs=len(logs), tokens=sum(len(reply.form) for paper in replies for reply in paper),
+        marginal=float(marginal.mean()), same=float((same - marginal).mean()), other=float((other - marginal).mean()),
+        auc=float((above > 0).mean() + (above == 0).mean() / 2),
+    )
+
+
+def _count(
+    papers: Papers, recipe: Recipe, alphabet: Alphabet
+) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
+    """Config (source weights even, features off), vocabulary and arrays of a model counted on *papers*."""
+    texts = [[split(text).words for text in paper] for paper in papers]
+    papers_with = Counter(word for paper in texts for word in {word for words in paper for word in words})
+    shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))
+    vocabulary = ["<unknown>", END, NEWLINE, *shared]
+    ids = {word: number for number, word in enumerate(vocabulary)}
+    coded = [[np.array([ids.get(word, 0) for word in words]) for words in paper] for paper in texts]
+    unknown = [word for paper in texts for words in paper for word in words if word not in ids]
+    with_count = np.array([papers_with[word] for word in vocabulary], dtype=np.int32)
+    words = np.array([is_word(word) for word in vocabulary])
+    topical = np.flatnonzero(words & (with_count >= recipe.rare) & (with_count < recipe.common * len(papers)))
+    if len(topical) < 2:
+        raise SourceError(
+            f"too few words stand in {recipe.rare} or more of the {len(papers)} training papers to train on them; "
+            "give more rows"
+        )
+    characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
+    arrays = {
+        "papers_with": with_count, "lift": _lift(coded, len(vocabulary), recipe.prior),
+        **spellings, **form_counts(text for paper in papers for text in paper),
+        **backoff_counts([row for paper in coded for row in paper], len(vocabulary), recipe.fewest),
+        **shared_topics(coded, topical, recipe.topics, recipe.seed),
+    }
+    config = {
+        "alphabet": asdict(alphabet), "papers": len(papers), "characters": characters, "idf_exponent": 2.0,
+        "word_share": (sum(map(is_word, unknown)) + 1) / (len(unknown) + 2),
+        "marginal_weights": [1 / 3] * 3, "conditional_weights": [1 / 4] * 4, "boosts": dict.fromkeys(FEATURES, 0.0),
+    }
+    return config, vocabulary, arrays
+
+
+def _lift(papers: Sequence[Sequence[np.ndarray]], size: int, prior: float) -> np.ndarray:
+    """log((pairs of reviews of one paper that share the word + prior) / (pairs that would by chance + prior))."""
+    shared, reviews_with, pairs = np.zeros(size), np.zeros(size), 0
+    for paper in papers:
+        has = np.zeros((len(paper), size))
+        for row, ids in zip(has, paper, strict=True):
+            row[ids] = 1
+        both = has.sum(axis=0)
+        shared += both * (both - 1)
+        reviews_with += both
+        pairs += len(paper) * (len(paper) - 1)
+    chance = pairs * (reviews_with / sum(map(len, papers))) ** 2
+    return np.log((shared + prior) / (chance + prior)).astype(np.float32)

@@ -1,0 +1,183 @@
+"""Checkpoints of a training run: what it takes to go on as if nothing had happened.
+
+``checkpoint/step-N`` holds the trained parameters and the optimiser's tensors (safetensors) and all else as JSON. It
+is written under another name and put in place at once; only then does the one before it go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.tuning.history import Point
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
+FOLDER = "checkpoint"
+_WRITING = "unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run is: *epoch* is the one it is in, *done* its steps in it; *points* is its history."""
+
+    epoch: int = 0
+    done: int = 0
+    points: tuple[Point, ...] = ()
+
+    @property
+    def step(self) -> int:
+        """Steps done in all."""
+        return self.points[-1].step if self.points else 0
+
+
+def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
+    """Writes the checkpoint of *place* under *folder*; `SettingsError` if it cannot be written."""
+    import torch
+    from safetensors.torch import save_file
+
+    parent = folder / FOLDER
+    unfinished = parent / _WRITING
+    tensors, plain = _split(optimiser.state_dict()["state"])
+    random = {"cpu": torch.get_rng_state().tolist()}
+    if torch.cuda.is_available():
+        random["cuda"] = torch.cuda.get_rng_state().tolist()
+    state = {
+        "rests_on": dict(rests_on), "epoch": place.epoch, "done": place.done, "random": random, "optimiser": plain,
+        "points": [asdict(point) for point in place.points],
+    }
+    with writing(folder):
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        weights = {name: parameter.detach().contiguous() for name, parameter in trained(model).items()}
+        save_file(weights, unfinished / "weights.safetensors")
+        save_file(tensors, unfinished / "optimiser.safetensors")
+        (unfinished / "state.json").write_text(json.dumps(state), encoding="utf-8")
+        _flush(unfinished)
+        finished = parent / f"step-{place.step:08d}"
+        os.replace(unfinished, finished)
+        for old in _finished(parent):
+            if old != finished:
+                shutil.rmtree(old)
+
+
+def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Place | None:
+    """Puts *model*, *optimiser* and torch's generators where the last checkpoint left them; None if there is none.
+
+    `SettingsError` naming what differs where the checkpoint is of a training that rests on something else.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    found = _finished(folder / FOLDER)
+    if not found:
+        return None
+    last = found[-1]
+    try:
+        state = json.loads((last / "state.json").read_text(encoding="utf-8"))
+        differ(state["rests_on"], rests_on, folder)
+        weights, tensors = load_file(last / "weights.safetensors"), load_file(last / "optimiser.safetensors")
+        parameters = trained(model)
+        with torch.no_grad():
+            for name, parameter in parameters.items():
+                parameter.copy_(weights[name])
+        whole = optimiser.state_dict()
+        optimiser.load_state_dict({**whole, "state": _joined(tensors, state["optimiser"])})
+        torch.set_rng_state(torch.tensor(state["random"]["cpu"], dtype=torch.uint8))
+        if torch.cuda.is_available() and "cuda" in state["random"]:
+            torch.cuda.set_rng_state(torch.tensor(state["random"]["cuda"], dtype=torch.uint8))
+        return Place(state["epoch"], state["done"], tuple(Point(**point) for point in state["points"]))
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+        reason = " ".join(f"{error or type(error).__name__}".split())[:200]
+        raise SourceError(f"checkpoint {last} cannot be read: {reason}; delete {last.parent} to start anew") from error
+
+
+def forget(folder: Path) -> None:
+    """Removes the checkpoints under *folder*: the training is over and its outcome is kept elsewhere."""
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+
+
+def differ(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """`SettingsError` naming what a checkpoint rests on that is another *now*."""
+    changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    if changed:
+        shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(now.get(name))}" for name in changed)
+        raise SettingsError(
+            f"{folder / FOLDER} is of another training ({shown}); go on with what it was begun with, "
+            f"or delete {folder / FOLDER} to start anew"
+        )
+
+
+def trained(model: nn.Module) -> dict[str, Any]:
+    """The parameters that are trained, by name."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """A full disk or a forbidden folder as one line on *folder*."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise SettingsError(f"{folder} cannot be written: {reason}; mend that, then run the same again") from error
+
+
+def _finished(parent: Path) -> list[Path]:
+    return sorted(parent.glob("step-*"))
+
+
+def _flush(folder: Path) -> None:
+    """Puts the files on the disk before their name: a power cut leaves the old checkpoint or the whole new one."""
+    for path in [*folder.iterdir(), folder]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _split(states: Mapping[int, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The optimiser's state as tensors and as plain values, both by ``<parameter>/<name>``, or deeper."""
+    import torch
+
+    flat = dict(_leaves(states))
+    tensors = {path: value for path, value in flat.items() if isinstance(value, torch.Tensor)}
+    # Clones: parameters may share a tensor of the state, which safetensors refuses.
+    kept = {path: value.detach().clone().contiguous() for path, value in tensors.items()}
+    return kept, {path: value for path, value in flat.items() if path not in tensors}
+
+
+def _leaves(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{name}/")
+        else:
+            yield f"{above}{name}", value
+
+
+def _joined(tensors: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    states: dict[int, dict[str, Any]] = {}
+    for path, value in {**tensors, **plain}.items():
+        number, *names = path.split("/")
+        place = states.setdefault(int(number), {})
+        for name in names[:-1]:
+            place = place.setdefault(name, {})
+        place[names[-1]] = value
+    return states
+
+
+def _shown(value: object) -> str:
+    return "absent" if value is None else str(value)[:40]

@@ -1,0 +1,114 @@
+"""Fitting the weights of `cache-ngram` on papers kept aside, its counts staying as they are.
+
+Source weights by expectation maximisation (Dempster et al. 1977); feature weights of the bent trigram by
+L-BFGS on the same likelihood, whose slope is what is seen of a feature less what is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from gre_bench.lm.ngram.cache_ngram import CacheNgram, Known, Reply
+from gre_bench.lm.ngram.known_text import FEATURES
+
+Papers = Sequence[Sequence[str]]
+"""Papers, each the judgments of its reviews."""
+
+
+def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
+    return CacheNgram({**model.config, **changes}, model.vocabulary, model.arrays, model.alphabet)
+
+
+def _pairs(papers: Papers) -> list[tuple[str, str]]:
+    """Every (known, reply) of two reviews of one paper."""
+    return [pair for paper in papers for pair in permutations(paper, 2)]
+
+
+def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
+    """*model* with the source weights that make *papers* likeliest: alone, then the one review given the other."""
+    replies = {text: model.read_reply(text) for paper in papers for text in paper}
+    terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
+    model = _with(model, marginal_weights=maximise(np.concatenate(terms, axis=1)))
+    replies = {text: model.read_reply(text) for text in replies}
+    known = {text: model.read_known(text) for text in replies}
+    pairs = [pair for pair in _pairs(papers) if known[pair[0]]]
+    terms = [_chances(replies[y], *model.conditional_terms(replies[y], known[x])) for x, y in pairs]
+    return _with(model, conditional_weights=maximise(np.concatenate(terms, axis=1)))
+
+
+def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    """P(token) per source, up to one factor a token."""
+    with np.errstate(divide="ignore"):
+        logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
+    return np.exp(logs - logs.max(axis=0))
+
+
+def maximise(chances: np.ndarray) -> list[float]:
+    """Mixture weights of the rows of *chances* by expectation maximisation, never quite 0."""
+    weights = np.full(len(chances), 1 / len(chances))
+    for _ in range(300):
+        shares = chances * weights[:, None]
+        moved = (shares / shares.sum(axis=0)).mean(axis=1)
+        done, weights = np.abs(moved - weights).max() < 1e-7, moved
+        if done:
+            break
+    weights = np.maximum(weights, 1e-6)
+    return (weights / weights.sum()).tolist()
+
+
+def mean_logprob(model: CacheNgram, papers: Papers) -> float:
+    """Mean log P(one review | the other) over all ordered pairs of reviews of one paper, in nats a review."""
+    pairs = _pairs(papers)
+    replies = {text: model.read_reply(text) for paper in papers for text in paper}
+    known = {text: model.read_known(text) for text in replies}
+    return sum(float(model.token_logprobs(replies[y], known[x]).sum()) for x, y in pairs) / len(pairs)
+
+
+def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) -> CacheNgram:
+    """*model* with the feature weights that make *papers* likeliest, the source weights staying as they are."""
+    from scipy.optimize import minimize
+
+    pairs = _pairs(papers)
+    replies = {text: model.read_reply(text) for paper in papers for text in paper}
+    known = {text: model.read_known(text) for text in replies}
+    features = {text: model.known_text.features(model.read(text)).astype(np.float32) for text in replies}
+    copies = {(x, y): _rest(model, replies[y], known[x]) for x, y in set(pairs) if known[x]}
+    share = model.conditional_weights[1]
+
+    def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = penalty * boosts @ boosts, 2 * penalty * boosts
+        bent: dict[str, tuple[np.ndarray, Any]] = {}
+        for x, y in pairs:
+            if (x, y) not in copies:
+                continue
+            if x not in bent:
+                factors = np.exp(features[x] @ boosts)
+                bent[x] = factors, model.backoff.norms(factors)
+            factors, norms = bent[x]
+            reply, (others, spelled) = replies[y], copies[x, y]
+            norm = model.backoff.norms_at(norms, reply.contexts)
+            whole = share * reply.trigram * factors[reply.text.ids] / norm
+            escape = share * spelled * factors[0] / norm
+            total = others + whole + escape
+            value -= float(np.log(total).sum()) / len(pairs)
+            seen = np.bincount(reply.text.ids, whole / total, model.backoff.size)
+            seen[0] += (escape / total).sum()
+            expected = factors * model.backoff.expected(reply.contexts, (whole + escape) / total / norm)
+            slope -= features[x].T @ (seen - expected) / len(pairs)
+        return value, slope
+
+    start = np.array([model.config["boosts"][feature] for feature in FEATURES])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+    return _with(model, boosts=dict(zip(FEATURES, found.tolist(), strict=True)))
+
+
+def _rest(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
+    """Per token: chance by all sources but the bent trigram, and chance of its spelling by the unbent trigram."""
+    spelling = np.exp(reply.spelling)
+    whole, escapes = model.conditional_terms(reply, known)
+    weights = model.conditional_weights * [1, 0, 1, 1]
+    return np.maximum(weights @ whole + weights @ escapes * spelling, 1e-300), reply.unknown * spelling

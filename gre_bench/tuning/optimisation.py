@@ -1,0 +1,88 @@
+"""How a model is optimised: what can be set, the learning rate of each step, the optimiser.
+
+The defaults are those of Xu et al. 2025, appendix E.1.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from gre_bench.tuning.checkpoint import trained
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
+
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How to train. A step reads *batch* × *accumulation* sequences.
+
+    *max_steps*: end there, however many epochs that takes (0: after *epochs*). *clip*: largest norm of the gradient
+    (0: any). *weight_decay*: of matrices, not of norms and biases. *dtype*: of the arithmetic; parameters keep theirs.
+    *recompute*: forget what lies between the layers and compute it again, for less memory. *share_prefixes*: a batch is
+    *batch* examples in their order, and what they begin with in common is read once. *evaluate_every* and
+    *save_every* (0: only at the end) are in steps. *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in.
+    The bounds hold where values are read from outside.
+    """
+
+    epochs: Positive = 3
+    max_steps: Count = 0
+    batch: Positive = 2
+    accumulation: Positive = 4
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 2e-4
+    warmup_steps: Count = 5
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    weight_decay: Size = 0.01
+    optimiser: Literal["adamw", "adamw_8bit"] = "adamw_8bit"
+    clip: Size = 1.0
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 42
+    save_every: Count = 50
+    evaluate_every: Count = 100
+    max_tokens: Annotated[int, Field(ge=8)] = 4096
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    recompute: bool = False
+    share_prefixes: bool = False
+
+
+def learning_rate(training: Training, done: int, planned: int) -> float:
+    """The rate of the step after *done* of *planned*: up in a line from 0, then down to 0 by the schedule.
+
+    As the trainer of the authors (transformers) has it; its very first step has rate 0.
+    """
+    warmup = training.warmup_steps
+    if done < warmup:
+        return training.learning_rate * done / warmup
+    passed = (done - warmup) / max(1, planned - warmup)
+    share = {"linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2, "constant": 1.0}[training.schedule]
+    return training.learning_rate * max(0.0, share)
+
+
+def optimiser_for(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
+    """The optimiser asked for, or adamw where adamw_8bit cannot run; and which it is."""
+    import torch
+
+    parameters = list(trained(model).values())
+    if not parameters:
+        raise ValueError("no parameter of the model asks for a gradient")
+    groups = [
+        {"params": [one for one in parameters if one.dim() > 1], "weight_decay": training.weight_decay},
+        {"params": [one for one in parameters if one.dim() <= 1], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    on_cuda = parameters[0].device.type == "cuda"
+    if training.optimiser == "adamw_8bit" and on_cuda and importlib.util.find_spec("bitsandbytes"):
+        from bitsandbytes.optim import AdamW8bit
+
+        return AdamW8bit(groups, lr=training.learning_rate), "adamw_8bit"
+    return torch.optim.AdamW(groups, lr=training.learning_rate), "adamw"

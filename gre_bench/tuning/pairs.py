@@ -1,0 +1,117 @@
+"""What an evaluation LM is fine-tuned on: nine predictions a paper and metric (Xu et al. 2025, appendix E).
+
+Of three reviews r1, r2, r3 of a paper: each predicted from each other one, then each from none. They are rendered and
+encoded as they are when scored, so that training and scoring see the same tokens.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Literal
+
+from gre_bench.core.errors import SpanError
+from gre_bench.core.judgments import Form, folded, prepared, yields
+from gre_bench.core.records import Prediction, SynopsisKind
+from gre_bench.lm.span import ChatTemplate
+from gre_bench.prompts.library import render
+from gre_bench.tuning.batches import Example
+
+Metric = Literal["gem", "gem_s_abstract", "gem_s_assw"]
+LearntTokens = Literal["reply", "full"]
+SYNOPSES: Mapping[Metric, SynopsisKind] = {"gem": "none", "gem_s_abstract": "abstract", "gem_s_assw": "assw"}
+REVIEWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPaper:
+    """A paper to learn from: the judgments of its reviews, in their order, and its synopses by kind."""
+
+    paper_id: str
+    judgments: tuple[str, ...]
+    synopses: Mapping[SynopsisKind, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """Examples, and what was left out: reason → papers or conversations."""
+
+    examples: tuple[Example, ...]
+    excluded: Mapping[str, int]
+
+
+def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
+    """The six ordered pairs of three *reviews*' judgments, then the three of them alone."""
+    pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
+    return pairs + [Prediction(None, synopsis, y) for y in reviews]
+
+
+def predictions(
+    papers: Sequence[JudgedPaper],
+    metrics: Sequence[Metric],
+    seed: int,
+    form: Form = "as_written",
+    ascii_fold: bool = False,
+) -> tuple[list[Prediction], Counter[str]]:
+    """Nine predictions a paper and metric, and the papers that give none, by reason.
+
+    Of more than three usable reviews a seeded choice is made, another for each paper.
+    """
+    made: list[Prediction] = []
+    excluded: Counter[str] = Counter()
+    for paper in papers:
+        texts = [prepared(text, form, ascii_fold) for text in paper.judgments]
+        usable = [text for text in texts if yields(text, form)]
+        if len(usable) < REVIEWS:
+            excluded[f"papers with fewer than {REVIEWS} reviews that judge anything"] += 1
+            continue
+        if len(usable) > REVIEWS:
+            usable = random.Random(f"reviews {seed} {paper.paper_id}").sample(usable, REVIEWS)
+        for metric in metrics:
+            kind = SYNOPSES[metric]
+            synopsis = paper.synopses.get(kind)
+            if kind != "none" and not (synopsis or "").strip():
+                excluded[f"papers without {kind}, for {metric}"] += 1
+                continue
+            made += nine(usable, folded(synopsis) if synopsis and ascii_fold else synopsis)
+    return made, excluded
+
+
+def encode(
+    asked: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int
+) -> Lessons:
+    """*asked* as token ids with loss on the *learnt* tokens: the scored span, or all (the authors)."""
+    examples: list[Example] = []
+    excluded: Counter[str] = Counter()
+    for prediction in asked:
+        try:
+            conversation = template.encode(render(prediction))
+        except SpanError as error:
+            excluded[f"conversations that cannot be encoded: {error.code}"] += 1
+            continue
+        if len(conversation.ids) > max_tokens:
+            excluded[f"conversations of more than {max_tokens} tokens"] += 1
+            continue
+        first = conversation.first if learnt == "reply" else 1
+        weights = [0.0] * first + [1.0] * (len(conversation.ids) - first)
+        examples.append(Example(conversation.ids, tuple(weights)))
+    return Lessons(tuple(examples), excluded)
+
+
+def lessons(
+    papers: Sequence[JudgedPaper],
+    metrics: Sequence[Metric],
+    template: ChatTemplate,
+    learnt: LearntTokens,
+    max_tokens: int,
+    seed: int,
+    form: Form = "as_written",
+    ascii_fold: bool = False,
+) -> Lessons:
+    """The examples of *papers* in their order, and all that was left out."""
+    asked, papers_out = predictions(papers, metrics, seed, form, ascii_fold)
+    encoded = encode(asked, template, learnt, max_tokens)
+    return Lessons(encoded.examples, dict(papers_out) | dict(encoded.excluded))

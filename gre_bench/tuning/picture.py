@@ -1,0 +1,75 @@
+"""The losses of a training run as a static picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gre_bench.core.errors import LMError
+from gre_bench.tuning.checkpoint import writing
+from gre_bench.tuning.history import History
+
+if TYPE_CHECKING:
+    import altair
+
+FILE = "loss.svg"
+_MOST = 300
+"""Points of the training curve; of more, the means of neighbours are drawn."""
+
+_FEW = 30
+"""Held-out losses that are marked one by one."""
+
+
+def draw(history: History, folder: Path, title: str) -> Path:
+    """Writes ``loss.svg`` into *folder*: training loss and, where it was measured, held-out loss over steps."""
+    path = folder / FILE
+    with writing(folder):
+        chart(history, title).save(path)
+    return path
+
+
+def chart(history: History, title: str) -> altair.LayerChart:
+    """The picture itself: training losses, pale; how they run, smoothed; the held-out losses."""
+    try:
+        import altair
+    except ImportError as error:
+        raise LMError("altair is not installed: pip install -e '.[lm]' -c constraints.txt") from error
+    each = means(history.training, max(1, -(-len(history.training) // _MOST)))
+    lines = {"training": each, "training, smoothed": smoothed(each), "held out": history.held_out}
+    rows = [{"step": step, "loss": loss, "what": what} for what, points in lines.items() for step, loss in points]
+    shown = [what for what, points in lines.items() if points]
+    colours = {"training": "#c6d3e3", "training, smoothed": "#31639c", "held out": "#c2571a"}
+    drawn = (
+        altair.Chart(altair.Data(values=rows))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=altair.X("step:Q", title="step", axis=altair.Axis(grid=False, format="d", tickMinStep=1)),
+            y=altair.Y("loss:Q", title="nats a token", scale=altair.Scale(zero=False)),
+            color=altair.Color(
+                "what:N", title=None, sort=shown,
+                scale=altair.Scale(domain=shown, range=[colours[what] for what in shown]),
+                legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, labelLimit=300),
+            ),
+        )
+    )
+    held_out = drawn.transform_filter("datum.what == 'held out'")
+    marks = [held_out.mark_point(filled=True, size=30, opacity=1)] if len(history.held_out) <= _FEW else []
+    whole = altair.layer(drawn, *marks).properties(width=560, height=300, title=altair.Title(title, anchor="start"))
+    return whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8")
+
+
+def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
+    """Means of *width* neighbours, each at its last step."""
+    groups = [points[start : start + width] for start in range(0, len(points), width)]
+    return [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
+
+
+def smoothed(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The mean of each point and its neighbours on both sides, a twentieth of the run in all; fewer at the ends."""
+    reach = max(1, len(points) // 40)
+    found = []
+    for place, (step, _) in enumerate(points):
+        around = points[max(0, place - reach) : place + reach + 1]
+        found.append((step, sum(loss for _, loss in around) / len(around)))
+    return found

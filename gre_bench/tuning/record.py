@@ -1,0 +1,117 @@
+"""The training record: what a model was made of, how, and what came of it; and whose folder it is made in."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import LockedError, SettingsError
+from gre_bench.tuning import checkpoint, history
+from gre_bench.tuning.checkpoint import writing
+
+FILE = "training.json"
+PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "peft", "bitsandbytes", "numpy")
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Holds *folder* for one training; `LockedError` if another process is at it. Made for it, and removed if empty."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LockedError(f"another process is training into {folder}; wait for it to end, or stop it") from None
+        yield
+    finally:
+        os.close(handle)
+        with suppress(OSError):  # it is not empty
+            folder.rmdir()
+
+
+def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """The record of *work*, which writes a model into *folder* and tells of it: done now, or found done as *asked*.
+
+    Killed anywhere it is done again. Errors as of `claimed` and `finished`, before any work.
+    """
+    with claimed(folder):
+        if done := finished(folder, asked):
+            return done
+        mark = folder / checkpoint.FOLDER
+        with writing(folder):
+            mark.mkdir(exist_ok=True)  # what is found beside it is half a model of ours
+        try:
+            made = {"asked": dict(asked), **work(), "versions": versions()}
+        except Exception:
+            if list(folder.iterdir()) == [mark]:
+                checkpoint.forget(folder)
+            raise
+        write(made, folder)
+        return made
+
+
+def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The record of the training in *folder* if just what is *asked* was done there; None if it is still to do.
+
+    `SettingsError` naming what differs where another training was done there, or where something else lies there.
+    """
+    record = read(folder)
+    if record is not None:
+        then = record.get("asked", {})
+        changed = [name for name in {**then, **asked} if then.get(name) != asked.get(name)]
+        if not changed:
+            checkpoint.forget(folder)  # where the training was killed after its record and before this
+            return record
+        shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(asked.get(name))}" for name in changed)
+        raise SettingsError(f"{folder} holds a model of another training ({shown}); choose another folder")
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if checkpoint.FOLDER not in there and (other := there - {history.FILE}):
+        raise SettingsError(f"{folder} holds something else ({min(other)}); choose an empty folder or a new one")
+    return None
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """The record in *folder*, None if there is none; `SettingsError` if it cannot be read."""
+    path = folder / FILE
+    if not path.is_file():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}; choose another folder") from None
+    if not isinstance(found, dict):
+        raise SettingsError(f"{path} is no training record; choose another folder")
+    return found
+
+
+def write(record: Mapping[str, Any], folder: Path) -> None:
+    """Puts *record* in place at once: with it the training is over, and its checkpoints go."""
+    with writing(folder):
+        unfinished = folder / f"{FILE}.unfinished"
+        text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+        unfinished.write_text(text + "\n", encoding="utf-8")
+        os.replace(unfinished, folder / FILE)
+    checkpoint.forget(folder)
+
+
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """Installed versions of those of *packages* that are there."""
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _shown(value: object) -> str:
+    return "absent" if value is None else str(value)[:40]

@@ -1,0 +1,111 @@
+"""How an evaluation LM is fine-tuned: one flat TOML file and ``--set key=value``. Defaults: Xu et al. 2025, E.1."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.judgments import Form
+from gre_bench.tuning.pairs import LearntTokens, Metric
+from gre_bench.tuning.trainer import Training
+
+
+class TuningSettings(BaseModel):
+    """What is trained, on what, and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    method: Literal["lora", "full"] = Field("lora", description="an adapter beside the base, or all of its weights")
+    learnt: LearntTokens = Field("reply", description="tokens with a loss: the scored, or all (the authors)")
+    metrics: tuple[Metric, ...] | None = Field(
+        None, min_length=1, description="nine conversations a paper for each; gem, and gem_s_abstract given abstracts"
+    )
+    form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
+    ascii_fold: bool = Field(False, description="fold all texts to ASCII, as the authors do")
+    assw: str = Field("rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
+
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the model is trained")
+    dtype: Literal["float32", "bfloat16"] = Field("bfloat16", description="dtype of the arithmetic and of a LoRA base")
+    attention: Literal["sdpa", "eager"] = Field("sdpa", description="attention")
+    quantisation: Literal["auto", "none", "nf4"] = Field("auto", description="of a LoRA base; auto: nf4 if it can be")
+
+    lora_r: int = Field(16, ge=1, le=4096, description="rank of the adapter")
+    lora_alpha: float = Field(16, gt=0, description="scale of the adapter, over its rank")
+    lora_dropout: float = Field(0.0, ge=0, lt=1, description="share of the adapter's inputs that are dropped")
+    lora_targets: tuple[str, ...] = Field(
+        ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+        min_length=1, description="names of the matrices that are adapted",
+    )
+
+    epochs: int = Field(3, ge=1, description="passes over the conversations")
+    max_steps: int = Field(0, ge=0, description="end after so many steps instead; 0: after all epochs")
+    batch: int = Field(2, ge=1, description="conversations read at once")
+    accumulation: int = Field(4, ge=1, description="batches a step")
+    learning_rate: float = Field(2e-4, gt=0, le=1, description="highest learning rate")
+    warmup_steps: int = Field(5, ge=0, description="steps in which the learning rate rises")
+    schedule: Literal["linear", "cosine", "constant"] = Field("linear", description="how the learning rate falls")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay of matrices")
+    optimiser: Literal["adamw", "adamw_8bit"] = Field("adamw_8bit", description="adamw where 8 bits cannot be had")
+    clip: float = Field(1.0, ge=0, description="largest norm of a gradient; 0: any")
+    seed: int = Field(42, ge=0, le=2**31 - 1, description="seed of every random choice")
+    save_every: int = Field(50, ge=0, description="steps between checkpoints; 0: none but the last")
+    evaluate_every: int = Field(100, ge=0, description="steps between held-out losses; 0: before and after only")
+    max_tokens: int = Field(4096, ge=8, description="longer conversations are left out")
+    recompute: bool = Field(False, description="keep less between the layers and compute it again: slower, less memory")
+    share_prefixes: bool = Field(False, description="read a beginning that a batch shares once; batch 9 is a paper")
+
+    @field_validator("metrics")
+    @classmethod
+    def _once_each(cls, metrics: tuple[Metric, ...] | None) -> tuple[Metric, ...] | None:
+        if metrics and (twice := [metric for place, metric in enumerate(metrics) if metric in metrics[:place]]):
+            raise PydanticCustomError("twice", "{metric} is named twice; name it once", {"metric": twice[0]})
+        return metrics
+
+    @property
+    def training(self) -> Training:
+        """The part that the training loop takes."""
+        return Training(**{field.name: getattr(self, field.name) for field in fields(Training)})
+
+
+def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
+    """Settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*, or `SettingsError`."""
+    tree: dict[str, Any] = {}
+    if path is not None:
+        try:
+            tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SettingsError(f"no settings file {path}; write one, or leave it out for the defaults") from None
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise SettingsError(f"settings file {path} cannot be read: {error}") from None
+    for override in overrides:
+        key, found, value = override.partition("=")
+        if not found:
+            raise SettingsError(f"--set {override}: write it as key=value, such as epochs=1")
+        tree[key.strip()] = _value(value)
+    try:
+        return TuningSettings.model_validate(tree)
+    except ValidationError as error:
+        raise SettingsError(f"{path or 'settings'}: " + "; ".join(_line(item) for item in error.errors())) from None
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _line(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    if error["type"] != "extra_forbidden":
+        return f"setting {place}: {error['msg']}"
+    near = difflib.get_close_matches(place, TuningSettings.model_fields, n=1)
+    known = ", ".join(TuningSettings.model_fields)
+    return f"unknown setting {place}; " + (f"did you mean {near[0]}?" if near else f"known here: {known}")

@@ -1,0 +1,225 @@
+"""The training loop of evaluation LMs: any causal LM of torch, all of it or an adapter.
+
+What is minimised is Σ weight · −log P(token | those before it) / Σ weight over the sequences of a step. Defaults are
+those of Xu et al. 2025, appendix E. A run that is cut short is continued by calling `train` again with the same
+arguments, and ends with the weights of an unbroken one.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.core.errors import LMError, SourceError
+from gre_bench.lm.engine.protocol import is_out_of_memory
+from gre_bench.tuning import checkpoint, history, shared_prefixes
+from gre_bench.tuning.batches import Example, batches_of, checked, digest_of, summed_loss, weight_of
+from gre_bench.tuning.history import History, Point
+from gre_bench.tuning.optimisation import Training, learning_rate, optimiser_for
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+
+__all__ = ["Example", "History", "Point", "Training", "learning_rate", "train"]
+
+
+def train(
+    model: nn.Module,
+    examples: Sequence[Example],
+    training: Training,
+    folder: Path,
+    *,
+    held_out: Sequence[Example] = (),
+    on_step: Callable[[Point], None] | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> History:
+    """Trains those parameters of *model* that ask for a gradient, on the device they are on; leaves it evaluating.
+
+    *on_step* is called with each new point. *about* says what else the outcome rests on, such as the
+    digest of the base; a checkpoint under *folder* that rests on something else is refused (`SettingsError`). Leaves
+    ``history.jsonl`` and the last checkpoint in *folder*; none is kept of a model whose weights or loss are no
+    numbers. `LMError` if a loss, a gradient or a weight is none, or memory runs out.
+    """
+    with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
+        return _train(model, examples, training, folder, held_out, on_step, about)
+
+
+def _train(
+    model: nn.Module,
+    examples: Sequence[Example],
+    training: Training,
+    folder: Path,
+    held_out: Sequence[Example],
+    on_step: Callable[[Point], None] | None,
+    about: Mapping[str, Any] | None,
+) -> History:
+    import torch
+
+    torch.manual_seed(training.seed)
+    optimiser, used = optimiser_for(model, training)
+    data = checked(examples, training.max_tokens)
+    if not data:
+        raise SourceError(f"training: there is nothing to train on in {training.max_tokens} tokens; raise max_tokens")
+    checked(held_out, training.max_tokens)
+    rests_on = {
+        **{f"option {name}": value for name, value in asdict(training).items() if name != "save_every"},
+        **(about or {}), "optimiser": used, "training data": digest_of(data), "held-out data": digest_of(held_out),
+    }
+    place = checkpoint.restore(folder, model, optimiser, rests_on) or checkpoint.Place()
+    with checkpoint.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        history.write(place.points, folder)
+    if training.recompute:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # its newer name came with a later transformers
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def note(point: Point) -> None:
+        nonlocal place
+        place = replace(place, done=place.done + (point.step > 0), points=(*place.points, point))
+        with checkpoint.writing(folder):
+            history.append(point, folder)
+        if on_step is not None:
+            on_step(point)
+
+    if not place.points and held_out:
+        planned = training.max_steps or training.epochs * _steps(len(data), training)
+        with _enough_memory(training):
+            measured = _mean_loss(model, held_out, training)
+        _number(measured, "the held-out loss before the first step", folder)
+        note(Point(0, planned, 0.0, None, 0.0, measured))
+    while not _over(place, training):
+        batches = batches_of(
+            data, training.batch, training.seed, place.epoch, neighbours=training.share_prefixes
+        )
+        steps = [batches[cut : cut + training.accumulation] for cut in range(0, len(batches), training.accumulation)]
+        planned = training.max_steps or place.step - place.done + len(steps) * (training.epochs - place.epoch)
+        for step in steps[place.done :]:
+            if _over(place, training):
+                break
+            rate = learning_rate(training, place.step, planned)
+            with _enough_memory(training):
+                loss, norm = _stepped(model, optimiser, step, rate, training)
+            done = place.step + 1
+            _number(loss, f"the loss at step {done}", folder)
+            _number(norm, f"the norm of the gradient at step {done}", folder)
+            due = held_out and (done == planned or (training.evaluate_every and done % training.evaluate_every == 0))
+            with _enough_memory(training):
+                measured = _mean_loss(model, held_out, training) if due else None
+            if measured is not None:
+                _number(measured, f"the held-out loss after step {done}", folder)
+            saved = done == planned or (training.save_every and done % training.save_every == 0)
+            if saved:
+                _sound(model, step[0] if measured is None else (), training, done, folder)
+            note(Point(done, planned, place.epoch + (place.done + 1) / len(steps), loss, rate, measured))
+            if saved:
+                checkpoint.save(folder, place, model, optimiser, rests_on)
+        place = replace(place, epoch=place.epoch + 1, done=0)
+    model.eval()
+    return History(place.points, used)
+
+
+def _over(place: checkpoint.Place, training: Training) -> bool:
+    return place.step >= training.max_steps if training.max_steps else place.epoch >= training.epochs
+
+
+def _steps(examples: int, training: Training) -> int:
+    return math.ceil(math.ceil(examples / training.batch) / training.accumulation)
+
+
+def _stepped(
+    model: nn.Module,
+    optimiser: Optimizer,
+    batches: Sequence[Sequence[Example]],
+    rate: float,
+    training: Training,
+) -> tuple[float, float]:
+    """One step of the optimiser over *batches*: the mean loss of its sequences before it, the norm of its gradient.
+
+    Where either is no number the model stays as it was.
+    """
+    import torch
+
+    model.train()
+    weight = sum(map(weight_of, batches))
+    total = 0.0
+    for batch in batches:
+        with _arithmetic(model, training):
+            loss = _summed_loss(model, batch, training) / weight
+        loss.backward()
+        total += loss.item()
+    if not math.isfinite(total):
+        return total, 0.0
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    norm = torch.nn.utils.clip_grad_norm_(parameters, training.clip or math.inf).item()
+    if not math.isfinite(norm):
+        return total, norm
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+    return total, norm
+
+
+def _number(value: float, name: str, folder: Path) -> None:
+    """`LMError` if *value*, called *name*, is no number that training can go on from."""
+    if math.isfinite(value):
+        return
+    kept = folder / checkpoint.FOLDER
+    anew = f", and delete {kept} to start anew" if kept.exists() else ""
+    raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){anew}")
+
+
+def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
+    """`LMError` if a trained weight of *model* is no number, or its loss on *batch*, one it has just learnt, if any.
+
+    Weights may be numbers and yet too large for any loss to be one.
+    """
+    for name, parameter in checkpoint.trained(model).items():
+        if not parameter.isfinite().all():
+            _number(math.nan, f"weight {name} after step {done}", folder)
+    if batch:
+        with _enough_memory(training):
+            _number(_mean_loss(model, batch, training), f"the loss after step {done}", folder)
+
+
+def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training) -> float:
+    """Mean loss over *examples* in nats a weighted token, nothing dropped out."""
+    import torch
+
+    model.eval()
+    ordered = examples if training.share_prefixes else sorted(examples, key=lambda example: len(example.ids))
+    batches = [ordered[cut : cut + training.batch] for cut in range(0, len(ordered), training.batch)]
+    with torch.no_grad(), _arithmetic(model, training):
+        losses = (_summed_loss(model, batch, training).item() for batch in batches)
+        return math.fsum(losses) / sum(map(weight_of, batches))
+
+
+def _summed_loss(model: nn.Module, batch: Sequence[Example], training: Training) -> Tensor:
+    return (shared_prefixes.summed_loss if training.share_prefixes else summed_loss)(model, batch)
+
+
+@contextmanager
+def _enough_memory(training: Training) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        raise LMError(
+            f"training: no memory left for {training.batch} sequences of up to {training.max_tokens} tokens; lower "
+            "batch (and raise accumulation), lower max_tokens, or set recompute=true"
+        ) from error
+
+
+def _arithmetic(model: nn.Module, training: Training) -> AbstractContextManager[Any]:
+    import torch
+
+    device = next(model.parameters()).device.type
+    return torch.autocast(device, dtype=torch.bfloat16, enabled=training.dtype == "bfloat16")

@@ -1,0 +1,149 @@
+"""The reply archive: every final reply of an LM, on disk before anyone sees it, so that none is bought twice.
+
+Final is what asking again cannot change: texts, refusals, empty replies, prompts that are too long. With it all that
+was made of an LM's replies can be made again without asking it.
+
+One file an entry, named by the digest of its request: ``ab/abcdef....json``. Entries are written beside,
+synced and moved into place, and never changed. The chat itself is not kept, only its digest: papers are long and
+the store has them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from gre_bench.core.errors import StoreError
+from gre_bench.core.records import Chat, Outcome, Reply, Sampling, digest
+
+FORMAT = 1
+_FIELDS = {field.name for field in fields(Reply)}
+
+
+def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
+    """SHA-256 (hex) of what decides a reply: the model, the messages, the sampling."""
+    return digest({"model": identity, "system": chat.system, "user": chat.user, "sampling": asdict(sampling)})
+
+
+class ReplyArchive:
+    """Replies by request digest in *folder*, which several processes may share; `StoreError` if it cannot be used.
+
+    ``damaged`` counts the entries that this process found damaged and moved aside.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.damaged = 0
+        self._count = threading.Lock()
+        with self._storing():
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, request: str) -> Reply | None:
+        """The reply to *request*, marked as archived, or None. A damaged entry is moved aside and is None."""
+        path = self._path(request)
+        with self._storing():
+            try:
+                return _reply(json.loads(path.read_bytes()), request)
+            except FileNotFoundError:
+                return None
+            except (ValueError, KeyError, TypeError, RecursionError):
+                self._move_aside(path)
+                return None
+
+    def set_aside(self, request: str) -> None:
+        """Takes the reply to *request* out of use: it is asked for anew, and stays on disk under another name."""
+        path = self._path(request)
+        with self._storing(), suppress(FileNotFoundError):
+            os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
+
+    def put(self, request: str, reply: Reply) -> bool:
+        """Archives *reply* if asking again cannot help and says whether it did; on disk when this returns."""
+        if not reply.final:
+            return False
+        kept = asdict(replace(reply, archived=False))
+        entry = {"format": FORMAT, "request": request, "written": datetime.now(UTC).isoformat(timespec="seconds"),
+                 "reply": kept, "sha256": digest(kept)}
+        path = self._path(request)
+        beside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.beside")
+        with self._storing():
+            self._shelve(path)
+            with beside.open("w", encoding="utf-8") as file:
+                json.dump(entry, file, ensure_ascii=False, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+            _sync(path.parent)
+        return True
+
+    @contextmanager
+    def asking(self, request: str) -> Iterator[None]:
+        """Holds *request* while it is asked: another process or thread with it waits, then finds the reply."""
+        path = self._path(request).with_suffix(".asking")
+        with self._storing():
+            self._shelve(path)
+            handle = _locked(path)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(handle)
+
+    def _path(self, request: str) -> Path:
+        return self.folder / request[:2] / f"{request}.json"
+
+    def _move_aside(self, path: Path) -> None:
+        with self._count:
+            self.damaged += 1
+        with suppress(FileNotFoundError):  # another process was faster
+            os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
+
+    def _shelve(self, path: Path) -> None:
+        """Makes the folder of *path*, on disk."""
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _sync(self.folder)
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"the reply archive {self.folder} cannot be used: {error.strerror or error}") from None
+
+
+def _locked(path: Path) -> int:
+    """An exclusive lock on *path* as an open file; it ends with the process, however that ends."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.stat(path).st_ino == os.fstat(handle).st_ino:
+                return handle
+        os.close(handle)  # its last holder took the file away while we waited: lock the new one
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _reply(entry: Any, request: str) -> Reply:
+    """The reply in *entry*; `ValueError`, `KeyError` or `TypeError` if it is not what `put` wrote for *request*."""
+    kept = entry["reply"]
+    if entry["format"] != FORMAT or entry["request"] != request or entry["sha256"] != digest(kept):
+        raise ValueError("not the entry of this request")
+    if set(kept) != _FIELDS or kept["outcome"] not in get_args(Outcome):
+        raise ValueError("not a reply")
+    return replace(Reply(**kept), archived=True)

@@ -1,0 +1,127 @@
+"""What one LM may still be asked within the bounds of a run: looked up before each request, written down after it.
+
+A bound of requests is never exceeded; tokens, money and hours by what is in flight when the bound is reached.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gre_bench.catalogs.models import Model
+from gre_bench.core.errors import BudgetReached, SettingsError
+from gre_bench.core.records import Chat, Reply
+from gre_bench.core.settings import Bounds, BudgetSettings
+from gre_bench.writing.spend_log import Ledger, Spent
+
+CHARACTERS_A_TOKEN = 4
+"""For answers of endpoints that do not state their tokens."""
+
+ANSWERED = frozenset({"ok", "cut", "empty"})
+"""Outcomes of an LM that wrote, be it nothing."""
+
+_UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens", "usd": "USD",
+          "hours": "hours"}  # fmt: skip
+
+
+class Meter:
+    """The *account* in the *ledger* that pays for asking *model*, within *budget*.
+
+    `SettingsError` where money is bounded and the model has no prices.
+    """
+
+    def __init__(self, ledger: Ledger, account: str, budget: BudgetSettings, model: Model):
+        self.ledger, self.account, self.budget, self.model = ledger, account, budget, model
+        self._own = budget.models.get(model.name, Bounds())
+        self._began: float | None = None
+        if None in (model.price_in, model.price_out) and (budget.usd or self._own.usd) is not None:
+            raise SettingsError(
+                f"the budget bounds money (usd), and model {model.name} has no prices: give it price_in and price_out "
+                "in the models file (0 if it costs nothing), or bound requests and tokens instead"
+            )
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Counts the time that the model is being asked."""
+        self._began = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds, self._began = time.monotonic() - self._began, None
+            self.ledger.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
+
+    def take(self) -> None:
+        """Counts one request before it is sent; `BudgetReached` instead if a bound allows none."""
+        self.ledger.add("sent", self.account, self.model.name, self._allowed)
+
+    def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
+        """Writes down what came of a request, and what it cost."""
+        guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
+        prompt, written = tokens_of(chat, reply)
+        self.ledger.add(
+            "answered", self.account, self.model.name, outcome=reply.outcome, prompt_tokens=prompt,
+            reply_tokens=written, usd=cost(self.model, prompt, written), estimated=guessed, seconds=round(seconds, 3),
+        )  # fmt: skip
+
+    def _allowed(self) -> None:
+        of_model, of_run = self.ledger.spent(self.account, self.model.name), self.ledger.whole(self.account)
+        if self._began is not None:
+            of_model.hours += (time.monotonic() - self._began) / 3600
+        stop_at(self.budget, of_run, self.account)
+        stop_at(self._own, of_model, self.account, self.model.name)
+
+
+def estimated(text: str) -> int:
+    """Tokens of *text*, at four characters each."""
+    return len(text) // CHARACTERS_A_TOKEN
+
+
+def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
+    """Tokens that were read and written: as the endpoint states them, else estimated; none where nothing came."""
+    if reply.outcome not in ANSWERED:
+        return reply.prompt_tokens or 0, reply.reply_tokens or 0
+    read, written = reply.prompt_tokens, reply.reply_tokens
+    return (
+        estimated(chat.system + chat.user) if read is None else read,
+        (len(reply.text or "") + reply.thinking) // CHARACTERS_A_TOKEN if written is None else written,
+    )
+
+
+def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
+    """USD at the prices of *model*; None if they are not known."""
+    if model.price_in is None or model.price_out is None:
+        return None
+    return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
+
+
+def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
+    """`BudgetReached` with one line if *spent* is as much as one of *bounds* allows."""
+    for name, unit in _UNITS.items():
+        bound, used = getattr(bounds, name), getattr(spent, name)
+        if bound is None or used < bound:
+            continue
+        place = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
+        raise BudgetReached(
+            f"paused at {place}: {_number(used)} of {_number(bound)} {unit} spent on {account} ({said(spent)}); "
+            f"what is done is kept. Raise it (--set {place}=...) and give the same command again"
+        )
+
+
+def said(spent: Spent) -> str:
+    """*spent* in words."""
+    lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
+    return (
+        f"{spent.requests:,} requests{lost}, {spent.prompt_tokens:,} prompt and {spent.reply_tokens:,} reply tokens, "
+        f"{spent.usd:.2f} USD, {spent.hours:.2f} hours"
+    )
+
+
+def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
+    """What each of *bounds* that is given still allows, never below zero."""
+    given = {name: getattr(bounds, name) for name in _UNITS}
+    return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

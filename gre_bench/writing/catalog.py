@@ -1,0 +1,114 @@
+"""Who writes, by name: a rule of ours or an LM of the models file.
+
+Each writes judgments, synopses, reviews and changes of reviews, as far as it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from gre_bench.catalogs.domains import PEER_REVIEW, domain_of
+from gre_bench.changes.catalog import WriterTask
+from gre_bench.changes.material import Material
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Paper, Written
+from gre_bench.core.settings import BudgetSettings
+from gre_bench.prompts.conditions import condition, guided
+from gre_bench.writing.lm_writer import LMScribe
+from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RuleScribe
+
+if TYPE_CHECKING:
+    from gre_bench.catalogs.models import Model
+    from gre_bench.writing.budget import Meter
+    from gre_bench.writing.http_writer import HttpWriter
+
+W = TypeVar("W", bound="HttpWriter")
+GATES = "endpoints"
+"""Folder of a state where all who ask an endpoint wait for their turn."""
+
+STUDIES = "studies"
+"""Account of what belongs to no edition and no study of a name of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
+
+    *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
+    spending it is, within *budget*.
+    """
+
+    archive: Path
+    models: Path | None = None
+    again: bool = False
+    domain: str = PEER_REVIEW
+    account: str = STUDIES
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+
+    def meter(self, model: Model) -> Meter:
+        """What pays for asking *model*."""
+        from gre_bench.writing.budget import Meter
+        from gre_bench.writing.spend_log import ledger_of
+
+        return Meter(ledger_of(self.archive.parent), self.account, self.budget, model)
+
+    def writer(self, model: Model, kind: type[W]) -> W:
+        """A writer of this *kind* for *model*; nothing is sent before there is something to ask."""
+        from gre_bench.writing.archive import ReplyArchive
+
+        gates = self.archive.parent / GATES
+        return kind.open(model, ReplyArchive(self.archive), again=self.again, meter=self.meter(model), gates=gates)
+
+
+def study_account(kind: str, name: str) -> str:
+    """Account of the study *name*, a folder below ``studies``; no edition's key has a slash."""
+    return f"{STUDIES}/{kind}/{name}"
+
+
+def by_rule(name: str) -> bool:
+    """Whether the writer *name* needs no LM."""
+    return name in NAMES
+
+
+def writes_reviews(name: str, desk: Desk) -> bool:
+    """Whether *name* is a reviewer by rule or an LM of the models file, under a guideline or not."""
+    from gre_bench.catalogs.models import load as load_models
+
+    return name in EXTRACTIVE or guided(name)[0] in load_models(desk.models)
+
+
+class Scribe(Protocol):
+    """A writer of texts, one for each item and in the same order; `identity` of a task goes into signatures.
+
+    `changed` gives the whole changed review under the item's key, or the reason why there is none: what a
+    `ChangeError` says (no text, no abstract, no sections), or what became of the reply.
+    """
+
+    def identity(self, task: str) -> str: ...
+
+    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]: ...
+
+    def assw(self, papers: Sequence[Paper]) -> list[Written]: ...
+
+    def reviews(self, papers: Sequence[Paper]) -> list[Written]: ...
+
+    def changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]: ...
+
+
+def scribe(name: str, desk: Desk) -> Scribe:
+    """The writer *name*; `SettingsError` names the known ones. ``MODEL@CONDITION`` reviews under that guideline."""
+    if by_rule(name):
+        return RuleScribe(name)
+    from gre_bench.catalogs.models import load as load_models
+    from gre_bench.writing.http_writer import HttpWriter
+
+    models = load_models(desk.models)
+    model, guideline = guided(name)
+    if model not in models:
+        raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
+    writer = desk.writer(models[model], HttpWriter)
+    asked = domain_of(desk.domain).judgments
+    return LMScribe(writer, models[model].sampling, condition(guideline) if guideline else None, asked)

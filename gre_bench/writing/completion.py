@@ -1,0 +1,157 @@
+"""What an OpenAI-compatible chat endpoint answers, read as a `Reply`: nothing in it is trusted to be there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gre_bench.core.records import Outcome, Reply
+from gre_bench.core.replies import without_thinking
+from gre_bench.http.retry import passes
+
+LONGEST_DETAIL = 200
+STOPPING = {
+    401: "endpoint refused the key (401)", 402: "the account has no credit left (402)",
+    403: "endpoint refused access (403)", 404: "endpoint or model not found (404)",
+}
+"""Statuses that every other request would meet too."""
+
+_CUT = {"length", "max_tokens"}
+_FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
+_BROKEN_OFF = {"error", "abort", "insufficient_system_resource"}
+_TOO_LONG = {"context_length_exceeded", "string_above_max_length"}
+_TOO_LONG_SAID = (
+    "maximum context length", "prompt is too long", "maximum model length", "exceeds the maximum number of tokens",
+    "must be <=",
+)
+_POLICY = {"content_filter", "content_policy_violation"}
+_NO_QUOTA = "insufficient_quota"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply, and what to do about it: try *again* (not before *wait_s*), or *stop*: all others will fail alike."""
+
+    reply: Reply
+    again: bool = False
+    wait_s: float | None = None
+    stop: bool = False
+
+
+def trouble(detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None,
+            outcome: Outcome = "failed") -> Answer:
+    """No answer from the LM: transient, to be asked for by a later run if not by this one."""
+    return Answer(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
+
+
+def read_completion(body: bytes) -> Answer:
+    """The answer in the *body* of a response with status 200."""
+    tree = _parsed(body)
+    if isinstance(tree, str):
+        kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
+        return trouble(f"endpoint answered with {kind} (200, {len(body)} bytes)")
+    choice = _first(tree, "choices")
+    for holder in (tree, choice):
+        if error := _error(holder):
+            return read_problem(error.get("code"), holder)
+    message = _part(choice, "message")
+    if message is None:
+        return trouble("endpoint answered without a message (200)")
+    return _read(tree, message, str(choice.get("finish_reason") or "").lower())
+
+
+def read_problem(status: object, body: object, wait_s: float | None = None) -> Answer:
+    """The answer of an endpoint that states an error with *status* and *body*; *wait_s* is the Retry-After it gave."""
+    if isinstance(body, bytes):
+        body = _parsed(body)
+    error = _error(body)
+    code, said = str(error.get("code")), str(error.get("message") or "")
+    status = status if isinstance(status, int) and not isinstance(status, bool) else 0
+    detail = f"endpoint error {status or 'without a number'}: {said or body}"
+    if code in _POLICY or (status == 403 and "flagged_input" in (_part(error, "metadata") or {})):
+        return Answer(Reply("refused", None, one_line(f"the prompt was refused: {said}")))
+    too_long = status in (400, 422) and any(words in said.lower() for words in _TOO_LONG_SAID)
+    if status == 413 or code in _TOO_LONG or too_long:
+        return Answer(Reply("failed", None, one_line(f"the prompt is too long for the model: {said}")))
+    if code == _NO_QUOTA:
+        return trouble("the account has no quota left (429)", stop=True, outcome="rate_limited")
+    if status in STOPPING:
+        return trouble(f"{STOPPING[status]}{': ' if said else ''}{said}", stop=True)
+    if 300 <= status < 400:
+        return trouble(f"endpoint redirects ({status}): correct its base URL", stop=True)
+    if status == 429:
+        return trouble(detail, again=True, wait_s=wait_s, outcome="rate_limited")
+    return trouble(detail, again=passes(status), wait_s=wait_s)
+
+
+def one_line(text: str) -> str:
+    """*text* on one printable line of bounded length."""
+    line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[:4 * LONGEST_DETAIL]).strip()
+    return line if len(line) <= LONGEST_DETAIL else line[:LONGEST_DETAIL - 1] + "…"
+
+
+def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> Answer:
+    text, thinking = without_thinking(_sound(_content(message.get("content"))))
+    thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
+    usage = _part(tree, "usage") or {}
+    more = {
+        "model": one_line(_sound(_content(tree.get("model")))), "thinking": thinking,
+        "prompt_tokens": _tokens(usage.get("prompt_tokens")), "reply_tokens": _tokens(usage.get("completion_tokens")),
+    }
+    refusal = _content(message.get("refusal"))
+    if refusal or finish in _FILTERED:
+        return Answer(Reply("refused", None, one_line(_sound(refusal) or f"stopped by the endpoint: {finish}"), **more))
+    if finish in _BROKEN_OFF:
+        return trouble(f"endpoint broke the reply off: {finish}")
+    if not text.strip():
+        why = "no text before the limit was reached" if finish in _CUT else "no text"
+        detail = f"{why} ({thinking} characters of thinking)"
+        return Answer(Reply("empty", None, detail, **more), again=finish not in _CUT)
+    return Answer(Reply("cut" if finish in _CUT else "ok", text, **more))
+
+
+def _content(content: object) -> str:
+    """A message's content: text, or a list of parts of which the text ones count."""
+    if isinstance(content, list):
+        return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _sound(text: str) -> str:
+    """*text* without lone surrogates, which JSON can carry and files cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _tokens(count: object) -> int | None:
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31 else None
+
+
+def _parsed(body: bytes) -> object:
+    """*body* as JSON where it is JSON, as a text otherwise."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace")
+
+
+def _error(body: object) -> Mapping[str, Any]:
+    """What *body* states as its error, as a mapping: servers give an object, a bare text, or put it at the top."""
+    if not isinstance(body, Mapping):
+        return {}
+    error = body.get("error")
+    if isinstance(error, str) and error:
+        return {"message": error}
+    return _part(body, "error") or (body if body.get("object") == "error" else {})
+
+
+def _part(tree: object, name: str) -> Mapping[str, Any] | None:
+    part = tree.get(name) if isinstance(tree, Mapping) else None
+    return part if isinstance(part, Mapping) else None
+
+
+def _first(tree: object, name: str) -> Mapping[str, Any]:
+    items = tree.get(name) if isinstance(tree, Mapping) else None
+    return items[0] if isinstance(items, list) and items and isinstance(items[0], Mapping) else {}

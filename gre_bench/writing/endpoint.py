@@ -1,0 +1,61 @@
+"""Whether the endpoint of a model answers, asked without paying: its list of models."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from gre_bench.catalogs.models import Model
+
+TIMEOUT_S = 10.0
+LARGEST_LIST = 4 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What an endpoint answered: its *status* (None: nothing, *trouble* says why), the models it *lists* if it does.
+
+    *ahead_s*: by how much our clock is ahead of the endpoint's, if it states the time.
+    """
+
+    status: int | None
+    trouble: str = ""
+    lists: tuple[str, ...] | None = None
+    ahead_s: float | None = None
+
+
+def look(model: Model) -> Look:
+    """The answer of ``GET /models`` at the endpoint of *model*, with its key; `LMError` if that is missing."""
+    import httpx2
+
+    from gre_bench.http.body_limits import limited
+
+    key = model.key()
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    own = urlsplit(model.endpoint).hostname in ("localhost", "127.0.0.1", "::1")
+    try:
+        bounds = {"response": [limited(LARGEST_LIST, TIMEOUT_S)]}
+        with httpx2.Client(timeout=TIMEOUT_S, trust_env=not own, follow_redirects=False, event_hooks=bounds) as client:
+            answer = client.get(f"{model.endpoint}/models", headers=headers)
+    except httpx2.HTTPError as error:
+        return Look(None, type(error).__name__)
+    return Look(answer.status_code, "", _listed(answer), _ahead(answer.headers.get("date", "")))
+
+
+def _listed(answer: object) -> tuple[str, ...] | None:
+    """Names of the models in an *answer*, None if it is no list of models."""
+    if answer.status_code != 200 or len(answer.content) > LARGEST_LIST:
+        return None
+    try:
+        return tuple(str(entry["id"]) for entry in answer.json()["data"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _ahead(stated: str) -> float | None:
+    try:
+        return time.time() - email.utils.parsedate_to_datetime(stated).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,54 @@
+"""An LM of the models file as one that grades: who it is, and how it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import LMIdentity, Sampling, digest
+from gre_bench.prompts.library import load
+from gre_bench.writing.catalog import Desk
+from gre_bench.writing.protocol import Writer
+
+if TYPE_CHECKING:
+    from gre_bench.writing.logprob_writer import LogprobWriter
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminerLM:
+    """A writer that is asked for grades, and its sampling."""
+
+    writer: Writer
+    sampling: Sampling
+
+    def identity(self, prompt: str) -> LMIdentity:
+        """What of it belongs in a signature when it answers *prompt*."""
+        return LMIdentity(
+            self.writer.identity, "as its endpoint states", f"sampling {digest(asdict(self.sampling))[:8]}",
+            dtype="not stated", quantisation="not stated", attention="not stated",
+            template_digest=f"prompt {load(prompt).sha256}",
+        )  # fmt: skip
+
+
+def open_examiner(name: str | None, desk: Desk) -> ExaminerLM:
+    """The LM *name*; nothing is sent before there is something to ask. `SettingsError` if there is none."""
+    from gre_bench.catalogs.models import load as load_models
+    from gre_bench.writing.http_writer import HttpWriter
+
+    models = load_models(desk.models)
+    if name is None or name not in models:
+        wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
+        raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
+    model = models[name]
+    return ExaminerLM(desk.writer(model, HttpWriter), model.sampling)
+
+
+def open_logprobs(name: str | None, desk: Desk) -> LogprobWriter:
+    """The LM *name* as a writer that also hands over its likeliest tokens; `SettingsError` if there is none."""
+    from gre_bench.catalogs.models import load as load_models
+    from gre_bench.writing.logprob_writer import LogprobWriter
+
+    open_examiner(name, desk)
+    model = load_models(desk.models)[str(name)]
+    return desk.writer(model, LogprobWriter)

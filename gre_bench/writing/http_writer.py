@@ -1,0 +1,319 @@
+"""Writing by a real LM: any OpenAI-compatible chat endpoint, over the `openai` client.
+
+The client's own retries are off. Ours try again only what passes by itself (`gre_bench.http.retry`), wait as long as the
+endpoint says, and give up after a bounded number of attempts with a transient `Reply`. What would fail for every chat
+(a refused key, an unknown model, a dead endpoint) stops the batch. Every final reply is archived before `write`
+returns, and looked up before anything is sent. Each request waits at the endpoint's gate for its turn and is taken off
+a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from gre_bench.catalogs.models import Model
+from gre_bench.core.errors import BudgetReached, StoreError
+from gre_bench.core.records import Chat, Reply, Sampling
+from gre_bench.http.masking import SHORTEST_SECRET, masked
+from gre_bench.http.retry import Patience, retry_after
+from gre_bench.writing.archive import ReplyArchive, request_digest
+from gre_bench.writing.batch import Batch
+from gre_bench.writing.budget import Meter, estimated, tokens_of
+from gre_bench.writing.completion import Answer, one_line, read_completion, read_problem, trouble
+from gre_bench.writing.rate_limiter import Gate
+from gre_bench.writing.threads import by_threads
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from openai import OpenAI
+
+LARGEST_BODY = 32 * 2**20
+
+
+class HttpWriter:
+    """A `Writer` for one entry of the models file."""
+
+    def __init__(self, model: Model, archive: ReplyArchive, patience: Patience | None = None, again: bool = False,
+                 meter: Meter | None = None, gates: Path | None = None):
+        self.again = again
+        self.meter = meter
+        self.model = model
+        self.archive = archive
+        patience = patience or Patience()
+        self.patience = replace(patience, concurrency=model.limits.concurrency or patience.concurrency)
+        self.gate = None if gates is None else Gate(model.endpoint, model.limits, gates, self.patience.concurrency)
+        self._client: OpenAI | None = None
+        self._key: str | None = None
+        self._headers: dict[str, Any] = {}
+
+    @classmethod
+    def open(cls, model: Model, archive: ReplyArchive, again: bool = False, meter: Meter | None = None,
+             gates: Path | None = None) -> Self:
+        """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask.
+
+        *again*: an archived reply without a text is not taken for an answer. *meter*: who pays; nobody counts if None.
+        *gates*: folder of the gates that all who ask an endpoint pass; only this writer's own threads count if None.
+        """
+        return cls(model, archive, again=again, meter=meter, gates=gates)
+
+    def __repr__(self) -> str:
+        return f"HttpWriter({self.identity})"
+
+    @property
+    def identity(self) -> str:
+        return self.model.identity
+
+    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
+        """One reply for each of *chats*, same order; equal chats are asked once.
+
+        `LMError` if the key is missing, before anything is sent; `StoreError` if the archive cannot be read;
+        `BudgetReached` if a bound kept something from being sent: what was answered until then is archived.
+        """
+        sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
+        requests = [request_digest(self.identity, chat, sampling) for chat in sound]
+        replies = {request: self._archived(request) for request in dict.fromkeys(requests)}
+        due = {request: chat for request, chat in zip(requests, sound, strict=True) if replies[request] is None}
+        if due:
+            self._open()
+            batch = Batch(self.patience)
+            counted = self.meter.working() if self.meter else nullcontext()
+            with counted:
+                found = by_threads(
+                    lambda item: self._answer(*item, sampling, batch),
+                    due.items(),
+                    self.patience.concurrency,
+                    lambda: batch.stop(trouble("interrupted").reply),
+                )
+                replies |= zip(due, found, strict=True)
+            if batch.bound is not None:
+                raise batch.bound
+        return [replies[request] for request in requests]
+
+    def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
+        """For each of *chats* whether `write` would find its reply in the archive; nothing is sent."""
+        requests = [request_digest(self.identity, Chat(_sound(chat.system), _sound(chat.user)), sampling)
+                    for chat in chats]  # fmt: skip
+        replies = [self.archive.get(request) for request in requests]
+        return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
+
+    def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
+        """Takes the archived replies to *chats* out of use: they cannot be read as what was asked for."""
+        for chat in chats:
+            sound = Chat(_sound(chat.system), _sound(chat.user))
+            self.archive.set_aside(request_digest(self.identity, sound, sampling))
+
+    def _archived(self, request: str) -> Reply | None:
+        reply = self.archive.get(request)
+        if self.again and reply is not None and _without_text(reply):
+            self.archive.set_aside(request)
+            return None
+        return reply
+
+    def _answer(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
+        """The reply to one request, archived if it is final."""
+        reply = batch.stopped
+        if reply is not None:
+            return reply
+        try:
+            with self.archive.asking(request):
+                reply = self.archive.get(request)
+                if reply is None:
+                    reply = self._ask(request, chat, sampling, batch)
+        except StoreError as error:
+            reply = trouble(str(error)).reply
+            batch.stop(reply)
+        return reply
+
+    def _ask(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
+        """Asks until there is an answer, or no point in asking."""
+        empty = False
+        for attempt in range(self.patience.attempts):
+            if not batch.ready():
+                return batch.stopped
+            try:
+                answer = self._passed(request, chat, sampling, batch, empty)
+            except BudgetReached as bound:
+                batch.pause(bound, trouble(str(bound)).reply)
+                return batch.stopped
+            if answer is None:
+                return batch.stopped
+            if answer.stop:
+                batch.stop(answer.reply)
+            empty = empty or answer.reply.outcome == "empty"
+            if not answer.again:
+                batch.answered()
+                return answer.reply
+            seconds = self.patience.wait(attempt, answer.wait_s)
+            if seconds is None:
+                return self._given_up(request, answer, attempt, batch)
+            if self.gate and answer.wait_s:
+                self.gate.hold(answer.wait_s)
+            batch.wait(seconds, answer.wait_s)
+        raise AssertionError("the last attempt has no wait")
+
+    def _given_up(self, request: str, answer: Answer, attempt: int, batch: Batch) -> Reply:
+        """The reply to a chat that is not worth another attempt now."""
+        if answer.reply.final:
+            self._archive(request, answer.reply, batch)
+            return answer.reply
+        asked = answer.wait_s is not None and answer.wait_s > self.patience.longest_wait_s
+        why = f"endpoint asks to wait {answer.wait_s:.0f} s" if asked else f"gave up after {attempt + 1} attempts"
+        reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
+        batch.given_up(reply)
+        return reply
+
+    def _passed(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> Answer | None:
+        """One request through the gate; None if the batch was stopped before its turn came.
+
+        *empty*: an earlier attempt was answered with nothing, and a second such answer is the last.
+        """
+        asked = estimated(chat.system + chat.user)
+        passing: AbstractContextManager[bool] = nullcontext(True)
+        if self.gate:
+            passing = self.gate.passing(asked, batch.over)
+        with passing as through:
+            if not through:
+                return None
+            answer = self._paid(request, chat, sampling, batch, empty)
+        if self.gate:
+            self.gate.add(sum(tokens_of(chat, answer.reply)) - asked)
+        return answer
+
+    def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> Answer:
+        """One request, off the budget; `BudgetReached` if that allows none."""
+        if self.meter is None:
+            return self._kept(request, self._send(chat, sampling), batch, empty)
+        self.meter.take()
+        began = time.monotonic()
+        answer = self._send(chat, sampling)
+        seconds = time.monotonic() - began
+        answer = self._kept(request, answer, batch, empty)
+        try:
+            self.meter.pay(chat, answer.reply, seconds)
+        except StoreError as error:
+            batch.stop(trouble(str(error)).reply)  # nothing more is bought that cannot be counted
+        return answer
+
+    def _kept(self, request: str, answer: Answer, batch: Batch, empty: bool) -> Answer:
+        """*answer* without the key, archived if there is no point in asking again.
+
+        Before it is paid: a kill between the two costs the ledger its cost, and never a reply that was bought.
+        """
+        answer = replace(answer, reply=self._without_key(answer.reply))
+        if answer.reply.outcome == "empty":
+            answer = replace(answer, again=answer.again and not empty)
+        if not answer.again:
+            self._archive(request, answer.reply, batch)
+        return answer
+
+    def _archive(self, request: str, reply: Reply, batch: Batch) -> None:
+        """Keeps *reply*; where that fails it is still handed over, and nothing more is bought."""
+        try:
+            self.archive.put(request, reply)
+        except StoreError as error:
+            batch.stop(trouble(str(error)).reply)
+
+    def _send(self, chat: Chat, sampling: Sampling) -> Answer:
+        """One request, one answer; every fault of the way is an answer too."""
+        import httpx2
+        import openai
+
+        until = time.monotonic() + self.patience.timeout_s
+        try:
+            with self._client.chat.completions.with_streaming_response.create(
+                    model=self.model.model, messages=_messages(chat), extra_headers=self._headers,
+                    **self._parameters(sampling)) as response:
+                body = _read(response.iter_bytes(), until)
+        except openai.APIStatusError as error:
+            said = self._keyless(error.response.content)
+            return read_problem(error.status_code, said, retry_after(error.response.headers))
+        except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError):
+            return trouble(f"endpoint gave no answer in {self.patience.timeout_s:g} s", again=True)
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            return trouble(f"connection to the endpoint failed: {error.__cause__ or error}", again=True)
+        if body is None:
+            return trouble(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
+        return self._completion(self._keyless(body))
+
+    def _completion(self, body: bytes) -> Answer:
+        """The answer in a body with status 200; a writer that asks for more reads more."""
+        return read_completion(body)
+
+    def _parameters(self, sampling: Sampling) -> dict[str, Any]:
+        asked = {"temperature": sampling.temperature, self.model.limit_as: sampling.max_tokens,
+                 "top_p": sampling.top_p, "seed": sampling.seed}
+        return {name: value for name, value in asked.items() if value is not None}
+
+    def _open(self) -> None:
+        """Opens the client once. The environment's own OpenAI account never reaches another endpoint."""
+        if self._client is not None:
+            return
+        import httpx2
+        import openai
+
+        from gre_bench.http.body_limits import LARGEST_PROBLEM, limited
+
+        host = urlsplit(self.model.endpoint).hostname or ""
+        own = host in ("localhost", "127.0.0.1", "::1")
+        self._key = self.model.key()
+        self._headers = {"Authorization": f"Bearer {self._key}" if self._key else openai.omit}
+        if host != "api.openai.com":
+            self._headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
+        timeout = httpx2.Timeout(self.patience.timeout_s, connect=min(10.0, self.patience.timeout_s))
+        limits = httpx2.Limits(max_connections=self.patience.concurrency)
+        # A proxy of the environment must not stand between us and this very machine.
+        bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.patience.timeout_s)]}
+        transport = httpx2.Client(timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False,
+                                  event_hooks=bounds)
+        self._client = openai.OpenAI(api_key=self._key or "none", base_url=self.model.endpoint, max_retries=0,
+                                     timeout=timeout, http_client=transport)
+
+    def _keyless(self, body: bytes) -> bytes:
+        """*body* with the key taken out, should the endpoint have echoed it: before any text is cut to length."""
+        if not self._secret():
+            return body
+        return masked(body.decode("latin-1"), [self._key], "[key]").encode("latin-1")
+
+    def _without_key(self, reply: Reply) -> Reply:
+        """*reply* with the key taken out, should the body have hidden it behind escapes."""
+        if not self._secret():
+            return reply
+        clean = {name: masked(value, [self._key], "[key]") for name in ("text", "detail", "model")
+                 if (value := getattr(reply, name))}
+        return replace(reply, **clean)
+
+    def _secret(self) -> bool:
+        return self._key is not None and len(self._key) >= SHORTEST_SECRET
+
+
+def _without_text(reply: Reply) -> bool:
+    """Whether asking once more might give a text: it was refused, empty, or could not be asked."""
+    return reply.outcome in ("refused", "empty", "failed")
+
+
+def _messages(chat: Chat) -> list[dict[str, str]]:
+    system = [{"role": "system", "content": chat.system}] if chat.system else []
+    return [*system, {"role": "user", "content": chat.user}]
+
+
+def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
+    """The whole body, None if it is too large; `TimeoutError` if it is not there in time."""
+    body = bytearray()
+    for chunk in chunks:
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            return None
+        if time.monotonic() > until:
+            raise TimeoutError
+    return bytes(body)
+
+
+def _sound(text: str) -> str:
+    """*text* without lone surrogates, which no request can carry."""
+    return text.encode("utf-8", "replace").decode()

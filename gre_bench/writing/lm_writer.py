@@ -1,0 +1,167 @@
+"""Texts written by an LM, with the prompts of Xu et al. 2025: C.1, C.3 and C.4, and D.3 and D.4 for changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from gre_bench.changes.catalog import WriterTask
+from gre_bench.changes.deletion import blanked, completed
+from gre_bench.changes.elongation import elongated
+from gre_bench.changes.material import Material
+from gre_bench.core import replies
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Chat, Paper, Reply, Sampling, Written, digest
+from gre_bench.prompts.conditions import Condition
+from gre_bench.prompts.library import fill, load
+from gre_bench.writing.changing import PROMPTS, answered, one_line, rephrased
+from gre_bench.writing.protocol import Writer
+from gre_bench.writing.rules.synopsis import assw_text
+
+RETRIES = 1
+"""How often a reply that cannot be used is asked for anew, with another seed."""
+
+
+class LMScribe:
+    """A scribe that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*.
+
+    *judging*: the prompt for judgments, which is the domain's.
+    """
+
+    def __init__(
+        self, writer: Writer, sampling: Sampling, condition: Condition | None = None, judging: str = "judgments"
+    ):
+        self.writer = writer
+        self.sampling = sampling
+        self.condition = condition
+        self.prompts = {"judgments": (judging,), **PROMPTS}
+
+    def identity(self, task: str) -> str:
+        if task == "review" and self.condition:
+            prompt = f"{self.condition.name} {self.condition.sha256[:8]}"
+        else:
+            prompt = "+".join(load(name).sha256[:8] for name in self.prompts.get(task, (task,)))
+        return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}"
+
+    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
+        chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
+        return self._written([item for item, _ in reviews], chats, [_own(chat, replies.judgments) for chat in chats])
+
+    def assw(self, papers: Sequence[Paper]) -> list[Written]:
+        return self._of_papers("assw", papers, lambda text: assw_text(*replies.assw(text)))
+
+    def reviews(self, papers: Sequence[Paper]) -> list[Written]:
+        return self._of_papers("review", papers, lambda text: text)
+
+    def changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]:
+        return answered(task, items, partial(self._changed, task))
+
+    def _changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]:
+        keys = [item.key for item in items]
+        if task == "completion":
+            chats = [fill(task, review=blanked(item)) for item in items]
+            return self._written(keys, chats, [partial(completed, material=item) for item in items])
+        if task == "abstract_only":
+            return self._written(keys, [fill(task, abstract=item.abstract or "") for item in items], [str] * len(items))
+        if task == "rephrase":
+            chats = [fill(task, review=item.text) for item in items]
+            return self._written(keys, chats, [partial(rephrased, text=item.text) for item in items])
+        strengths, weaknesses = (
+            self._written(keys, [fill(prompt, review=item.text) for item in items], [one_line] * len(items))
+            for prompt in PROMPTS[task]
+        )
+        return [_elongated(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
+
+    def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[Written]:
+        able = [paper for paper in papers if paper.text]
+        ids = [paper.paper_id for paper in able]
+        asked = self.condition.chat if task == "review" and self.condition else partial(_chat, task)
+        chats = [asked(paper.whole) for paper in able]
+        # What a candidate writes is its review, whatever it is; what the scores are made with must be an answer.
+        reads = [read if task == "review" else _own(chat, read) for chat in chats]
+        done = dict(zip(ids, self._written(ids, chats, reads), strict=True))
+        return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
+
+    def _written(
+        self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
+    ) -> list[Written]:
+        found = self._asked(items, chats, reads, self.sampling)
+        for attempt in range(1, RETRIES + 1):
+            again = [place for place, written in enumerate(found) if written.outcome == "unparsable"]
+            if not again:
+                break
+            sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
+            some = ([part[place] for place in again] for part in (items, chats, reads))
+            for place, answer in zip(again, self._asked(*some, sampling), strict=True):
+                found[place] = answer if answer.text or answer.outcome == "unparsable" else found[place]
+        return found
+
+    def _asked(
+        self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
+    ) -> list[Written]:
+        """What the replies are read as; archived ones that cannot be read are asked for anew where the writer may."""
+        answers = self.writer.write(chats, sampling)
+        found = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
+        useless = [place for place, item in enumerate(found) if item.outcome == "unparsable" and item.archived]
+        if useless and getattr(self.writer, "again", False):
+            self.writer.set_aside([chats[place] for place in useless], sampling)
+            answers = self.writer.write([chats[place] for place in useless], sampling)
+            for place, reply in zip(useless, answers, strict=True):
+                found[place] = _read(items[place], reply, reads[place])
+        return found
+
+
+def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
+    """*read* for a reply of the LM's own; ``ReplyError("prompt_echoed")`` for one that holds its instructions."""
+
+    def own(text: str) -> str:
+        if chat.system and chat.system.strip() in text:
+            raise ReplyError("prompt_echoed")
+        return read(text)
+
+    return own
+
+
+def _chat(task: str, paper: str) -> Chat:
+    return fill(task, paper=paper)
+
+
+def _elongated(item: Material, strengths: Written, weaknesses: Written) -> Written:
+    """The elongated review, with what both of its summaries cost; the first that failed if one did."""
+    if not strengths.text or not weaknesses.text:
+        return weaknesses if strengths.text else strengths
+    return replace(
+        strengths,
+        text=elongated(item, strengths.text, weaknesses.text),
+        detail="; ".join(filter(None, (strengths.detail, weaknesses.detail))),
+        thinking=strengths.thinking + weaknesses.thinking,
+        prompt_tokens=_sum(strengths.prompt_tokens, weaknesses.prompt_tokens),
+        reply_tokens=_sum(strengths.reply_tokens, weaknesses.reply_tokens),
+        archived=strengths.archived and weaknesses.archived,
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
+    """*reply* as the text it was asked for; a reply that cannot be read is unparsable, a cut one is taken as it is."""
+    more = {
+        "thinking": reply.thinking,
+        "prompt_tokens": reply.prompt_tokens,
+        "reply_tokens": reply.reply_tokens,
+        "archived": reply.archived,
+    }
+    if reply.outcome not in ("ok", "cut") or not reply.text:
+        return Written(item, None, reply.outcome, reply.detail, reply.final, **more)
+    try:
+        detail = "cut at the token limit" if reply.outcome == "cut" else reply.detail
+        return Written(item, read(reply.text), "ok", detail, **more)
+    except ReplyError as error:
+        return Written(item, None, "unparsable", str(error), **more)
+
+
+def _plain(sampling: Sampling) -> dict[str, float | int | None]:
+    return {name: getattr(sampling, name) for name in ("temperature", "max_tokens", "top_p", "seed")}

@@ -1,0 +1,1 @@
+"""Texts written by rule: judgments, synopses, summaries, controls."""

@@ -1,0 +1,46 @@
+"""A review made from title and abstract alone, in ICLR 2023's form, by rule (the embedded stand-in for D.3.3's prompt).
+
+What the extractive reviewer of abstracts finds, and a third and fourth section that claim only what can be said of
+any abstract.
+"""
+
+from __future__ import annotations
+
+from gre_bench.core.review_text import Kind, Section, split
+from gre_bench.writing.rules.extractive import review_of as extracted
+
+WRITER = "rule-abstract-only-1"
+
+_ASPECTS = (
+    "The abstract is written in a clear way. The quality of the work seems reasonable from its description. The "
+    "novelty over existing work is not easy to judge. Whether the results can be reproduced depends on details that "
+    "the abstract does not give."
+)
+_VERDICT = (
+    "{summary} The topic is relevant, and the claims of the abstract are promising. The evidence for them has to be "
+    "convincing for the paper to be accepted."
+)
+
+
+def review_of(title: str, abstract: str) -> str:
+    """The review, in four sections; empty if there is no abstract."""
+    parts: dict[Kind, Section] = {part.kind: part for part in split(extracted(title, abstract, None, "abstract"))}
+    if not parts:
+        return ""
+    summary = " ".join(one.text for one in parts["summary"].sentences)
+    listed: tuple[tuple[str, Kind], ...] = (
+        ("Strengths", "strengths"),
+        ("Weaknesses", "weaknesses"),
+        ("Questions", "questions"),
+    )
+    mixed = "\n\n".join(
+        f"{name}:\n" + "\n".join(f"{place}. {one.text}" for place, one in enumerate(parts[kind].sentences, start=1))
+        for name, kind in listed
+    )
+    sections = (
+        ("Summary Of The Paper", summary),
+        ("Strength And Weaknesses", mixed),
+        ("Clarity, Quality, Novelty And Reproducibility", _ASPECTS),
+        ("Summary Of The Review", _VERDICT.format(summary=summary)),
+    )
+    return "\n\n".join(f"{heading}:\n\n{text}" for heading, text in sections)

@@ -1,0 +1,51 @@
+"""Deleted sentences completed by rule: sentences that would fit any review (the embedded stand-in for D.3.2's prompt).
+
+They neither praise nor blame nor name anything, so that what was deleted is gone, and the length is back.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from gre_bench.changes.deletion import MISSING, blanked
+from gre_bench.changes.material import Material
+
+WRITER = "rule-completion-1"
+
+VAGUE = (
+    "This is one of the aspects of the submission that belong into this part of the review.",
+    "I come to this after reading the text from beginning to end.",
+    "The remarks around this one are to be read together with it.",
+    "This is how I understand that part of the manuscript.",
+    "It relates to what is said before and to what is said next.",
+    "I have gone through the corresponding pages in order.",
+    "This remark is meant in the same sense as the others.",
+    "The rest of this part continues along the same line.",
+    "What follows is said with the whole manuscript in mind.",
+    "I state this here since it belongs to the same topic.",
+    "The surrounding paragraphs of the manuscript are about the same matter.",
+    "This is how the passage reads from beginning to end.",
+    "I return to this once more in what follows.",
+    "The same holds for the passages that belong to it.",
+    "The remark is about the manuscript in the form in which it was submitted.",
+    "I mention this in the order in which it comes up in the text.",
+    "Readers will meet this at the corresponding place of the manuscript.",
+    "This is said of the passage that stands there.",
+    "I looked at this part in the same way as at the others.",
+    "The next remark takes up from here.",
+    "Other passages of the manuscript come back to this.",
+    "This is to be seen next to the other remarks of this section.",
+    "I put this down in the order of my notes.",
+    "The manuscript turns to this at more than one place.",
+)
+"""In our own words; each is a sentence that a review of any paper could hold."""
+
+
+def completed(material: Material) -> str:
+    """The review of *material* with a vague sentence for each deleted one; none comes twice before all came once."""
+    chance = material.chance("completion")
+    pieces = blanked(material).split(MISSING)
+    fillers: list[str] = []
+    for _ in range(-(-(len(pieces) - 1) // len(VAGUE))):
+        fillers += chance.sample(VAGUE, len(VAGUE))
+    return "".join(piece + (fillers[place] if place < len(pieces) - 1 else "") for place, piece in zip(count(), pieces))

@@ -1,0 +1,222 @@
+"""Reviewers by rule, which serve as controls: what can be judged by reading for cues, without understanding.
+
+``full`` reads the whole paper: its claims, its stated limitations, which experiments it reports and which usual
+things it never mentions (an ablation, error bars, code, cost). ``abstract`` reads title and abstract alone, and can
+only praise what they claim and ask for what they leave out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+from gre_bench.writing.rules.synopsis import assw_of, statements, strength_weight
+
+Kind = Literal["full", "abstract"]
+
+_I = re.IGNORECASE
+_LONGEST_TEXT = 400_000
+_POINTS = {"full": 6, "abstract": 4}
+_FEW_DATASETS = 2
+
+_KNOWN_DATA = (
+    r"(?:Fashion-?|K|E)?MNIST|CIFAR-?100?|(?:Tiny-?|mini-?|tiered)?ImageNet(?:-\w+)?|SVHN|STL-?10|CelebA|LSUN|"
+    r"MS-?COCO|COCO|Pascal ?VOC|Cityscapes|ADE20K|KITTI|nuScenes|ShapeNet|ModelNet\d*|"
+    r"Kinetics|GLUE|SuperGLUE|SQuAD|MNLI|SST-2|IMDB|WMT ?\d\d|IWSLT ?\d\d|WikiText-?\d*|Penn Treebank|PTB|"
+    r"LibriSpeech|TIMIT|MuJoCo|Atari|DMControl|D4RL|Meta-World|Cora|Citeseer|"
+    r"PubMed|OGB\w*|Reddit|PPI|QM9|ZINC|MovieLens|Omniglot|CUB(?:-200)?|iNaturalist|DomainNet|Office-Home|PACS|C4|"
+    r"LAION|GSM8K|MATH|MMLU|HumanEval|UCI"
+)
+_DATA = re.compile(
+    rf"\b(?:{_KNOWN_DATA})\b|"
+    r"\b[A-Z][A-Za-z]{0,20}[A-Z\d][\w-]{0,20}(?= (?:data ?sets?|benchmarks?|corpus))"
+)
+_NAMED = re.compile(r"\b(?:called|named|dubbed|termed|propose|introduce|present)\s+(?:the |a |an "
+    r")?([A-Z][A-Za-z]{0,20}[A-Z\d][\w+-]{0,20}|[A-Z][a-z]{1,20}[A-Z]\w{0,20})")
+_ACRONYM = re.compile(r"\(([A-Z][A-Za-z]{0,20}[A-Z\d][\w-]{0,20})\)")
+_TITLE_NAME = re.compile(r"^([\w+-]{2,30}):\s")
+_RIVAL = re.compile(r"\b(?:outperform\w*|compar\w+ (?:with|to|against)|better than|baselines? (?:such as|including|"
+    r"like)|superior to)\s+(?:the |both )?([A-Z][A-Za-z]{0,20}[A-Z\d][\w-]{0,20})")
+_ASSUMES = re.compile(r"\b(?:we assume|assum(?:es?|ing)|under the assumption) that ([^.;,$\\]{15,120})")
+_FORMULA = re.compile(r"\$[^$\n]{0,300}\$|\\\(.{0,300}?\\\)")
+
+_CUES = {
+    "ablation": re.compile(r"\bablat\w+", _I),
+    "spread": re.compile(r"±|\\pm|\bstandard (?:deviation|error)s?|\bconfidence intervals?|\berror bars?|\b(?:random|"
+    r"different|independent) (?:seeds?|runs?)|\bp-value", _I),
+    "code": re.compile(r"\b(?:code|implementation)\b[^.\n]{0,60}\b(?:available|released?|public\w*|open|provided)|"
+    r"github\.com|anonymous\.4open", _I),
+    "cost": re.compile(r"\b(?:run-?time|wall-?clock|gpu[- ]hours?|flops?|training time|inference time|computational "
+    r"(?:cost|complexity)|latency|memory (?:usage|footprint)|overhead)\b", _I),
+    "theory": re.compile(r"\b(?:theorem|lemma|proposition|corollary)\b", _I),
+    "sensitivity": re.compile(r"\b(?:sensitivity|hyper-?parameter (?:study|analysis|search|tuning))\b", _I),
+    "limits": re.compile(r"\blimitations?\b|\bfuture work\b", _I),
+    "failures": re.compile(r"\bfailure (?:cases?|modes?)|\bfails? (?:to|when|on)\b", _I),
+}
+_PRESENT = {
+    "ablation": "The ablation study helps to see which parts of {method} matter.",
+    "spread": "The results of {method} are reported with repeated runs or error bars, which makes them convincing.",
+    "code": "The code is provided, which makes {method} reproducible.",
+    "cost": "The computational cost of {method} is reported.",
+    "theory": "The theoretical analysis supports {method} with formal results.",
+    "sensitivity": "The sensitivity to hyperparameters is analyzed, which is useful.",
+}
+_ABSENT = {
+    "ablation": "There is no ablation study of {method}, so it is unclear which component explains the gains on "
+    "{term}.",
+    "spread": "The results are reported without error bars or several seeds, so the significance of the improvement "
+    "over {rival} is unclear.",
+    "code": "The code is not released, which limits the reproducibility of {method}.",
+    "cost": "The computational cost and runtime of {method} are not reported.",
+    "theory": "The paper lacks a theoretical analysis of why {method} works for {term}.",
+    "limits": "The limitations of {method} are not discussed.",
+}
+_PERSONS = (
+    (re.compile(r"\b[Ww]e are\b"), "the authors are"), (re.compile(r"\b[Ww]e\b"), "the authors"),
+    (re.compile(r"\b[Oo]urs?\b"), "the proposed"), (re.compile(r"\bus\b"), "the authors"),
+    (re.compile(r"\bthe proposed (?:proposed|novel|new)\b"), "the proposed"), (re.compile(r"\bthe proposed (results?|"
+        r"experiments?|contributions?|code|work|paper|goals?|knowledge|findings?)\b"), r"the \1"),
+)
+_WORD = re.compile(r"[A-Za-z][A-Za-z-]{2,}")
+_COMMON = frozenset(
+    ["the", "and", "for", "with", "that", "this", "from", "are", "our", "which", "can", "have", "has", "been",
+        "their", "such", "these", "use", "used", "using", "based", "also", "between", "more", "than", "other", "not",
+        "its", "into", "over", "under", "where", "when", "while", "they", "both", "each", "all", "one", "two",
+        "three", "new", "novel", "propose", "proposed", "paper", "work", "show", "results", "result", "method",
+        "methods", "approach", "approaches", "model", "models", "figure", "table", "section", "different", "given",
+        "data", "set", "sets", "see", "let", "then", "however", "first", "second", "number", "following", "most",
+        "will", "only", "many", "some", "same", "may", "how", "what", "does", "via", "well", "any", "between", "due",
+        "per", "thus", "without", "very", "large", "small", "high", "low", "better", "best", "performance",
+        "training", "train", "test", "learning", "algorithm", "algorithms", "problem", "problems", "task", "tasks",
+        "example", "section", "equation", "appendix", "et", "al", "we", "it", "is", "in", "of", "to", "on", "by",
+        "as", "be", "an", "at", "or", "if", "was", "were"]
+)
+
+
+def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
+    """A review of the paper, in four sections of listed sentences; empty if *kind* has nothing to read.
+
+    ``abstract`` never reads *text*; ``full`` needs it.
+    """
+    if not (text if kind == "full" else abstract):
+        return ""
+    body = (text or "")[:_LONGEST_TEXT] if kind == "full" else ""
+    words = _Words(title, abstract, body)
+    strong, weak = assw_of(abstract, body)
+    if kind == "full":
+        strengths, weaknesses, questions = _judged(words, body, weak)
+    else:
+        strengths, weaknesses, questions = _guessed(words)
+    claims = _ranked(abstract, body, strong)[: _POINTS[kind]]
+    return "\n\n".join(
+        f"{heading}:\n" + "\n".join(f"- {point}" for point in points)
+        for heading, points in (
+            ("Summary", [f"The paper studies {words.term}" + (f" and proposes {words.name}." if words.name else ".")]),
+            ("Strengths", [*map(_retold, claims), *strengths]),
+            ("Weaknesses", weaknesses),
+            ("Questions", questions),
+        )
+    )
+
+
+class _Words:
+    """The paper's own names: its method, its main terms, its rivals, its data."""
+
+    def __init__(self, title: str, abstract: str | None, body: str):
+        lead = f"{title}. {abstract or ''}"
+        title = " ".join(title.split())[:200]
+        names = [*_TITLE_NAME.findall(title), *_NAMED.findall(lead), *_ACRONYM.findall(lead),
+            *_NAMED.findall(body[:20_000])]
+        self.title = title
+        self.name = names[0] if names else ""
+        self.method = self.name or "the proposed method"
+        self.terms = _terms(f"{title}. {title}. {lead} {_FORMULA.sub(' ', body)}")
+        self.term = self.terms[0] if self.terms else title or "the problem"
+        self.data = list(dict.fromkeys(_DATA.findall(f"{lead} {body}")))
+        self.rivals = [name for name, _ in Counter(_RIVAL.findall(f"{lead} {body}")).most_common() if name != self.name]
+        self.rival = self.rivals[0] if self.rivals else "the baselines"
+
+    def put(self, sentence: str) -> str:
+        return sentence.format(method=self.method, term=self.term, rival=self.rival)
+
+
+def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Strengths, weaknesses and questions found by cue in the whole text."""
+    present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
+    strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
+    weaknesses = [_retold(point) for point in admitted[:4]]
+    if len(words.data) > _FEW_DATASETS:
+        strengths.append(f"The experiments are extensive and cover {_listed(words.data[:5])}.")
+    elif words.data:
+        weaknesses.append(f"The experiments are limited to {_listed(words.data)}.")
+    else:
+        weaknesses.append(f"The experiments on {words.term} use no standard benchmark.")
+    weaknesses += [words.put(sentence) for cue, sentence in _ABSENT.items() if cue not in present]
+    weaknesses.append(_novelty(words))
+    questions = [f"Does {words.method} still work when the assumption that {assumed.strip()} is "
+        f"violated?" for assumed in _ASSUMES.findall(_FORMULA.sub("", body))[:2]]
+    if "sensitivity" not in present:
+        questions.append(f"How sensitive is {words.method} to its hyperparameters?")
+    if "failures" not in present:
+        questions.append(f"What are the failure cases of {words.method}?")
+    questions += [f"How does {words.method} compare with {rival} on {term}?" for rival, term in zip(words.rivals[1:3],
+        words.terms[1:3], strict=False)]
+    questions.append(f"How does {words.method} scale to larger problems of {words.term}?")
+    return strengths, weaknesses, questions
+
+
+def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
+    """Strengths, weaknesses and questions that title and abstract alone suggest."""
+    second = words.terms[1] if len(words.terms) > 1 else words.term
+    strengths = [f"The problem of {words.term} is important and interesting."]
+    if words.data:
+        strengths.append(f"The experiments cover {_listed(words.data[:5])}.")
+    weaknesses = [
+        _novelty(words),
+        f"The comparison of {words.method} with recent baselines seems limited.",
+        f"It is hard to judge whether the experiments on {second} are sufficient.",
+    ]
+    questions = [
+        f"How does {words.method} scale to larger problems of {words.term}?",
+        f"Does {words.method} generalize beyond {second}?",
+        f"Could the authors add an ablation study of {words.method}?",
+    ]
+    return strengths, weaknesses, questions
+
+
+def _novelty(words: _Words) -> str:
+    return f"The novelty of {words.method} over existing work on {words.term} is not clear."
+
+
+def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
+    """*strong* with the heaviest claims first; without any, the first sentences of what was read."""
+    read = list(statements(abstract, body))
+    weights = {one.text: strength_weight(one) for one in reversed(read)}
+    first = [one.text for one in read[:2]]
+    return sorted(strong, key=lambda point: -weights.get(point, 0)) or first
+
+
+def _retold(point: str) -> str:
+    """The authors' sentence as a reviewer retells it."""
+    for pattern, word in _PERSONS:
+        point = pattern.sub(word, point)
+    point = point.rstrip(" .?!")
+    return f"{point[0].upper()}{point[1:]}."
+
+
+def _terms(text: str) -> list[str]:
+    """The most frequent pairs of telling words that stand side by side, most frequent first."""
+    pairs: Counter[str] = Counter()
+    for piece in re.split(r"[^\w\s-]+|\n", text):
+        words = piece.split()
+        for one, two in pairwise(words):
+            if _WORD.fullmatch(one) and _WORD.fullmatch(two) and not {one.lower(), two.lower()} & _COMMON:
+                pairs[f"{one.lower()} {two.lower()}"] += 1
+    return [pair for pair, _ in pairs.most_common(6)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

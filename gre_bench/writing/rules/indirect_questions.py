@@ -1,0 +1,87 @@
+"""Questions as they stand after "The reviewer questions": "how it scales" for "How does it scale?".
+
+A question whose order cannot be told is left out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gre_bench.writing.rules.english_forms import BE, DETERMINERS, VERBS, finite, lowered, participle_of, stated
+
+VERB = r"(?:is|are|was|were|can|could|would|will|should|has|have|do|does|did|might|may)"
+_WHICH = r"(?:(?:in|to|under|for|by|with|at|on|from|of|through) )?(?:what|which)"
+WH = re.compile(rf"(?:how(?: many| much| \w+ly)?|why|{_WHICH}|where|when|who|whether|if|to what extent)\b", re.I)
+_ASKING = re.compile(
+    rf"(?P<W>how (?:many|much) [\w-]+(?: [\w-]+)?|how (?:large|small|big|well|good|often|long|far|fast|important|"
+    rf"sensitive|robust|expensive|likely|different|close)|{_WHICH} (?!{VERB}\b)[\w-]+(?: (?!{VERB}\b)[\w-]+){{0,2}}|"
+    r"(?:whether|how|why|when|what) (?:and|or) (?:how|why|when|what)|how(?: \w+ly)?|why|what|where|when|who) "
+    rf"(?P<V>{VERB})(?P<N> not)? (?P<R>.+)",
+    re.I,
+)
+YES = re.compile(rf"(?P<V>{VERB})(?: not)? (?P<R>.+)", re.I)
+_WHY = re.compile(r"why (?P<N>not )?(?:to )?(?P<V>\w+) (?P<R>.+)", re.I)
+_BEFORE = re.compile(
+    rf"(?P<L>[^?]{{3,200}}?), (?:and |so |but |then |if so, )?(?P<Q>(?:how|why|{_WHICH}|where|when|{VERB})\b.+)", re.I
+)
+_JOINED = re.compile(
+    r"(?:but|and|so|then|also|or|hence|thus|specifically|namely|if (?:so|not|yes)|for (?:example|instance))[, ]+(?=\w)",
+    re.I,
+)
+_ADDED = re.compile(
+    r"(?:which|who) (?:\w+ly )?(?:"
+    r"\w+s|can|could|would|should|will|may|might|has|have|make|means?)\b",
+    re.I,
+)
+_LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]{3,60}$", re.I)
+
+
+def indirect(text: str) -> str:
+    """*text* as an indirect question; empty if it asks nothing."""
+    text = _JOINED.sub("", text, count=1) if _JOINED.match(text) else text
+    before = None if WH.match(text) else _BEFORE.fullmatch(text)
+    if before and (inner := indirect(before["Q"])):
+        return f"{inner} {lowered(before['L'])}" if _LEADS.fullmatch(before["L"]) else inner
+    if found := _ASKING.fullmatch(text):
+        return _inverted(found["W"].lower(), found["V"].lower(), found["R"], bool(found["N"]))
+    if found := YES.fullmatch(text):
+        rest = found["R"]
+        if rest.lower().startswith("there "):
+            return f"whether there {found['V'].lower()} {rest[6:]}"
+        said = stated(found["V"], rest)
+        return said and f"whether {said}"
+    if (found := _WHY.fullmatch(text)) and (found["V"].lower() in VERBS or found["V"].endswith("ing")):
+        if found["V"].endswith("ing"):
+            return f"the reason for {found['N'] or ''}{found['V'].lower()} {found['R']}"
+        return f"why the authors {'do not ' if found['N'] else ''}{found['V'].lower()} {found['R']}"
+    if text.lower().startswith(("how to ", "what to ", "whether to ", "where to ", "when to ")):
+        return lowered(text)
+    if text.lower().startswith("if ") and ", " in text:
+        return ""
+    if text.lower().startswith("what if "):
+        return f"what happens if {text[8:]}"
+    if WH.match(text) and not _ADDED.match(text):
+        return lowered(text) if finite(f"it {text.split(' ', 1)[-1]}") > 0 else ""
+    return ""
+
+
+def _inverted(word: str, verb: str, rest: str, negated: bool) -> str:
+    """The indirect question of *word* ("how"), *verb* ("does") and *rest* ("it scale"); empty if it cannot be told."""
+    if word.startswith(("what ", "which ", "who", "how m")) and verb in BE and participle_of(rest.split()[0].lower()):
+        return f"{word} {verb}{' not' if negated else ''} {rest}"
+    if said := stated(verb, rest, negated):
+        return f"{word} {said}"
+    first = rest.split()[0].lower()
+    if verb in BE and finite(f"it {rest}") < 0 and first in DETERMINERS and not negated:
+        if len(rest.split()) <= 8:
+            return f"{word} {lowered(rest)} {verb}"
+        return lowered(rest) if word == "what" else ""
+    subject = (
+        word.startswith(("what", "which", "who"))
+        or " what " in word
+        or " which " in word
+        or word.startswith(("how many", "how much"))
+    )
+    if subject and verb not in ("do", "does", "did") and first not in DETERMINERS and not negated:
+        return f"{word} {verb} {rest}"
+    return ""

@@ -1,0 +1,268 @@
+"""A clause of a review as what follows "The reviewer criticizes" and the like: a noun, "that ...", "how ...", a gerund.
+
+A clause that no rule puts into a sentence gives nothing, for a broken sentence would be worse than none.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from gre_bench.writing.rules import review_lexicon as lexicon
+from gre_bench.writing.rules.claim_patterns import FORMS, Part
+from gre_bench.writing.rules.clause_stance import Stance
+from gre_bench.writing.rules.english_forms import (
+    AUXILIARIES,
+    BE,
+    DETERMINERS,
+    MODALS,
+    PREPOSITIONS,
+    THIRD,
+    VERBS,
+    dangles,
+    ends_with_verb,
+    finite,
+    gerund,
+    is_noun,
+    lowered,
+    participle_of,
+    third,
+)
+from gre_bench.writing.rules.indirect_questions import VERB, WH, YES, indirect
+from gre_bench.writing.rules.noun_claims import act_of, describes, noun_of, request_of
+from gre_bench.writing.rules.review_clauses import Clause
+
+LONGEST_LINE = 30
+"""Words of a line after its opening, at most."""
+
+_LATE = 9
+"""Words that stay when a claim is cut, at least."""
+
+_OPEN_QUOTE, _END_QUOTE = re.compile(r"(?<![\w.,)])['‘“](?=\w)"), re.compile(r"(?<=[\w.,)])(?<!s)['’”](?!\w)")
+_LATER = re.compile(rf"[;,:] (?:and |so |but |then )?(?:{VERB}|how|why|what|which|where)\b", re.I)
+_HIDDEN_VERB = re.compile(
+    r"(?:this|it) (?!is\b|has\b)[a-z]{2,}(?<!s)s [a-z]|"
+    r"(?!that |whether |how )(?:[\w'-]+,? ){1,9}(?<!the )(?<!a )(?<!no )(?<!of )(?<!to )(?<!this )"
+    r"(?:need|require|deserve) (?:to be|to |more |some |a |further |major |much |additional |improvement)",
+    re.I,
+)
+"""Sentences whose verb could as well be a noun."""
+_LATE_SUBJECT = re.compile(r"(?<=\w), (?:the authors|authors|we|it|they) (?:must|should|need|have to)\b")
+_LED = re.compile(r"that (?:because|since|if|while|although|when|as|though|given|despite|unlike)\b", re.I)
+_TAG = re.compile(r"[, ]+(?:right|correct|no|or not|why|am I right)$", re.I)
+_PREDICATE = re.compile(
+    r"(?:(?:well|clearly|nicely|badly|poorly|easily)[- ]\w+|(?:easy|hard|difficult|straightforward) to|not (?:\w+ )?"
+    r"(?:clear|sure|convincing|novel|well|easy|convinced|surprising)|(?:un)?clear"
+    r"(?:ly written| and| how| why| what| whether| if| that)\b|interesting and|too \w+|good to)",
+    re.I,
+)
+
+
+def claim_of(clause: Clause, stance: Stance) -> str:
+    """What *stance* takes as its object, made of *clause*; empty if no rule makes a sentence of it."""
+    text = _bare(clause.text)
+    if len(text) < 3:
+        return ""
+    return _shortened(_asked(text, stance) if clause.asks else _said(text, stance))
+
+
+def _bare(text: str) -> str:
+    """*text* without what leads to it, labels, fillers and asides, the reviewer in the third person."""
+    text = lexicon.ASIDE.sub("", text).strip(" \t-–—:;,*.?!\"'()[]<>•")
+    for _ in range(3):
+        text = lexicon.LEAD.sub("", text).strip(" ,:;")
+        if label := lexicon.LABEL.match(text):
+            text = text[label.end() :]
+    text = " ".join(lexicon.FILLER.sub("", text).split())
+    text = lexicon.FIRST_PERSON.sub(lambda found: _third_person(found[1], found[2]), text)
+    for pattern, word in lexicon.PERSONS:
+        text = pattern.sub(word, text)
+    return text.strip(" ,:;-")
+
+
+def _third_person(adverb: str, verb: str) -> str:
+    said = "is" if verb == "am" else third(verb) if verb in VERBS and verb not in ("put", "read") else verb
+    return f"the reviewer {adverb}{said}"
+
+
+def _said(text: str, stance: Stance) -> str:
+    """The claim of a statement."""
+    noun = request_of(text) if stance == "suggests" else noun_of(text, stance) or act_of(text, stance)
+    if noun:
+        return noun
+    for pattern, made, part in FORMS[stance]:
+        if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
+            others = {name: group for name, group in found.groupdict().items() if name != "X" and group}
+            return made.format(X=part_text, **others)
+    first, _, rest = text.partition(" ")
+    first = first.lower().strip(",")
+    if stance == "questions":
+        return ("" if first in ("which", "who") else indirect(text)) or _part(text, "noun")
+    if first in ("which", "who"):
+        text, first = f"this {rest}", "this"
+    if first in ("because", "since", "if", "while", "although", "when", "as", "though") and "," not in text:
+        return ""
+    if _PREDICATE.match(text) and finite(text) < 0:
+        return f"that the paper is {lowered(text)}"
+    if first in MODALS:
+        return ""
+    if first in AUXILIARIES or (first in THIRD and finite(text) < 0 and not rest.startswith("of ")):
+        return f"that the paper {lowered(text)}" if rest else ""
+    if first in VERBS and rest.partition(" ")[0].lower() in DETERMINERS:
+        return f"that the paper {third(first)} {rest}"
+    if participle_of(first) and finite(text) < 0 and rest.partition(" ")[0].lower() in DETERMINERS | _NEW:
+        return f"that the paper {lowered(text)}"
+    if finite(text) > 0:
+        return "" if WH.match(text) and stance != "criticizes" else f"that {lowered(text)}"
+    if describes(text):
+        return f"that the paper is {lowered(text)}"
+    return f"that {lowered(text)}" if _ACTS.match(text) else _part(text, "noun", open_article=True)
+
+
+def _asked(text: str, stance: Stance) -> str:
+    """The claim of a question."""
+    if stance in ("suggests", "questions"):
+        for pattern, made, part in FORMS[stance]:
+            if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
+                return made.format(X=part_text)
+    if stance != "questions":
+        return ""
+    if asked := indirect(text):
+        return asked
+    said = _TAG.sub("", text)
+    if _LATER.search(said):
+        return ""
+    return f"whether {lowered(said)}" if finite(said) > 0 and not WH.match(said) and not YES.match(said) else ""
+
+
+def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
+    """*text* as the part of a claim that it has to be, capitals kept in an *inner* one; empty if it is not."""
+    text = text.strip(" ,")
+    first, _, rest = text.partition(" ")
+    low = first.lower().strip(",")
+    small = text if inner and low not in DETERMINERS else lowered(text)
+    if part == "any":
+        return small
+    if part == "clause":
+        return small if finite(text) > 0 and not WH.match(text) else ""
+    if part == "wh":
+        return indirect(text)
+    if part == "verb":
+        if (
+            low not in VERBS
+            or low in ("be",)
+            or not rest
+            or rest.split()[0].lower() in AUXILIARIES | {"of", "to", "that"} - {"that"}
+        ):
+            return ""
+        return f"{gerund(low)} {_parallel(rest)}"
+    if finite(text) > 0 or low in AUXILIARIES | PREPOSITIONS | _OPENERS or (low.endswith("ly") and low != "early"):
+        return ""
+    if text.split()[-1].lower() in PREPOSITIONS or _SENTENCE.search(text):
+        return ""
+    if low in THIRD and not is_noun(low):
+        return ""
+    if participle_of(low) and rest.split(" ")[0].lower() in DETERMINERS:
+        return ""
+    if (low in VERBS and rest and rest.split()[0].lower() in DETERMINERS) or _AUTHORS.match(text):
+        return ""
+    bare = low in DETERMINERS or low.endswith(("ing", "s")) or not open_article
+    return ("" if bare else "the ") + small
+
+
+_AUTHORS = re.compile(r"(?:the )?(?:authors?|reviewer) (?!of\b)", re.I)
+_ACTS = re.compile(
+    r"(?:the |this )(?:paper|work|author|method|approach) (?:\w+ly )?\w+[^su\W]s (?!of\b|and\b|in\b)", re.I
+)
+_SENTENCE = re.compile(r" and (?:it|they) |: ")
+_AFTER_VERB = DETERMINERS | {"how", "why", "if"}
+_NEW = frozenset(["extensive", "new", "novel", "thorough", "comprehensive", "several", "various", "many"])
+_OPENERS = frozenset(
+    [
+        "to",
+        "that",
+        "which",
+        "who",
+        "because",
+        "since",
+        "if",
+        "while",
+        "although",
+        "when",
+        "as",
+        "though",
+        "and",
+        "or",
+        "but",
+        "not",
+        "so",
+        "then",
+        "also",
+        "however",
+        "there",
+        "it",
+        "they",
+        "he",
+        "she",
+        "we",
+        "you",
+        "due",
+        "based",
+        "such",
+        "regarding",
+        "very",
+        "too",
+        "i",
+        "e.g",
+        "i.e",
+    ]
+)
+
+
+def _parallel(text: str) -> str:
+    """*text* with the base forms after "and" as gerunds: "adding a study and comparing it"."""
+    words = text.split()
+    for place, (one, two) in enumerate(pairwise(words)):
+        later = words[place + 2] if place + 2 < len(words) else ""
+        if one in ("and", "or", "and/or") and two in VERBS and (later.lower() in _AFTER_VERB or not is_noun(two)):
+            words[place + 1] = gerund(two)
+        elif one in ("and", "or") and two.endswith("ly") and later in VERBS and not is_noun(later):
+            words[place + 2] = gerund(later)
+    return " ".join(words)
+
+
+def _shortened(text: str) -> str:
+    """*text*, or as much of it as makes a sentence where it is too long or broken; empty if nothing does."""
+    words = text.split()
+    if len(words) <= LONGEST_LINE and (whole := _checked(text)):
+        return whole
+    text = " ".join(words[: LONGEST_LINE + 1])
+    for places in (lexicon.SOFT, lexicon.PHRASE):
+        for cut in reversed(list(places.finditer(text))):
+            part = _checked(text[: cut.start()], cut=True) if text.count(" ", 0, cut.start()) >= _LATE else ""
+            if part and not ends_with_verb(part):
+                return part
+    return ""
+
+
+def _checked(text: str, cut: bool = False) -> str:
+    """*text* without what cannot end it; empty if something in it shows that it is no sentence."""
+    words = text.split()
+    asks = bool(WH.match(text))
+    kept = frozenset() if not asks else BE if cut else BE | PREPOSITIONS
+    whole = len(words)
+    while words and words[-1].lower().strip(",") in (lexicon.UNFINISHED | MODALS) - kept:
+        words.pop()
+    text = " ".join(words[:LONGEST_LINE]).rstrip(" ,;:.-([?!\"'")
+    if len(_OPEN_QUOTE.findall(text)) != len(_END_QUOTE.findall(text)) or text.count('"') % 2:
+        text = _END_QUOTE.sub("", _OPEN_QUOTE.sub("", text)).replace('"', "")
+    if not text or lexicon.BROKEN.search(text) or text.count("(") != text.count(")") or dangles(text):
+        return ""
+    if len(words) < whole and (ends_with_verb(text) or participle_of(words[-1].lower())):
+        return ""
+    if (asks and len(words) < 3) or (_LED.match(text) and finite(text.partition(", ")[2]) < 1):
+        return ""
+    text = _LATE_SUBJECT.split(text, maxsplit=1)[0]
+    if _HIDDEN_VERB.match(text) and not asks:
+        text = f"that {text}"
+    return "" if text.startswith("that ") and finite(text[5:]) < 0 and not _HIDDEN_VERB.match(text[5:]) else text

@@ -1,0 +1,222 @@
+"""What a clause says of a thing, as one noun: "the proofs are long" as "the long proofs", "X is not shown" as its lack.
+
+That is how judgments are usually worded; where a clause has another form, nothing is made of it here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from gre_bench.writing.rules.english_forms import (
+    DETERMINERS,
+    PREPOSITIONS,
+    THIRD,
+    VERBS,
+    finite,
+    gerund,
+    listed,
+    participle_of,
+)
+
+_SAYS = re.compile(
+    r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?"
+    r"(?: all| both)? "
+    r"(?P<A>[^,;:]+(?:, [\w -]+)*)",
+    re.I,
+)
+_ACTS = {
+    verb: noun + ("" if noun.endswith((" on", " to")) else " of")
+    for verb, noun in (
+        pair.split(":")
+        for pair in sorted(
+            listed(
+                "consider:consideration explore:exploration investigate:investigation evaluate:evaluation use:use "
+                "identify:identification utilize:use discuss:discussion demonstrate:demonstration study:study "
+                "analyze:analysis analyse:analysis apply:application extend:extension combine:combination test:test "
+                "develop:development validate:validation compare:comparison introduce:introduction cite:citation "
+                "explain:explanation describe:description provide:provision include:inclusion motivate:motivation "
+                "justify:justification verify:verification illustrate:illustration define:definition "
+                "clarify:clarification implement:implementation release:release mention:mention specify:specification "
+                "formalize:formalization incorporate:incorporation integrate:integration derive:derivation employ:use "
+                "leverage:use adopt:adoption examine:examination present:presentation visualize:visualization "
+                "formulate:formulation establish:establishment treat:treatment measure:measurement "
+                "highlight:highlighting structure:structure organize:organization state:statement write:writing"
+            )
+        )
+    )
+}
+"""Verbs, and the nouns of what they do."""
+
+_GIVES = listed("provide present introduce include report write state")
+"""Verbs whose object is what is judged, not the act."""
+
+_UNDONE = listed("provided included given available present presented shown")
+"""What is not so is lacking itself, not its provision."""
+
+_QUALITY = {
+    "novel": "novelty", "original": "originality", "reproducible": "reproducibility", "readable": "readability",
+    "sound": "soundness", "technically sound": "technical soundness", "correct": "correctness",
+}  # fmt: skip
+"""Adjectives whose nouns are more usual before "of the method" than the adjectives before the method."""
+
+_QUALITY_FOR = _QUALITY | {
+    "important": "importance", "useful": "usefulness", "effective": "effectiveness", "relevant": "relevance",
+    "applicable": "applicability", "significant": "significance", "similar": "similarity", "sensitive": "sensitivity",
+    "robust": "robustness", "valuable": "value", "beneficial": "benefit", "close": "closeness", "simple": "simplicity",
+    "crucial": "importance", "helpful": "helpfulness",
+}  # fmt: skip
+"""The same before what the quality is for or to: "important for robotics"."""
+_DENIED = {
+    "clear": "unclear", "convincing": "unconvincing", "sufficient": "insufficient", "consistent": "inconsistent",
+    "fair": "unfair", "necessary": "unnecessary", "realistic": "unrealistic", "surprising": "unsurprising",
+    "complete": "incomplete", "adequate": "inadequate", "correct": "incorrect", "accurate": "inaccurate",
+    "enough": "insufficient", "significant": "insignificant", "reproducible": "irreproducible",
+}  # fmt: skip
+_ADJECTIVE = re.compile(
+    r"(?:[\w-]*(?:[a-z]al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ing)|(?:well|ill|self|over|under|non)-?\w+ed|"
+    r"limited|incremental|weak|strong|clear|unclear|novel|good|great|nice|poor|bad|simple|solid|sound|thorough|"
+    r"rigorous|small|large|low|high|new|neat|fine|fair|unfair|hard|easy|confusing|vague|minor|major|marginal|"
+    r"detailed|complicated|complex|motivated|restricted|concise|precise|dense|short|brief|long|wrong|incorrect|"
+    r"correct|elegant|robust|useful|timely|appropriate|adequate|inadequate|accurate|inaccurate|unjustified|"
+    r"unconvinced|unmotivated|outdated|flawed|biased|slow|fast|unusual|complete|incomplete|tight|loose|mild|"
+    r"organized|structured|written|designed|straightforward|readable|narrow|broad|misleading|questionable|"
+    r"well-\w+|easy-to-\w+|hard-to-\w+|difficult-to-\w+|underexplored|overstated|exaggerated|oversimplified|naive)",
+    re.I,
+)
+_DEGREE = listed(
+    "too so fairly relatively highly extremely overly clearly generally mostly technically rather more less not "
+    "intuitively theoretically empirically pretty"
+)  # fmt: skip
+_DONE = re.compile(
+    r"(?:(?P<M>\w+ly) )?(?P<V>\w+(?:ed|en))(?: (?P<N>\w+ly))?(?P<R> (?:in|by|for|on|through|via|across|under) .+)?",
+    re.I,
+)
+_ACT = re.compile(
+    r"(?:the |this )?(?:paper|work|authors?|manuscript|submission|article|study|they|it|reviewer) "
+    r"(?P<N>(?:do|does|did) not )?(?P<M>\w+ly )?(?P<V>\w+) (?P<O>.+)",
+    re.I,
+)
+_NO_SUBJECT = listed("it they this that these those there he she i we you which who what how why where one reviewer")
+_FEASIBLE = re.compile(r"\b(easy|hard|difficult|straightforward|simple) to (\w+)\b", re.I)
+_WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", re.I)
+
+
+def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
+    """The noun that *text* says something of, with what it says; empty if *text* has another form."""
+    found = _SAYS.fullmatch(text)
+    if not found:
+        return ""
+    subject = _thing(found["S"])
+    if not subject:
+        return ""
+    said, denied = found["A"].strip(), bool(found["N"])
+    whole = _article(found["S"])
+    if denied:
+        return _undone(subject, whole, said.lower()) if stance == "criticizes" else ""
+    if said in _QUALITY and stance == "appreciates":
+        return f"the {_QUALITY[said]} of {whole}"
+    quality = re.fullmatch(r"(?:highly |directly |broadly |widely |overly |too )?(\w+) ((?:for|to|in) .+)", said)
+    to_act = bool(quality) and quality[2].split()[0] == "to" and quality[2].split()[1] in VERBS
+    if quality and quality[1] in _QUALITY_FOR and finite(quality[2]) < 0 and not to_act:
+        return f"the {_QUALITY_FOR[quality[1]]} of {whole} {quality[2]}"
+    if done := _DONE.fullmatch(said):
+        noun = _ACTS.get(participle_of(done["V"].lower()))
+        manner = done["M"] or done["N"]
+        if noun and (manner or done["R"] or stance == "appreciates") and (not done["R"] or finite(done["R"]) < 0):
+            return f"the {_manner(manner)}{noun} {whole}{done['R'] or ''}"
+    said = _WELL.sub(r"\1-", _FEASIBLE.sub(r"\1-to-\2", said))
+    return f"the {said} {subject}" if describes(said) else ""
+
+
+def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
+    """``the exploration of four tasks`` for ``the authors explore four tasks``; or empty."""
+    found = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
+    if not found or (found["N"] and stance == "appreciates"):
+        return ""
+    verb = found["V"].lower()
+    base = verb if verb in _ACTS else THIRD.get(verb) or participle_of(verb)
+    thing = found["O"]
+    if thing.split()[0].lower() in _NO_SUBJECT | PREPOSITIONS or finite(thing) > 0 or thing.split()[0].endswith("ly"):
+        return ""
+    if base not in _ACTS or base in _GIVES:
+        return ""
+    manner = _manner(found["M"])
+    return f"the {'lack of ' if found['N'] else ''}{manner}{_ACTS[base]} {_article(thing)}"
+
+
+def _undone(subject: str, whole: str, said: str) -> str:
+    """What is criticized where *subject* is not *said*; empty if that is not to be told."""
+    if said in _UNDONE:
+        return f"the lack of {whole}"
+    if said in _DENIED:
+        return f"the {_DENIED[said]} {subject}"
+    done = re.fullmatch(
+        r"(?:(?P<M>well|sufficiently|adequately|fully|clearly|properly|thoroughly|carefully) )?"
+        r"(?P<V>\w+)(?: (?:at all|enough|here|yet))?",
+        said,
+    )
+    noun = _ACTS.get(participle_of(done["V"])) if done else None
+    return f"the {'insufficient' if done['M'] else 'lack of'} {noun} {whole}" if done and noun else ""
+
+
+def _manner(adverb: str | None) -> str:
+    """``clear `` for ``clearly``; empty without an *adverb*."""
+    word = (adverb or "").strip().lower()
+    if word in ("", "only", "also"):
+        return ""
+    return word[:-2] + " "
+
+
+def _article(thing: str) -> str:
+    """*thing* with a small first letter unless it is a name."""
+    first = thing.split(" ", 1)[0]
+    return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
+
+
+def describes(said: str) -> bool:
+    """Whether *said* describes, and can stand before a noun: adjectives alone, joined by commas, "and" and "but"."""
+    words = re.split(r"[ ,]+", said.lower())
+    if not words or len(words) > 7 or words[-1] in _DEGREE:
+        return False
+    adjectives = [word for word in words if word not in _DEGREE and word not in ("and", "but", "yet", "or")]
+    joined = sum(word in ("and", "but", "yet", "or") for word in words) + said.count(",")
+    joined -= len(re.findall(r", (?:and|but|yet|or) ", said))
+    return len(adjectives) == joined + 1 and all(_ADJECTIVE.fullmatch(word) for word in adjectives)
+
+
+def _thing(subject: str) -> str:
+    """*subject* without its article; empty if it is a pronoun or more than a noun and what hangs on it."""
+    words = subject.split()
+    while words and words[0].lower() in _ARTICLES:
+        words = words[1:]
+    low = [word.lower() for word in words]
+    if not words or low[0] in _NO_SUBJECT | DETERMINERS | PREPOSITIONS or low[0].endswith("ing") or " to " in subject:
+        return ""
+    if (
+        finite(subject) > 0
+        or {"that", "which", "who", "and", "how", "why", "if", "because", "as"} & set(low)
+        or low[-1] in VERBS - _NOUNS
+    ):
+        return ""
+    first = words[0]
+    return " ".join([first.lower() if first[1:].islower() else first, *words[1:]])
+
+
+_ARTICLES = listed("the this these those their its all overall")
+_NOUNS = listed("use work focus test experiment study result claim design need support change state list plot")
+_SHOULD = re.compile(
+    r"(?P<S>[^,;:]{3,100}?) (?:should|could|must|can|might|needs? to|ha(?:s|ve) to|ought to|would)(?: \w+ly)? be "
+    r"(?P<A>(?:\w+ly|further|better) )?(?P<V>\w+(?:ed|en|un))(?P<R>(?: .+)?)",
+    re.I,
+)
+
+
+def request_of(text: str) -> str:
+    """``moving the proofs to an appendix`` for ``the proofs should be moved to an appendix``; or empty."""
+    found = _SHOULD.fullmatch(text)
+    first = found["S"].split()[0].lower() if found else ""
+    if not found or first in _NO_SUBJECT | PREPOSITIONS or finite(found["S"]) > 0 or " if " in found["R"]:
+        return ""
+    verb = participle_of(found["V"].lower())
+    return f"{(found['A'] or '').lower()}{gerund(verb)} {_article(found['S'])}{found['R']}" if verb else ""

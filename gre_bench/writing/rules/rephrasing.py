@@ -1,0 +1,103 @@
+"""A review in other words, by rule and in two styles (the embedded stand-in for D.4.1's two LMs).
+
+In each sentence phrases give way to others of the same meaning (`rephrasing_lexicon`), and a clause that can stand
+elsewhere changes its place: "Although A, B." becomes "B, although A.", or "B because A." becomes "Because A, B.".
+Headings, list marks, formulas and line breaks stay, and so does every judgment; what no rule knows stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache, partial
+
+from gre_bench.core.review_text import join, split
+from gre_bench.writing.rules.rephrasing_lexicon import PHRASES
+
+WRITERS = {1: "rule-rephrase-1", 2: "rule-rephrase-2"}
+"""The two styles, by the names that records and signatures give them."""
+
+_LONGEST_SENTENCE = 2000
+_FRONT = re.compile(r"(Although|While|Since|Because|If|When|Though|Given that) ([^,;:?!]{8,200}), ([^:;?!]{8,300})\.")
+_BACK = re.compile(r"([^,;:?!]{8,200}?),? (because|although|though) ([^,;:?!]{8,200})\.")
+_TIED = re.compile(
+    r"\b(?:is|are|was|be|not|only|just|simply|mainly|mostly|partly|even|probably|perhaps|primarily|possibly|maybe|and|or)$"
+)
+"""Words that hold the clause after them where it is ("this is because ...")."""
+_ANSWERED = re.compile(r"(?:then|but|yet|and|so)\b")
+_UNCLEAR = re.compile(r"It(?: is|'s) (?:unclear|not clear) (whether|how|why|what|which) ([^,;:?!]{8,200})\.")
+_FORMULA = re.compile(r"(\$[^$\n]{0,300}\$|\"[^\"\n]{0,300}\")")
+_VOWEL = re.compile(r"(?!one\b|uni|us[ea]|eu)[aeiou]", re.IGNORECASE)
+_NAME = re.compile(r"I\b|[A-Z]\w*[A-Z\d]")
+
+
+def rephrased(review: str, style: int) -> str:
+    """The *review* rephrased in *style* 1 or 2; blanks as they are."""
+    sections = split(review)
+    return join(
+        replace(section, sentences=tuple(replace(one, text=_sentence(one.text, style)) for one in section.sentences))
+        for section in sections
+    )
+
+
+def _sentence(text: str, style: int) -> str:
+    if len(text) > _LONGEST_SENTENCE:
+        return text
+    pieces = _FORMULA.split(_reordered(text, style))
+    pieces[::2] = [_phrases().sub(partial(_other_words, style=style), piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def _reordered(text: str, style: int) -> str:
+    """*text* with a clause moved: to its end in style 1, to its front in style 2, where it is one sentence of two."""
+    if ". " in text:
+        return text
+    if style == 1:
+        front = _FRONT.fullmatch(text)
+        return _to_the_end(front) if front and not _ANSWERED.match(front[3]) else text
+    if unclear := _UNCLEAR.fullmatch(text):
+        return f"{_capital(unclear[1])} {unclear[2]} is unclear."
+    back = _BACK.fullmatch(text)
+    return _to_the_front(back) if back and not _TIED.search(back[1]) else text
+
+
+def _to_the_end(found: re.Match[str]) -> str:
+    comma = "" if found[1] in ("If", "When") else ","
+    return f"{_capital(found[3])}{comma} {found[1].lower()} {found[2]}."
+
+
+def _to_the_front(found: re.Match[str]) -> str:
+    return f"{_capital(found[2])} {found[3]}, {_small(found[1])}."
+
+
+@cache
+def _phrases() -> re.Pattern[str]:
+    """Any phrase of the lexicon, the longest first, and the article before it."""
+    longest = sorted((phrase for phrase, _, _ in PHRASES), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
+
+
+@cache
+def _rows() -> dict[str, tuple[str, str]]:
+    return {phrase: (first, second) for phrase, first, second in PHRASES}
+
+
+def _other_words(found: re.Match[str], style: int) -> str:
+    words = _rows()[found[2].lower()][style - 1]
+    if not found[1]:
+        return _capital(words) if found[2][0].isupper() and not found[2].startswith("I ") else _first_person(words)
+    article = "an" if _VOWEL.match(words) else "a"
+    return f"{_capital(article) if found[1][0].isupper() else article} {words}"
+
+
+def _first_person(words: str) -> str:
+    return re.sub(r"\bi\b", "I", words)
+
+
+def _capital(text: str) -> str:
+    return _first_person(text[:1].upper() + text[1:])
+
+
+def _small(text: str) -> str:
+    """*text* as it goes on within a sentence: names, acronyms and "I" keep their first letter."""
+    return text if _NAME.match(text) else text[:1].lower() + text[1:]

@@ -1,0 +1,95 @@
+"""The clauses of a review, each with what may tell its stance; lists, prose and headings in one line give the same.
+
+A clause is a sentence, or a part of one that "but", "although" and the like set against the rest. List marks and
+line breaks are not looked at, so only words, the section and "?" tell clauses apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gre_bench.core.review_text import Kind, Section, heading_in, split
+from gre_bench.writing.rules import review_lexicon as lexicon
+from gre_bench.writing.rules.english_forms import PREPOSITIONS, finite
+
+_LONGEST_SENTENCE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Its words without citations and markup, the section it stands in, and whether it is set against what precedes."""
+
+    text: str
+    kind: Kind
+    contrast: bool = False
+
+    @property
+    def asks(self) -> bool:
+        return self.text.rstrip(" \"')").endswith("?")
+
+
+def clauses_of(review: str) -> list[Clause]:
+    """The clauses of *review* in order; none of its references."""
+    return [clause for section in split(review) if section.kind != "references" for clause in _clauses(section)]
+
+
+def _clauses(section: Section) -> Iterator[Clause]:
+    signs = [one.mark.strip(" ()\t>") for one in section.sentences]
+    kind, citing = section.kind, False
+    for place, one in enumerate(section.sentences):
+        if place == 0 or one.mark.strip() or "\n" in section.sentences[place - 1].gap:
+            citing = bool(lexicon.REFERENCE.match(one.mark + one.text))
+        if citing:
+            continue
+        if section.kind == "mixed" and "+" in signs:
+            kind = "strengths" if signs[place] == "+" else "weaknesses" if signs[place] == "-" else kind
+        length, kind = heading_in(one.text, kind)
+        text = _cleaned(one.text[length:])
+        if place == 0 and section.kind == "aspects" and len(text.split()) <= 3 and finite(text) < 0:
+            text = f"{text.rstrip('. ')} {section.name}"
+        for part, contrast in _parts(text):
+            if not lexicon.NO_JUDGMENT.search(part):
+                yield Clause(part, kind, contrast)
+
+
+def _cleaned(text: str) -> str:
+    """*text* in one line, without citations, formulas, markup and contractions."""
+    text = lexicon.CITATION.sub(_cited, text[:_LONGEST_SENTENCE].replace("---", " - "))
+    text = lexicon.DRESS.sub("", text)
+    text = lexicon.LATEX.sub("", lexicon.MATH.sub(lambda math: _symbol(math[0]), text)).replace("’", "'")
+    for pattern, spelled in lexicon.CONTRACTIONS:
+        text = pattern.sub(spelled, text)
+    return " ".join(text.split())
+
+
+def _cited(citation: re.Match[str]) -> str:
+    """Nothing in the place of a citation, or a mark that no line may hold where a preposition needs it."""
+    before = citation.string[max(0, citation.start() - 12) : citation.start()].split()
+    return " ¤" if before and before[-1].lower() in PREPOSITIONS else ""
+
+
+def _symbol(math: str) -> str:
+    """A short formula as it is; a mark in the place of a longer one, that no line may hold."""
+    inner = re.sub(r"[\\$]", "", math)
+    return inner if len(inner) <= 12 else "¤"
+
+
+def _parts(text: str) -> list[tuple[str, bool]]:
+    """What *text* joins, and whether each part is a contrast to the one before."""
+    if (label := lexicon.LABEL.match(text)) and len(label[0].split()) > 1:
+        return [(label[0].strip(" :)."), False), *_parts(text[label.end() :])]
+    if text.endswith("?"):
+        *before, last = lexicon.FURTHER.split(text)
+        return [(part if finite(part) > 0 and ";" in text else f"{part}?", False) for part in before] + [(last, False)]
+    if found := lexicon.CONCESSION.match(text):
+        return [(found[1], False), (found[2], True)]
+    pieces, start = [], 0
+    for cut in lexicon.CONTRAST.finditer(text):
+        before, after = text[start : cut.start()], text[cut.end() :]
+        long = len(before.split()) >= 4 and len(after.split()) >= 3
+        if long and (cut["sets"] or (finite(before) > 0 and finite(after) > 0)):
+            pieces.append((text[start : cut.start()], start > 0))
+            start = cut.end()
+    return [*pieces, (text[start:], start > 0)]

@@ -1,0 +1,187 @@
+"""Strengths and weaknesses that a paper states about itself, found by rule (the embedded stand-in for C.4).
+
+A strength is a sentence that claims a contribution or a result of the authors' own; a weakness one that states a
+limitation, or leaves something to future work. They are the paper's own sentences, citations and connectives trimmed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.review_text import sentences
+
+WRITER = "rule-assw-1"
+MOST = 8
+"""Points a list, at most."""
+
+LONGEST_POINT = 45
+"""Words a point, at most."""
+
+_I = re.IGNORECASE
+_LONGEST_TEXT = 400_000
+_SHORTEST_POINT = 6
+_HEADING = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]*(?P<marked>\S.{0,120})|"
+    r"(?P<plain>(?:\d{1,2}(?:\.\d{1,2})*\.?[ \t]+)?[A-Z][A-Za-z,&\- ]{2,60}))[ \t]*$"
+)
+_ENDS = re.compile(r"\W*(?:[\dA-Z]{0,2}\.?\s*)?(?:references|bibliography|appendi(?:x|ces)|acknowledge?ments?)\b", _I)
+_MODEST = re.compile(r"(?:(?!.*(?:conclu|discussion)).*)\b(?:limitations?|future|broader impact)\b", _I)
+_PLACES = (("introduction", 2), ("conclu", 2), ("discussion", 1), ("contribution", 2), ("summary", 1), ("related", -3),
+           ("background", -3), ("preliminar", -2), ("proof", -2))
+_CLAIM = re.compile(
+    r"\b(?:we|this paper|this work|our (?:\w+ ){0,3}?(?:method|approach|model|framework|algorithm|work|paper|"
+    r"results?|experiments?|"
+    r"analysis|contributions?))\s+(?:\w+ly |also |first |then |further |is the first to )*"
+    r"(?P<verb>propos|introduc|present|develop|show|prove|demonstrat|achiev|outperform|improv|establish|provid|deriv|"
+    r"design|obtain|"
+    r"surpass|reduc|confirm|reveal|indicat|verif|validat|is |are )", _I)
+_RESULT = re.compile(
+    r"\b(?:outperform\w*|state-of-the-art|sota|superior|significant(?:ly)?|better (?:than|performance)|improv\w+|"
+    r"achiev\w+|"
+    r"effective\w*|efficient\w*|faster|consistent(?:ly)?|competitive|for the first time|the first|guarantee\w*|"
+    r"robust\w*|novel|"
+    r"simple|up to|orders? of magnitude|\d+(?:\.\d+)? ?(?:%|percent|x|times))", _I)
+_OWN = re.compile(r"\b(?:we|our|ours|this paper|this work|the proposed|proposed)\b", _I)
+_ADMITS = re.compile(
+    r"\b(?:(?:a|one|another|main|key|potential|important|our|some|several|the) (?:\w+ )?(?:limitations?|drawbacks?|"
+    r"shortcomings?|weakness\w*|caveats?)|"
+    r"limitations? (?:of|is|are|include)|limited (?:to|by|in)|future (?:work|research|direction\w*|stud\w+)|in "
+    r"(?:the )?future|(?:we|is|are) (?:\w+ )?leav\w*|left (?:for|to|as)|beyond the scope|"
+    r"out of (?:the )?scope|remains? (?:an? )?(?:open|unclear|unknown|challeng\w+|difficult|to be)|open (?:question|"
+    r"problem)s?|we (?:do|did|have|can) ?not|not yet|"
+    r"only (?:consider|focus|evaluate|test|study|appl)\w*|may not|might not|fails? (?:to|when|on|in)|cannot|does not "
+    r"(?:hold|scale|generalize|guarantee|improve|address|account)|"
+    r"at the (?:cost|expense) of|requires? (?:more|additional|access|a large|careful)|plan to|would be interesting|"
+    r"promising direction|underperform\w*|worse than)\b", _I)
+_STRONG_ADMISSION = re.compile(r"\b(?:limitations?|drawbacks?|shortcomings?|caveats?|future (?:work|research|"
+    r"direction\w*)|in (?:the )?future|leave|left (?:for|to)|beyond the scope)\b", _I)
+_OTHERS = re.compile(
+    r"\b(?:existing|previous|prior|conventional|traditional) \w+|"
+    r"\b(?:existing|previous|prior|current|traditional|conventional|these|such|other|those|their|standard|recent|"
+    r"most|many|earlier|past|baselines?) (?:\w+ ){0,3}"
+    r"(?:methods?|work|works|approaches?|models?|algorithms?|stud\w+|techniques?|solutions?|literature|limitations?|"
+    r"drawbacks|shortcomings?)\b|"
+    r"\b(?:address|overcom|alleviat|mitigat|tackl|circumvent|remed|without|avoid)\w* (?:\w+ ){0,3}(?:limitations?|"
+    r"drawbacks?|shortcomings?|issues?|problems?)|et al", _I)
+_CITATION = re.compile(r"\s*\[[\d, –-]{1,40}\]|\s*\([^()]{0,300}\b(?:19|20)\d\d\w?[^()]{0,200}\)|\s*\((?:see|"
+    r"cf\.?)[^()]{0,100}\)|\s*\((?:Fig|Tab|Sec|Eq|App)[^()]{0,60}\)", _I)
+_LEAD = re.compile(
+    r"^(?:(?:however|moreover|furthermore|additionally|in addition|finally|therefore|thus|hence|overall|specifically|"
+    r"in particular|to this end|to summarize|in summary|in this (?:paper|work|"
+    r"study|section)|in conclusion|first(?:ly)?|second(?:ly)?|third(?:ly)?|lastly|also|nevertheless|notably|here|"
+    r"consequently|as a result|besides|meanwhile|(?:i+|\d)[.)])[,:]?\s+)+", _I)
+_LIST_MARK = re.compile(r"^(?:[-*+•‣]|\(?(?:\d{1,2}|[a-z]|i{1,3}|iv|v)[.)])\s+|\*\*[^*]{1,60}\*\*[.:]?\s*")
+_WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence of a paper, trimmed, and the heading it stands under (lower case; empty before the first)."""
+
+    heading: str
+    text: str
+
+
+def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
+    """Author-stated strengths and weaknesses, at most `MOST` each, in the order of the paper, none twice."""
+    found = list(statements(abstract, text))
+    weak = _best(found, [weakness_weight(one) for one in found])
+    strong = _best(found, [0 if one.text in weak else strength_weight(one) for one in found])
+    return strong, weak
+
+
+def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
+    """Both lists as a synopsis holds them: one point a line, a blank line between the lists."""
+    return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
+
+
+def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
+    """The sentences of abstract and body that can stand alone: no tables, captions, formulas, references."""
+    for sentence in sentences(" ".join((abstract or "").split())):
+        if point := trimmed(sentence):
+            yield Statement("abstract", point)
+    heading = ""
+    for paragraph in _paragraphs((text or "")[:_LONGEST_TEXT]):
+        if paragraph.startswith("#"):
+            heading = paragraph[1:].lower()
+            if _ENDS.match(heading):
+                return
+        elif not (abstract and "abstract" in heading):
+            for sentence in sentences(paragraph):
+                if point := trimmed(sentence):
+                    yield Statement(heading, point)
+
+
+def trimmed(sentence: str) -> str:
+    """*sentence* without citations, list mark and opening connectives; empty if it is no plain sentence."""
+    text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
+    text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")
+    words = text.split()
+    letters = sum(map(str.isalpha, text))
+    if len(words) < _SHORTEST_POINT or text.count("$") > 2 or text.count("\\") > 1 or letters < 0.7 * len(text):
+        return ""
+    if text.startswith(("Figure", "Table", "Fig.", "|", "!", "<")) or len(words) > 2 * LONGEST_POINT:
+        return ""
+    if len(words) > LONGEST_POINT:
+        text = " ".join(words[:LONGEST_POINT])
+        text = text[: text.rfind(",")] if text.rfind(",") > len(text) // 2 else text
+    return text[0].upper() + text[1:]
+
+
+def strength_weight(one: Statement) -> float:
+    """How much *one* claims for the authors' own work; zero or less: it does not."""
+    claim = _CLAIM.search(one.text)
+    results = len(set(match[0].lower() for match in _RESULT.finditer(one.text)))
+    if not claim and not (results and _OWN.search(one.text)):
+        return 0
+    if _OTHERS.search(one.text) and not claim:
+        return 0
+    weight = (2 if claim else 0) + min(results, 3) + (3 if one.heading == "abstract" else _place(one.heading))
+    return weight - (2 if _ADMITS.search(one.text) else 0)
+
+
+def weakness_weight(one: Statement) -> float:
+    """How much *one* admits of the authors' own work; zero or less: it does not."""
+    modest = bool(_MODEST.match(one.heading))
+    admits = {match[0].lower() for match in _ADMITS.finditer(one.text)}
+    strong = bool(_STRONG_ADMISSION.search(one.text))
+    if _OTHERS.search(one.text) and not modest:
+        return 0
+    if not modest and not (admits and (strong or _OWN.search(one.text))):
+        return 0
+    late = 2 if re.search(r"conclu|discussion|limitation|future", one.heading) else -1
+    weight = min(len(admits), 2) + (3 if strong else 0) + late + (1 if modest else 0)
+    return weight if weight >= 2 else 0
+
+
+def _best(found: Sequence[Statement], weights: Sequence[float]) -> list[str]:
+    """The `MOST` heaviest of *found*, in the order of the paper, none nearly repeated."""
+    kept: dict[int, frozenset[str]] = {}
+    for place in sorted(range(len(found)), key=lambda place: (-weights[place], place)):
+        words = frozenset(word.lower() for word in _WORD.findall(found[place].text))
+        if weights[place] <= 0 or len(kept) == MOST:
+            break
+        if words and not any(len(words & other) > 0.6 * min(len(words), len(other)) for other in kept.values()):
+            kept[place] = words
+    return [found[place].text for place in sorted(kept)]
+
+
+def _place(heading: str) -> int:
+    return next((weight for name, weight in _PLACES if name in heading), 0)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Paragraphs of *text* on one line each; headings start with "#"."""
+    lines: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        heading = _HEADING.match(line[:200]) if len(line) < 200 else None
+        if not line.strip() or heading or _LIST_MARK.match(line.lstrip()[:80]):
+            if lines:
+                yield " ".join(" ".join(lines).split())
+            lines = []
+        if heading:
+            yield "#" + (heading["marked"] or heading["plain"]).strip()
+        elif line.strip() and not line.lstrip().startswith(("|", "![", "$$", "\\[", "<")):
+            lines.append(line)

@@ -1,0 +1,115 @@
+"""Texts written by rule: no LM, no cost, the same text every time.
+
+``rule`` writes all but reviews, the extractive reviewers write reviews, ``rule-2`` rephrases in another style than
+``rule``. They stand in where there is no LM, under names of their own, and never pass for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from gre_bench.changes.catalog import WriterTask
+from gre_bench.changes.elongation import elongated
+from gre_bench.changes.material import Material
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Paper, Written
+from gre_bench.writing.changing import answered
+from gre_bench.writing.rules import abstract_only, completion, extractive, rephrasing, summary, synopsis
+from gre_bench.writing.rules import judgments as rule_judgments
+from gre_bench.writing.rules.synopsis import assw_text
+
+RULE = "rule"
+EXTRACTIVE = {"extractive-full": "full", "extractive-abstract": "abstract"}
+"""Reviewers by rule, which serve as controls."""
+
+STYLES = {RULE: 1, "rule-2": 2}
+"""Writers by rule that rephrase, and the style of each."""
+
+NAMES = (RULE, *EXTRACTIVE, *(name for name in STYLES if name != RULE))
+
+_IDENTITIES = {
+    "judgments": rule_judgments.WRITER,
+    "assw": synopsis.WRITER,
+    "completion": completion.WRITER,
+    "abstract_only": abstract_only.WRITER,
+    "elongation": summary.WRITER,
+}
+
+
+class RuleScribe:
+    """The writer by rule of a *name* in `NAMES`."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def identity(self, task: str) -> str:
+        if task == "rephrase":
+            return rephrasing.WRITERS[self._style(task)]
+        if self.name in STYLES and self.name != RULE:
+            raise SettingsError(f"writer {self.name} only rephrases; for {task} take {RULE} or a model")
+        return _IDENTITIES.get(task, f"{self.name}-1")
+
+    def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
+        return [_by_rule(item, rule_judgments.judgments_of(text), "no_judgments") for item, text in reviews]
+
+    def assw(self, papers: Sequence[Paper]) -> list[Written]:
+        return [_by_rule(paper.paper_id, _assw_of(paper), "no_text") for paper in papers]
+
+    def reviews(self, papers: Sequence[Paper]) -> list[Written]:
+        if self.name not in EXTRACTIVE:
+            raise SettingsError(f"writer {self.name} writes no reviews; reviewers by rule: {', '.join(EXTRACTIVE)}")
+        return [self._review(paper) for paper in papers]
+
+    def changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]:
+        makers: dict[str, Callable[[Material], Written]] = {
+            "completion": _completed,
+            "abstract_only": _from_abstract,
+            "elongation": _elongated,
+        }
+        make = makers[task] if task in makers else partial(_rephrased, style=self._style(task))
+        return answered(task, items, lambda able: [make(item) for item in able])
+
+    def _style(self, task: str) -> int:
+        if self.name not in STYLES:
+            raise SettingsError(f"writer {self.name} does no {task}; writers by rule that do: {', '.join(STYLES)}")
+        return STYLES[self.name]
+
+    def _review(self, paper: Paper) -> Written:
+        kind = EXTRACTIVE[self.name]
+        if not (paper.text if kind == "full" else paper.abstract):
+            return Written(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
+        return _by_rule(
+            paper.paper_id, extractive.review_of(paper.title, paper.abstract, paper.text, kind), "no_review"
+        )
+
+
+def _completed(item: Material) -> Written:
+    return _by_rule(item.key, completion.completed(item), "no_text")
+
+
+def _from_abstract(item: Material) -> Written:
+    return _by_rule(item.key, abstract_only.review_of(item.title, item.abstract or ""), "no_review")
+
+
+def _rephrased(item: Material, style: int) -> Written:
+    return _by_rule(item.key, rephrasing.rephrased(item.text, style), "no_text")
+
+
+def _elongated(item: Material) -> Written:
+    strengths, weaknesses = summary.summaries_of(item.text)
+    if not strengths or not weaknesses:
+        lacking = "strengths" if not strengths else "weaknesses"
+        return Written(item.key, None, "no_summary", f"no {lacking} were found by rule")
+    return Written(item.key, elongated(item, strengths, weaknesses), "ok")
+
+
+def _assw_of(paper: Paper) -> str:
+    if not paper.text and not paper.abstract:
+        return ""
+    strengths, weaknesses = synopsis.assw_of(paper.abstract, paper.text or "")
+    return assw_text(strengths, weaknesses) if strengths or weaknesses else ""
+
+
+def _by_rule(item: str, text: str, problem: str) -> Written:
+    return Written(item, text, "ok") if text else Written(item, None, problem)

@@ -1,0 +1,182 @@
+"""The ledger of what LMs cost: one line for each request, before it is sent and after its answer, never changed.
+
+Kept beside the reply archive and shared by all processes of a state. A process that is killed leaves its requests
+counted; what their answers cost is then unknown, and ``unanswered`` says of how many. Each line ends with a sum over
+the rest of it (CRC-32), so that a damaged figure is not counted as another.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import threading
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import StoreError
+
+FILE = "spending.jsonl"
+Key = tuple[str, str | None]
+"""Whose spending: an account (an edition, usually), and a model of the models file or None for the runs themselves."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What one key has spent. *estimated*: answers whose tokens the endpoint did not state."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    usd: float = 0.0
+    hours: float = 0.0
+    answered: int = 0
+    estimated: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def unanswered(self) -> int:
+        """Requests in flight now, or when their process was killed."""
+        return max(0, self.requests - self.answered)
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+
+class Ledger:
+    """The lines of the file *path*, read as they come; `StoreError` if it cannot be read or written.
+
+    ``damaged`` counts the lines that cannot be read: each is an event that is not counted.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.damaged = 0
+        self._known: dict[Key, Spent] = defaultdict(Spent)
+        self._read_to = 0
+        self._own = threading.RLock()
+
+    def spent(self, account: str, model: str | None = None) -> Spent:
+        """What *account* has spent on *model*, or on itself (hours alone)."""
+        with self._own:
+            self._catch_up()
+            return Spent() + self._known.get((account, model), Spent())
+
+    def whole(self, account: str) -> Spent:
+        """What *account* has spent on all models, with the hours of its runs."""
+        with self._own:
+            total = sum((spent for _, spent in self.models(account).items()), Spent())
+            total.hours = self.spent(account).hours
+            return total
+
+    @property
+    def accounts(self) -> set[str]:
+        """All that have spent anything."""
+        with self._own:
+            self._catch_up()
+            return {account for account, _ in self._known}
+
+    def models(self, account: str) -> dict[str, Spent]:
+        """What *account* has spent, by model."""
+        with self._own:
+            self._catch_up()
+            return {model: Spent() + spent for (whose, model), spent in sorted(self._known.items(), key=repr)
+                    if whose == account and model is not None}  # fmt: skip
+
+    def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
+            **more: Any) -> None:  # fmt: skip
+        """One line, whole or not at all. *allowed* looks first, when all lines are known, and may raise."""
+        entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
+                 "model": model, **more}  # fmt: skip
+        with self._own, self._storing():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                self._catch_up()
+                if allowed:
+                    allowed()
+                self._append(handle, json.dumps(entry | {"crc": _sum(entry)}).encode() + b"\n")
+                if event == "answered":
+                    os.fdatasync(handle)
+            finally:
+                os.close(handle)
+
+    def _append(self, handle: int, line: bytes) -> None:
+        size = os.fstat(handle).st_size
+        # What a machine that fell over left without an end must not swallow our line.
+        line = b"\n" + line if size > self._read_to else line
+        if os.write(handle, line) < len(line):
+            os.ftruncate(handle, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _catch_up(self) -> None:
+        """Reads the whole lines that were added since."""
+        with self._storing():
+            try:
+                with self.path.open("rb") as file:
+                    if os.fstat(file.fileno()).st_size < self._read_to:
+                        self._known.clear()
+                        self._read_to = self.damaged = 0
+                    file.seek(self._read_to)
+                    lines, found, _ = file.read().rpartition(b"\n")
+            except FileNotFoundError:
+                return
+            self._read_to += len(lines) + len(found)
+            for line in filter(None, lines.split(b"\n")):
+                try:
+                    _count(self._known, _checked(json.loads(line)))
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    self.damaged += 1
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"the ledger {self.path} cannot be used: {error.strerror or error}") from None
+
+
+@cache
+def ledger_of(state: Path) -> Ledger:
+    """The ledger of the state folder *state*, one for this process, so that its lines are read once."""
+    return Ledger(state / FILE)
+
+
+def _sum(entry: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(entry).encode()):08x}"
+
+
+def _checked(entry: Any) -> dict[str, Any]:
+    """*entry* as it was written; `ValueError` if it is not. Lines of before there were sums have none."""
+    kept = {name: value for name, value in entry.items() if name != "crc"}
+    if entry.get("crc", _sum(kept)) != _sum(kept):
+        raise ValueError("not as it was written")
+    return kept
+
+
+def _count(known: dict[Key, Spent], entry: Mapping[str, Any]) -> None:
+    kind, key = entry["event"], (str(entry["account"]), entry["model"])
+    if kind == "sent":
+        known[key].requests += 1
+    elif kind == "worked":
+        known[key].hours += float(entry["seconds"]) / 3600
+    elif kind == "answered":
+        prompt, reply, usd = int(entry["prompt_tokens"]), int(entry["reply_tokens"]), float(entry["usd"] or 0.0)
+        spent = known[key]
+        spent.prompt_tokens += prompt
+        spent.reply_tokens += reply
+        spent.usd += usd
+        spent.answered += 1
+        spent.estimated += bool(entry["estimated"])
+        spent.outcomes[str(entry["outcome"])] += 1
+    else:
+        raise ValueError(kind)

@@ -1,0 +1,156 @@
+"""Domains: every one is whole, every change is applied or left out with a reason, a wrong entry is one line."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from gre_bench.catalogs.domains import PEER_REVIEW, domain_of, domains
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core import controls
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.judgments import count
+from gre_bench.core.records import Prediction
+from gre_bench.prompts.library import fill, load, render
+from tests.conftest import ROOT
+
+SHIPPED = list(domains().values())
+TABLE = """
+[[domain]]
+name = "films"
+item = "film"
+synopsis = "categories"
+synopsis_of = ["title", "categories"]
+predict = "predict_judgments_yelp"
+judgments = "judgments_yelp"
+generic = "The reviewer appreciates the plot."
+source = "here"
+changes = [CHANGES]
+left_out = { abstract_only = "no abstract", copied_abstract = "no abstract" }
+"""
+
+
+def table(tmp_path, old="", new=""):
+    changes = ", ".join(f'"{name}"' for name in CHANGES if name not in ("abstract_only", "copied_abstract"))
+    path = tmp_path / "domains.toml"
+    path.write_text(TABLE.replace("CHANGES", changes).replace(old, new, 1) if old else TABLE.replace("CHANGES", changes))
+    return path
+
+
+def test_the_paper_s_three_domains_are_there():
+    synopses = {domain.name: (domain.synopsis, domain.synopsis_of) for domain in SHIPPED}
+    assert synopses == {
+        "peer-review": ("abstract", ("abstract",)),
+        "review-quality": ("abstract", ("title", "abstract")),
+        "yelp": ("categories", ("categories",)),
+        "proposals": ("abstract", ("abstract",)),
+    }
+    assert domain_of("proposals").grades == ("C", "B", "A")
+
+
+def test_restaurants_get_random_replacement_and_neither_elongation_nor_abstract_only():
+    yelp = domain_of("yelp")
+    assert "random_replacement" in yelp.changes
+    assert {"elongation", "abstract_only"} <= set(yelp.left_out)
+    assert yelp.why_not("random_replacement") is None
+    assert "no sections" in yelp.why_not("elongation")
+
+
+def test_peer_review_applies_every_change_and_has_the_generic_review_of_the_control():
+    domain = domain_of(PEER_REVIEW)
+    assert set(domain.changes) == set(CHANGES)
+    assert domain.generic == domain_of("review-quality").generic == controls.GENERIC_JUDGMENTS
+    assert (domain.predict, domain.judgments) == ("predict_judgments", "judgments")
+
+
+@pytest.mark.parametrize("domain", SHIPPED, ids=lambda domain: domain.name)
+def test_a_generic_review_has_eight_judgments_with_the_openings_in_the_proportion_of_the_papers_one(domain):
+    assert count(domain.generic) == (8, 0)
+    opened = [line.split()[2] for line in domain.generic.splitlines()]
+    assert opened == ["appreciates"] * 3 + ["criticizes"] * 2 + ["questions"] + ["suggests"] * 2
+
+
+@pytest.mark.parametrize("domain", SHIPPED, ids=lambda domain: domain.name)
+def test_the_prompts_of_a_domain_speak_of_its_item(domain):
+    predict, judgments = load(domain.predict), load(domain.judgments)
+    assert domain.item in predict.system and domain.item in judgments.system
+    chat = render(Prediction(None, None, "The reviewer suggests a.", domain.predict))
+    assert chat.user.count("Not available") == 2 and domain.item in chat.user
+    assert fill(domain.judgments, review="A review.").user == "A review."
+
+
+def test_a_synopsis_is_made_of_the_parts_that_the_domain_names():
+    parts = {"title": " T ", "abstract": "A.\n", "categories": "Thai, Bars"}
+    assert domain_of("review-quality").synopsis_text(parts) == "T\n\nA."
+    assert domain_of("yelp").synopsis_text(parts) == "Thai, Bars"
+    assert domain_of("peer-review").synopsis_text({"title": "T", "abstract": "  "}) is None
+    assert domain_of("review-quality").synopsis_text({"abstract": "A."}) is None
+
+
+def test_a_new_domain_is_an_entry_and_nothing_else(tmp_path):
+    films = domain_of("films", table(tmp_path))
+    assert films.synopsis_text({"title": "M", "categories": "crime"}) == "M\n\ncrime"
+
+
+@pytest.mark.parametrize(("name", "part"), [
+    ("papers", "no domain 'papers'; the domains are: peer-review, review-quality, yelp, proposals"),
+    ("", "no domain ''"),
+])
+def test_an_unknown_domain_is_one_line_with_the_known_ones(name, part):
+    with pytest.raises(SettingsError) as caught:
+        domain_of(name)
+    assert part in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_unknown_change_is_one_line_with_the_known_ones():
+    with pytest.raises(SettingsError, match="no change 'shorten'; the changes are: sentence_deletion, "):
+        domain_of("yelp").why_not("shorten")
+
+
+@pytest.mark.parametrize(("old", "new", "part"), [
+    ('"injection"', '"injektion"', r"entry 1 \(films\): .*no change 'injektion'"),
+    ('"injection", ', "", "change injection has to stand once"),
+    ('"injection", ', '"injection", "injection", ', "change injection has to stand once"),
+    ('abstract_only = "no abstract", ', "", "change abstract_only has to stand once"),
+    ("changes = [", 'changes = ["abstract_only", ', "change abstract_only has to stand once"),
+    ('abstract_only = "no abstract", copied_abstract = "no abstract"', "", "change abstract_only has to stand once"),
+    ('"predict_judgments_yelp"', '"predict_nothing"', "no prompt 'predict_nothing'; the prompts are: "),
+    ('"predict_judgments_yelp"', '"judgments"', "prompt judgments takes review, and has to take synopsis, x"),
+    ('judgments = "judgments_yelp"', 'judgments = "predict_judgments"', "has to take review"),
+    ('synopsis_of = ["title", "categories"]', 'synopsis_of = ["title"]', "synopsis_of lacks categories"),
+    ('synopsis_of = ["title", "categories"]', 'synopsis_of = ["year"]', "synopsis_of.0: "),
+    ("The reviewer appreciates", "This reviewer appreciates", "generic: .*not a judgment"),
+    ('source = "here"', 'source = "here"\ngrades = ["A", "A"]', "grades are at least two different names"),
+    ('source = "here"', 'sauce = "here"', "sauce: Extra inputs"),
+    ('name = "films"', 'name = "Films"', "name: "),
+    ("[[domain]]", "[domain]", r"write every entry as \[\[domain\]\]"),
+    ("[[domain]]", "[[domains]]", r"write every entry as \[\[domain\]\]"),
+    ('item = "film"', "item = film", "cannot be read"),
+])
+def test_a_wrong_entry_is_one_line_that_names_it(tmp_path, old, new, part):
+    path = table(tmp_path, old, new)
+    with pytest.raises(SettingsError, match=part) as caught:
+        domains(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_change_that_needs_an_abstract_is_refused_where_there_is_none(tmp_path):
+    path = table(tmp_path, 'abstract_only = "no abstract", ', "")
+    path.write_text(path.read_text().replace("changes = [", 'changes = ["abstract_only", '))
+    with pytest.raises(SettingsError, match="change abstract_only needs an abstract, and the synopsis is categories"):
+        domains(path)
+
+
+def test_a_domain_named_twice_is_refused(tmp_path):
+    path = table(tmp_path)
+    path.write_text(path.read_text() * 2)
+    with pytest.raises(SettingsError, match="entry 2: films is already there"):
+        domains(path)
+
+
+def test_the_shipped_file_explains_every_field():
+    text = (ROOT / "data" / "domains.toml").read_text()
+    header = text[: text.index("\n[[domain]]")]
+    fields = {key for entry in tomllib.loads(text)["domain"] for key in entry}
+    assert all(key in header for key in fields)

@@ -1,0 +1,237 @@
+"""``gre-bench leaderboard`` with filters and formats, and ``gre-bench sql``: as a user and as a rogue meet them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from gre_bench.cli.views.bar import left
+from gre_bench.cli.views.board import _flagged, _flags
+from gre_bench.cli.views.board_details import FEWEST_PAPERS, _at_length
+from gre_bench.cli.views.board_formats import Format, write
+from gre_bench.core.errors import SettingsError
+from gre_bench.store import Store, now
+from tests.cli.calling import shown
+from tests.conftest import ROOT
+from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use
+from tests.scripted_lms import OverlapLM
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("boards")
+    run(state, "scoring.metrics=['gem', 'gem_raw']")
+    add_reviews(state, reviews_by("model-a"))
+    twin = [row | {"judgments": row["judgments"] + "\nThe reviewer suggests more."} for row in reviews_by("model-b")]
+    add_reviews(state, twin)
+    run(state, "scoring.metrics=['gem', 'gem_raw']")
+    return state
+
+
+@pytest.fixture
+def call(state):
+    return lambda *arguments: shown(*arguments, "--state", state)
+
+
+def rows(call, *arguments):
+    code, shown = call("leaderboard", "--format", "json", *arguments)
+    assert code == 0
+    return json.loads(shown)
+
+
+def test_candidates_and_kinds_are_chosen_and_keep_their_ranks(call):
+    everybody = {row["candidate"]: row["rank"] for row in rows(call, "-m", "gem")}
+    assert set(everybody) == {"human", "model-a", "model-b", "other-paper", "generic"}
+    chosen = rows(call, "-m", "gem", "-c", "model-b", "-c", "human")
+    assert {row["candidate"]: row["rank"] for row in chosen} == {k: everybody[k] for k in ("human", "model-b")}
+    assert {row["kind"] for row in rows(call, "-k", "control")} == {"control"}
+
+
+def test_a_board_is_sorted_by_any_column_each_metric_apart(call):
+    words = [row["words"] for row in rows(call, "-m", "gem", "-k", "model", "-k", "human", "--sort", "words:up")]
+    assert words == sorted(words)
+    found = rows(call, "--sort", "mean")
+    assert [row["metric"] for row in found] == sorted(row["metric"] for row in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("-c", "nobody"), "the board of SAMPLE-2026 has no candidate nobody; known, nearest first: "),
+        (("--sort", "beauty"), "cannot sort by 'beauty'; columns are: metric, rank"),
+        (("--sort", "mean:sideways"), "cannot sort by"),
+        (("--format", "parquet"), "name a file, --out FILE"),
+        (("--format", "csv", "--out", "/no/such/folder/board.csv"), "cannot write /no/such/folder/board.csv"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_line(call, arguments, part):
+    code, line = call("leaderboard", *arguments)
+    assert (code, part in line, "\n" in line) == (2, True, False), line
+
+
+def test_every_format_holds_the_same_numbers(call, tmp_path):
+    expected = rows(call, "-m", "gem")
+    by_csv = list(csv.DictReader(io.StringIO(call("leaderboard", "-m", "gem", "--format", "csv")[1])))
+    assert [(row["candidate"], float(row["mean"])) for row in by_csv] == [(r["candidate"], r["mean"]) for r in expected]
+    file = tmp_path / "board.parquet"
+    assert call("leaderboard", "-m", "gem", "-f", "parquet", "-o", file)[0] == 0
+    assert pq.read_table(file)["mean"].to_pylist() == [row["mean"] for row in expected]
+    lines = call("leaderboard", "-m", "gem", "--format", "markdown")[1].splitlines()
+    assert len(lines) == len(expected) + 2 and lines[0].startswith("| metric | rank |")
+
+
+HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", 'a"b', "a|b", "<script>", "line\nbreak"]
+
+
+def test_no_text_is_a_formula_a_column_or_markup_to_who_reads_it(capsys, tmp_path):
+    found = [{"name": text, "value": -1.5} for text in HOSTILE]
+    write(found, ["name", "value"], Format.csv, None, tmp_path)
+    cells = list(csv.reader(io.StringIO(capsys.readouterr().out, newline="")))[1:]
+    assert [cell[0] for cell in cells] == [f"'{text}" for text in HOSTILE[:6]] + HOSTILE[6:]
+    assert {cell[1] for cell in cells} == {"-1.5"}
+    write(found, ["name", "value"], Format.markdown, None, tmp_path)
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) == len(HOSTILE) + 2
+    assert r"a\|b" in shown and r"\<script>" in shown
+
+
+def test_ties_are_shown_with_the_papers_that_would_end_them_and_details_beneath(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = call("leaderboard", "-m", "gem", "--details")[1]
+    board = {row["candidate"]: row for row in rows(call, "-m", "gem")}
+    tied = [row for row in board.values() if row["tied"]]
+    for row in tied:
+        assert f"not told apart: {row['candidate']} and {row['next_candidate']}" in shown
+    assert ("=" in shown.split("candidate")[1].split("AUC")[0]) == bool(tied)
+    assert "human length" in shown and "tokens in" in shown
+
+
+def test_sql_answers_and_names_its_columns(call):
+    code, shown = call(
+        "sql", EDITION, "select candidate, round(mean, 1) as mean from leaderboard where rank = 1", "-f", "json"
+    )
+    assert code == 0
+    assert {row["candidate"] for row in json.loads(shown)} == {"human"}
+    assert "leaderboard" in call("sql", EDITION, "select view_name from duckdb_views()")[1]
+    twice = call("sql", EDITION, "select 1 as a, 2 as a", "-f", "json")[1]
+    assert json.loads(twice) == [{"a": 1, "a_2": 2}]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "delete from scores",
+        "create table mine (x integer)",
+        "drop view leaderboard",
+        "from read_csv('/etc/passwd')",
+        "from '/etc/hostname'",
+        "copy (select 1) to '/tmp/written-by-sql.csv'",
+        "attach '/tmp/other.duckdb'",
+        "set enable_external_access = true",
+        "install httpfs",
+        "selekt 1",
+        "from nothing",
+    ],
+)
+def test_sql_changes_and_reaches_nothing_and_says_so_in_one_line(call, state, statement):
+    before = Store(state, EDITION).read_file.read_bytes()
+    code, line = call("sql", EDITION, statement)
+    assert (code, "\n" in line) == (2, False)
+    assert line.startswith(f"edition {EDITION}: ")
+    assert Store(state, EDITION).read_file.read_bytes() == before
+
+
+def test_sql_on_an_unknown_edition_names_the_known_ones(state):
+    with pytest.raises(SettingsError, match="no edition NONE-2020 .* known: SAMPLE-2026"):
+        Store(state, "NONE-2020").query("from leaderboard")
+
+
+def readme_queries() -> list[str]:
+    block = (ROOT / "README.md").read_text().split("```sql\n")[1].split("```")[0]
+    return [part.split("\n", 1)[1] for part in block.split("-- ")[1:]]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_the_queries_of_the_readme_answer(call, number):
+    queries = readme_queries()
+    assert len(queries) == 5
+    code, shown = call("sql", EDITION, queries[number], "--format", "json")
+    assert code == 0
+    assert json.loads(shown) or number < 2
+
+
+@pytest.mark.parametrize("width", [80, 100, 130, 200])
+def test_the_board_fits_the_columns_there_are_and_cuts_no_number(call, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    shown = call("leaderboard", "-m", "gem")[1]
+    table = shown.split("\n\n")[1].splitlines()
+    assert max(map(len, table)) <= width and "─" in table[1]
+    for head in ("rank", "candidate", "nats", "− human"):
+        assert head in table[0]
+    for row in rows(call, "-m", "gem"):
+        (line,) = [line for line in table[2:] if re.search(rf"\s{row['candidate']}\s+[+-]\d", line)]
+        assert f"{row['mean']:+.2f} ±{row['high'] - row['mean']:.2f}" in line
+        assert row["difference"] is None or f"{row['difference']:+.2f}" in line
+    if "flags" in table[0]:
+        assert "flags: b baseline · c control" in shown
+    else:
+        assert "baseline" in table[2] or "baseline" in table[3]
+
+
+def test_a_flag_that_a_letter_cannot_tell_is_told_in_full(capsys):
+    row = {
+        "kind": "model", "unranked": "only 3 of 32 pairs scored", "failed": 29, "missing": 0, "excluded": 0,
+        "surely_above_chance": False, "few_lines": True, "median_lines": 2, "human_lines": 12, "candidate": "m",
+    }  # fmt: skip
+    assert _flags(row) == "nm!j"
+    _flagged([row], "w")
+    told = capsys.readouterr().out
+    assert told.startswith("flags: n no rank · m pairs without a score · ! not above chance · j few judgments")
+    assert "m: only 3 of 32 pairs scored, 29 failed, not above chance, few judgments by w (2, human 12)" in told
+
+
+def test_validated_metrics_come_first_in_every_form(state, tmp_path):
+    store = Store(shutil.copytree(state, tmp_path / "state"), EDITION)
+
+    def call(*arguments):
+        return shown(*arguments, "--state", tmp_path / "state")
+
+    (last,) = [row["signature_id"] for row in store.read("current_signatures") if row["metric"] == "gem_raw"]
+    assert rows(call)[0]["metric"] == "gem"
+    with store.lock("test"):
+        verdict = {"signature_id": last, "verdict": "pass", "edition": "X-2020", "detail": "", "validated_at": now()}
+        store.write(("put_validations", [verdict]))
+        store.copy_for_readers()
+    for more in ((), ("--sort", "mean"), ("--board", "all")):
+        assert rows(call, *more)[0]["metric"] == "gem_raw"
+    assert call("leaderboard")[1].startswith(f"{EDITION} · gem_raw")
+    assert next(csv.DictReader(io.StringIO(call("leaderboard", "-f", "csv")[1])))["metric"] == "gem_raw"
+
+
+def test_the_score_at_the_human_length_is_blank_where_it_would_be_a_guess():
+    row = {"at_length": 2.0, "at_length_high": 2.5, "extrapolated": False, "papers": 300}
+    assert _at_length(row) == "+2.00 ±0.50"
+    for guess in ({"papers": FEWEST_PAPERS - 1}, {"extrapolated": True}, {"at_length": None}):
+        assert _at_length(row | guess) == ""
+
+
+def test_a_reader_who_has_enough_is_no_fault(call, state):
+    command = f"{sys.executable} -m gre_bench.cli.app leaderboard {EDITION} --details --state {state} | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT)
+    assert (done.stdout.splitlines(), done.stderr) == ([f"{EDITION} · gem", "0"], "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "done", "told"), [(None, 3, ""), (120.0, 3, "about 2 min remaining"), (0.0, 9, ""), (5.0, 9, "")]
+)
+def test_the_bar_says_what_remains_only_where_the_run_knows(seconds, done, told):
+    assert left({"remaining_s": seconds, "done": done, "due": 9}) == told

@@ -1,0 +1,110 @@
+"""Other domains by the command line: what is imported, what is told, and every mistake in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from gre_bench.cli import app
+from gre_bench.cli.views import screen
+from gre_bench.store import Store
+from tests.conftest import ROOT, SHARED
+
+YELP = (str(ROOT / "data" / "sample_yelp" / "business.json"), str(ROOT / "data" / "sample_yelp" / "reviews.json"))
+LOWER = ("--restaurants", "12", "--reviews-each", "3", "--min-reviews", "3", "--min-characters", "300")
+PROPOSALS = str(ROOT / "data" / "sample_proposals" / "proposals.jsonl")
+ROTTEN = SHARED / "review-quality" / "rottenreviews.csv.gz"
+DONE, BAD_INPUT = 0, 2
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Runs gre-bench import in this process; (exit code, standard output, standard error)."""
+    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
+
+    def calling(*arguments: str):
+        monkeypatch.setattr(sys, "argv", ["gre-bench", "import", *arguments])
+        monkeypatch.setattr(screen, "out", screen.Console(width=110))
+        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=200))
+        code = DONE
+        try:
+            app.main()
+        except SystemExit as stopped:
+            code = stopped.code or DONE
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return calling
+
+
+def test_the_sample_restaurants_come_in_with_their_categories(call, tmp_path):
+    code, out, err = call("yelp", *YELP, "--edition", "YELP-2024", "--new", *LOWER)
+    assert (code, err) == (DONE, "")
+    assert "12 papers, 36 reviews, 12 synopses added, 0 known already, 0 refused" in out
+    assert "left out: 3 reviews of fewer than 300 characters" in out
+    store = Store(tmp_path / "state", "YELP-2024")
+    with store.lock("look"):
+        synopses = store.rows("synopses", kind="categories", writer="given")
+        assert len(synopses) == 12 and all("Restaurants" in row["text"] for row in synopses)
+    code, out, _ = call("yelp", *YELP, "--edition", "YELP-2024", "--new", *LOWER)
+    assert code == DONE and "nothing added, 36 known already, 0 refused" in out
+
+
+def test_the_terms_of_the_paper_are_the_defaults_and_too_few_reviews_are_one_line(call):
+    code, out, err = call("yelp", *YELP, "--edition", "YELP-2024", "--new")
+    assert (code, out, err.count("\n")) == (BAD_INPUT, "", 1)
+    assert "none of the 12 restaurants of business.json has 50 reviews of 1000 characters in reviews.json" in err
+
+
+def test_the_sample_proposals_come_in_with_their_grades(call, tmp_path):
+    code, out, err = call("graded", PROPOSALS, "--edition", "PROPOSALS-2024", "--new", "--json")
+    report = json.loads(out)
+    assert (code, err, report["papers"], report["reviews"], report["refused"]) == (DONE, "", 12, 54, 0)
+    assert report["notes"] == ["read as graded, domain proposals, grades from column grade"]
+    store = Store(tmp_path / "state", "PROPOSALS-2024")
+    with store.lock("look"):
+        assert {row["grade"] for row in store.rows("reviews")} == {1.0, 2.0, 3.0}
+
+
+def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):
+    rows = [
+        {"item_id": "a", "review": "One.", "grade": 1, "group": "g"}, {"item_id": "b", "review": "Two.", "grade": 2},
+        {"item_id": "b", "review": "Three."}, {"item_id": "b", "review": "Four.", "grade": "?"},
+    ]
+    file = tmp_path / "graded.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, err = call("graded", str(file), "--edition", "G-2024", "--new")
+    assert code == BAD_INPUT
+    assert "1 items have one review: no reference" in out
+    assert "1 reviews have no grade: they serve as references only" in out
+    assert "groups of 1 items were read and are not kept" in out
+    assert "row 4, review b: grade ? is no number" in err
+
+
+@pytest.mark.parametrize(("arguments", "part"), [
+    (("yelp", "none.json", "none.json", "--edition", "Y-2024", "--new"), "no file none.json"),
+    (("yelp", *YELP, "--edition", "Y-2024", "--new", "--min-reviews", "2"), "3 reviews each of 300 restaurants with at least 2"),
+    (("graded", "none.csv", "--edition", "G-2024", "--new"), "no file none.csv"),
+    (("graded", PROPOSALS, "--edition", "G-2024", "--new", "--domain", "films"), "no domain 'films'; the domains are: peer-"),
+    (("graded", PROPOSALS, "--edition", "G-2024", "--new", "--grade-column", "mark"), "there is no column mark"),
+    (("graded", PROPOSALS, "--edition", "G2024"), "edition 'G2024' is not written as VENUE-YEAR"),
+])
+def test_a_mistake_is_one_line_and_exit_code_2(call, tmp_path, monkeypatch, arguments, part):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(*arguments)
+    assert (code, out, err.count("\n")) == (BAD_INPUT, "", 1)
+    assert part in err
+
+
+@pytest.mark.shared
+def test_the_real_graded_reviews_come_in_by_their_own_columns(call):
+    if not ROTTEN.is_file():
+        pytest.skip("the graded reviews are not on this machine")
+    code, out, _ = call("graded", str(ROTTEN), "--edition", "RQ-2024", "--new")
+    assert code == DONE
+    assert "97 papers, 300 reviews added, 0 known already, 0 refused" in out
+    assert "read as rottenreviews, domain review-quality, grades from column Human_Overall_Quality" in out
+    assert "10 items have one review: no reference" in out
+    assert "and 63 more" in out

@@ -1,0 +1,137 @@
+"""The commands parse, audit and texts, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gre_bench.core.records import Edition
+from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.snapshot.making import make_snapshot
+from gre_bench.tasks.steps import undecorated
+from tests.conftest import ROOT
+from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
+from tests.ingest.pdf.layouts import Press, front, running
+
+PAPER = ROOT / "data" / "sample" / "pdfs" / "s01.pdf"
+
+
+def gre_bench(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gre_bench.cli.app", *map(str, arguments)], cwd=ROOT, text=True, capture_output=True
+    )
+
+
+def test_parse_prints_statuses_and_texts_and_ends_with_0():
+    done = gre_bench("parse", PAPER)
+    assert done.returncode == 0, done.stderr
+    assert f"{PAPER}: ok, 3 pages" in done.stdout
+    assert "1,274  kept" in done.stdout and "all words" in done.stdout
+    assert "Trust Before Speed" in done.stdout and "Learning-rate warmup is used" in done.stdout
+
+
+def test_parse_ends_with_2_where_one_file_of_many_is_not_sound(tmp_path):
+    page = tmp_path / "saved.pdf"
+    page.write_text("<!doctype html><title>Verifying your browser</title>")
+    cut = tmp_path / "cut.pdf"
+    cut.write_bytes(PAPER.read_bytes()[:5000])
+    done = gre_bench("parse", "--json", page, PAPER, cut)
+    assert done.returncode == 2
+    found = json.loads(done.stdout)
+    assert [row["status"] for row in found] == ["not_a_pdf", "ok", "truncated"]
+    assert found[1]["text"] and found[1]["findings"] == []
+    assert [page["page"] for page in found[1]["words"]] == [1, 2, 3] and found[1]["words"][0]["words"]["kept"] > 400
+
+
+def test_parse_names_a_file_that_is_not_there():
+    done = gre_bench("parse", "nowhere.pdf")
+    assert done.returncode == 2 and "cannot read nowhere.pdf" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_audit_lists_what_is_hidden_and_draws_the_page(tmp_path):
+    paper = tmp_path / "doubtful.pdf"
+    paper.write_bytes(with_hidden(PAPER.read_bytes(), "white"))
+    done = gre_bench("audit", paper, "--out", tmp_path / "seen", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (finding,) = found["findings"]
+    assert (finding["kind"], finding["text"], finding["page"]) == ("pale", PHRASE, 1) and finding["instructs"]
+    assert found["pictures"] == [str(tmp_path / "seen" / "page-001.png")]
+    page = (tmp_path / "seen" / "index.html").read_text()
+    assert PHRASE in page and "page-001.png" in page and Path(found["pictures"][0]).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("what", ["P1", "missing.pdf"])
+def test_audit_says_what_it_cannot_find(what, tmp_path):
+    done = gre_bench("audit", what, "--state", tmp_path)
+    assert done.returncode == 2 and "error:" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
+    notes = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+    ids = [note["id"] for note in notes if note["id"] == note.get("forum")][:3]
+    given = {
+        ids[0]: PAPER.read_bytes(),
+        ids[1]: with_hidden(PAPER.read_bytes(), "tiny"),
+        ids[2]: PAPER.read_bytes()[:9000],
+    }
+    files = {}
+    for paper_id, data in given.items():
+        files[paper_id] = tmp_path / f"{paper_id}.pdf"
+        files[paper_id].write_bytes(data)
+    folder = tmp_path / "frozen"
+    make_snapshot(folder, Edition("SAMPLE", 2026), notes, pdfs=files, texts={}, source="test")
+    rows = {row["paper_id"]: row for row in undecorated().read_papers(str(folder), [*ids, "unknown"])}
+    assert [rows[paper_id]["status"] for paper_id in ids] == ["ok", "ok", "truncated"]
+    assert rows[ids[0]]["text"] == rows[ids[1]]["text"] and rows[ids[2]]["text"] is None
+    assert rows[ids[0]]["notes"] == [] and any("too small to be seen" in note for note in rows[ids[1]]["notes"])
+    assert any("end of the file" in note for note in rows[ids[2]]["notes"]) and "unknown" not in rows
+    assert [rows[paper_id]["words"][0][0] for paper_id in ids] == [1, 1, 1]
+    assert rows[ids[1]]["words"][0][1]["hidden"] == len(PHRASE.split())
+
+
+def test_a_doubtful_paper_ends_parse_with_2_and_says_why(tmp_path):
+    paper = tmp_path / "tables.pdf"
+    paper.write_bytes(of_tables())
+    done = gre_bench("parse", "--quiet", paper)
+    assert done.returncode == 2, done.stdout
+    assert "doubtful" in done.stdout and "most words are dropped" in done.stdout and "figures and tables" in done.stdout
+
+
+def of_tables() -> bytes:
+    """A paper of little text and long tables."""
+    press = Press()
+    front(press, "Tables and Nothing Else")
+    press.heading("1 Introduction")
+    running(press, 2, 1)
+    for number in range(4):
+        press.table(str(number), "figures of the cohort", rows=45)
+    return press.made().data
+
+
+def test_a_refresh_reports_doubtful_papers_and_texts_shows_where_their_words_went(tmp_path):
+    pdfs = tmp_path / "pdfs"
+    shutil.copytree(PAPER.parent, pdfs)
+    doubtful, cut = sorted(pdfs.glob("*.pdf"))[:2]
+    doubtful.write_bytes(of_tables())
+    cut.write_bytes(cut.read_bytes()[:9000])
+    state = ("--state", tmp_path / "state")
+    sources = ("--set", f"sources.pdfs={pdfs}", "--set", 'scoring.metrics=["gem"]')
+    done = gre_bench("refresh", "--settings", "deployments/demo.toml", *sources, "--no-prefect", *state)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"papers read with status doubtful: 1 (text in use), first {doubtful.stem}" in done.stdout
+    assert f"papers read with status truncated: 1 (without text), first {cut.stem}" in done.stdout
+    shown = gre_bench("texts", *state)
+    assert shown.returncode == 0 and "1 pdf: doubtful" in shown.stdout and "references" in shown.stdout
+    rows = {row["paper_id"]: row for row in json.loads(gre_bench("texts", "--json", *state).stdout)}
+    assert len(rows) == 16
+    for row in rows.values():
+        counts = [count for page in row["by_page"] for count in page["words"].values()]
+        assert sum(counts) == row["kept"] + row["dropped"] + row["hidden"] == row["words"]
+    assert rows[doubtful.stem]["status"] == "doubtful" and rows[doubtful.stem]["characters"]
+    assert rows[doubtful.stem]["kept"] < rows[doubtful.stem]["dropped"]

@@ -1,0 +1,213 @@
+"""``gre-bench plan``, ``fetch`` and ``verify`` as a user meets them, against a loopback OpenReview."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+
+import pytest
+
+from gre_bench.cli import app
+from gre_bench.cli.views import screen
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import BudgetSettings
+from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.ingest.openreview.fetch_steps import budget_file
+from gre_bench.ingest.openreview.loopback.limits import Limit
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.preflight.plan_ahead import plan_ahead
+from gre_bench.store import Store
+from tests.flows.fetching import ACCOUNT, SAMPLE, fetched, served, settings
+
+DONE, BAD_INPUT, INCOMPLETE = 0, 2, 3
+
+
+@pytest.fixture(autouse=True)
+def logged_in(monkeypatch):
+    monkeypatch.setenv("OPENREVIEW_USERNAME", ACCOUNT.username)
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", ACCOUNT.password)
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Runs gre-bench in this process; (exit code, standard output, standard error)."""
+    monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+
+    def calling(*arguments: str):
+        fetch_steps._opened.cache_clear()
+        monkeypatch.setattr(sys, "argv", ["gre-bench", *arguments])
+        monkeypatch.setattr(screen, "out", screen.Console(width=400))
+        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=400))
+        code = DONE
+        try:
+            app.main()
+        except SystemExit as stopped:
+            code = stopped.code or DONE
+        found = capsys.readouterr()
+        return code, found.out, found.err
+
+    return calling
+
+
+@pytest.fixture
+def loopback():
+    with served() as here:
+        yield here
+
+
+def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
+    asked = ("SAMPLE", "2026", "--papers", "8", "--host", loopback.v2)
+    code, out, _ = call("plan", *asked)
+    assert code == DONE and "SAMPLE-2026, at most 8 papers. Already there: nothing" in out
+    assert f"fetch: from {loopback.v2.removeprefix('http://')}\nfetch: 1 request for login; " in out
+    assert not loopback.requests, "a plan sends nothing"
+    code, out, _ = call("fetch", *asked, "--no-prefect")
+    assert code == DONE and "16 papers" in out and "8 sampled" in out
+    assert f"next: gre-bench refresh --edition SAMPLE-2026 --set sources.snapshot={tmp_path}/state/snapshots/SAMPLE-2026-" in out
+    code, out, _ = call("plan", *asked)
+    assert code == DONE and "SAMPLE-2026, 8 papers." in out and "nothing is left to ask" in out
+    (snapshot,) = (tmp_path / "state" / "snapshots").iterdir()
+    code, out, _ = call("verify", str(snapshot), "--public", "public.jsonl")
+    assert code == DONE and "files are as they were written" in out and "84 texts, 0 withheld by licence" in out
+    (snapshot / "reviews.jsonl").write_bytes(b"{}" + (snapshot / "reviews.jsonl").read_bytes()[2:])
+    code, out, err = call("verify", str(snapshot))
+    assert (code, out) == (BAD_INPUT, "") and "reviews.jsonl is not as it was written" in err
+
+
+@pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tmp_path, file):
+    more = ("--set", "edition.min_reviews=4")
+    if file:
+        (tmp_path / "my settings.toml").write_text('[scoring]\nmetrics = ["gem"]\n')
+        more = ("--settings", "my settings.toml", *more)
+    code, out, _ = call("fetch", "SAMPLE", "2026", "--papers", "4", "--seed", "3", "--host", loopback.v2, "--no-prefect", *more)
+    (line,) = [line for line in out.splitlines() if line.startswith("next: gre-bench refresh ")]
+    sampled = {row["paper_id"] for row in _papers(tmp_path) if row["sampled"]}
+    assert code == DONE and len(sampled) == 4
+    code, out, err = call(*shlex.split(line)[2:], "--no-prefect", "--json")
+    found = json.loads(out)
+    assert (code, err, found["outcome"]) == (DONE, "", "done")
+    assert all(one["scored"] and one["scored"] + one["excluded"] == one["planned"] for one in found["metrics"])
+    assert found["papers"] == 4
+    store = Store(tmp_path / "state", "SAMPLE-2026")
+    assert {row["paper_id"] for row in store.read("sample")} == sampled
+    assert {row["paper_id"] for row in store.read("texts") if row["text"]} == sampled
+
+
+def _papers(tmp_path):
+    (folder,) = (tmp_path / "state" / "snapshots").iterdir()
+    return Snapshot.open(folder).papers().values()
+
+
+def test_what_changed_is_shown_and_there_for_machines(call, loopback):
+    call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect")
+    loopback.shelves[2].edit("s01-r1", rating="1: poor")
+    code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--again")
+    assert code == DONE and "1 edited Official_Review" in out and "→ '1: poor'" in out
+    code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--json")
+    found = json.loads(out)
+    assert (found["outcome"], len(found["changes"]["lines"])) == ("done", 1)
+    old, new = sorted(found["snapshot"].rsplit("/", 1)[0] + "/" + name for name in ("x", "y"))
+    assert call("verify", old, "--against", new)[0] == BAD_INPUT
+
+
+def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
+    with served(limits={"attachment": Limit(1, 600.0)}) as loopback:
+        asked = ("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--when-paused", "exit", "--set", "fetch.pdf_batch=5")
+        code, out, _ = call(*asked)
+    assert code == INCOMPLETE and "SAMPLE 2026: paused; paused until 20" in out and "the same command goes on" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("fetch", "NOWHERE", "2026"), "NOWHERE 2026"),
+        (("fetch", "SAMPLE", "2026"), "name a host"),
+        (("fetch", "SAMPLE", "2026", "--host", "not a url"), "fetch.host"),
+        (("fetch", "SAMPLE", "2026", "--when-paused", "maybe"), "fetch.when_paused"),
+        (("fetch", "SAMPLE", "2026", "--set", "fetch.password=hunter2"), "fetch.password"),
+        (("fetch", "ICLR", "2026"), "--unverified-venue"),
+        (("verify", "none"), "no snapshot at none"),
+        (("plan", "NOWHERE", "2026"), "NOWHERE 2026"),
+        (("serve-openreview", str(SAMPLE / "notes.jsonl"), "--pdfs", "nowhere"), "--pdfs nowhere is no folder"),
+        (("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"), "no snapshot of SAMPLE 2026"),
+    ],
+)
+def test_every_mistake_is_one_line(call, arguments, says):
+    code, out, err = call(*arguments, *(["--no-prefect"] if arguments[0] == "fetch" else []))
+    assert (code, out) == (BAD_INPUT, "")
+    assert says in err and err.startswith("error:") and len(err.strip().splitlines()) == 1
+    assert "hunter2" not in err
+
+
+def test_a_plan_counts_what_the_limits_known_now_take(tmp_path):
+    # The guesses of the real service: 36 PDFs an hour.
+    chosen = settings(None, edition="ICLR 2020", papers=300)
+    found = plan_ahead(chosen, tmp_path)
+    assert found["fetch"]["requests"] == {"login": 1, "notes": 2402, "edits": 1500, "pdf": 300}
+    assert found["fetch"]["limits"]["pdf"] == "36 of 36 in 3600 s (guess)"
+    assert not list(tmp_path.iterdir()), "a plan writes nothing"
+    pages = settings(None, "fetch.page=1000", "fetch.histories=false", edition="ICLR 2020", papers=300)
+    assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] == pytest.approx(8 * 3600, rel=0.01)
+    learnt = {"ratelimit-limit": "300", "ratelimit-remaining": "300", "ratelimit-reset": "60"}
+    RequestBudget(budget_file(tmp_path)).learn("api.openreview.net pdf", 200, learnt)
+    assert plan_ahead(pages, tmp_path)["fetch"]["seconds"] < 60
+
+
+def test_a_plan_after_the_listing_is_exact(tmp_path, loopback):
+    with served(limits={"attachment": Limit(1, 600.0)}) as paused:
+        fetched(paused.v2, tmp_path, "fetch.when_paused=exit")
+        chosen = settings(paused.v2)
+        found = plan_ahead(chosen, tmp_path)
+    assert found["fetch"]["requests"] == {"login": 1, "attachment": 3} and found["fetch"]["pdfs"] == 11
+    assert found["already_there"] | {"snapshots": 0} == {"submissions_listed": 16, "versions": 0, "pdfs": 5, "snapshots": 0, "sampled": 0}
+    assert 590 < found["fetch"]["seconds"] < 3 * 601
+
+
+def models(tmp_path, **more):
+    prices = "".join(f"{key} = {value}\n" for key, value in more.items())
+    path = tmp_path / "models.toml"
+    path.write_text(f'[[model]]\nname = "m"\nendpoint = "http://127.0.0.1:1/v1"\nmodel = "m"\n{prices}')
+    return path
+
+
+def test_a_plan_tells_tokens_and_money_of_each_model(tmp_path):
+    path = models(tmp_path, price_in=2.0, price_out=10.0)
+    chosen = settings(None, f"writing.models={path}", 'writing.candidates=["m", "extractive-full"]', "writing.judgments=m", papers=300, edition="ICLR 2020")
+    found = plan_ahead(chosen, tmp_path)
+    reviews, judgments = found["writing"]
+    assert (reviews["texts"], reviews["prompt_tokens"], reviews["reply_tokens"]) == (300, 300 * 12_500, 300 * 900)
+    assert reviews["usd"] == pytest.approx((300 * 12_500 * 2 + 300 * 900 * 10) / 1e6)
+    assert judgments["texts"] == 300 * 5
+    assert found["usd"] == pytest.approx(reviews["usd"] + judgments["usd"], abs=0.01)
+    assert found["over_budget"] == []
+    bounded = chosen.model_copy(update={"budget": BudgetSettings(requests=1799, models={"m": {"usd": 1}})})
+    assert [line.partition(" would")[0] for line in plan_ahead(bounded, tmp_path)["over_budget"]] == ["budget.requests", "budget.models.m.usd"]
+    free = plan_ahead(settings(None, "writing.judgments=rule", edition="ICLR 2020"), tmp_path)
+    assert (free["writing"], free["usd"]) == ([], 0)
+
+
+def test_a_price_that_is_not_known_is_not_made_up(tmp_path):
+    chosen = settings(None, f"writing.models={models(tmp_path, price_in=2.0)}", "writing.judgments=m", edition="ICLR 2020")
+    found = plan_ahead(chosen, tmp_path)
+    assert found["usd"] is None and found["writing"][0]["usd"] is None
+    with pytest.raises(SettingsError, match="no model 'x'"):
+        plan_ahead(settings(None, "writing.judgments=x", edition="ICLR 2020"), tmp_path)
+
+
+def test_gpu_hours_come_from_a_pace_that_was_measured(tmp_path):
+    rates = tmp_path / "rates.json"
+    rates.write_text(json.dumps({"methods": {"trie": {"pairs_per_s": 2.0}}}))
+    chosen = settings(None, "scoring.metrics=['gem', 'gem_raw']", papers=300, edition="ICLR 2020")
+    found = plan_ahead(chosen, tmp_path, rates)["scoring"]
+    assert (found["pairs"], found["gpu_hours"]) == (300 * 3 * 2 * 4, pytest.approx(1.0))
+    assert plan_ahead(chosen, tmp_path)["scoring"]["gpu_hours"] is None
+    for text in ("{}", "no json"):
+        rates.write_text(text)
+        with pytest.raises(SettingsError, match="pairs_per_s of trie"):
+            plan_ahead(chosen, tmp_path, rates)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        plan_ahead(chosen, tmp_path, tmp_path / "none.json")

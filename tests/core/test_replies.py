@@ -1,0 +1,118 @@
+"""Replies: the parts of what an LM wrote, whatever it wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.core.errors import ReplyError
+from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS, assw, judgments, tagged, without_thinking
+
+STRONG, WEAK = ASSW_PARTS
+
+
+@pytest.mark.parametrize(("text", "names", "parts"), [
+    ("<a>one</a> between <b>\n two \n</b>", "ab", {"a": "one", "b": "two"}),
+    ("<A>one</a > <b>two</B>", "ab", {"a": "one", "b": "two"}),
+    ("<a>one</a><b>two", "ab", {"a": "one", "b": "two"}),
+    ("<a>one<b>two</b>", "ab", {"a": "one", "b": "two"}),
+    ("<a>one</a><a>two</a>", "a", {"a": "two"}),
+    ("<a></a>", "ab", {"a": ""}),
+    ("</a>one</b>", "ab", {}),
+    ("<a>one</b> more</a>", "ab", {"a": "one</b> more"}),
+    ("no tag < a > <c>x</c>", "ab", {}),
+    ("<a>if x < y and <i>y</i> > z</a>", "ab", {"a": "if x < y and <i>y</i> > z"}),
+    ("", "ab", {}),
+])
+def test_tags_are_read(text, names, parts):
+    assert tagged(text, tuple(names)) == parts
+
+
+def test_names_are_given_back_as_they_were_asked_for():
+    assert tagged("<SUMMARY>x</SUMMARY>", ("Summary",)) == {"Summary": "x"}
+    assert tagged("<a.b>x</a.b><axb>y</axb>", ("a.b",)) == {"a.b": "x"}
+
+
+@given(st.lists(st.text(alphabet="xyz <>/\n"), min_size=4, max_size=4))
+def test_a_review_of_four_tags_gives_its_parts_back(texts):
+    review = "\n".join(f"<{name}>{text}</{name}>" for name, text in zip(REVIEW_PARTS, texts, strict=True))
+    assert tagged(review, REVIEW_PARTS) == {name: text.strip() for name, text in zip(REVIEW_PARTS, texts, strict=True)}
+
+
+@pytest.mark.parametrize("text", ["The reviewer suggests x.", "Here:\n\n- The reviewer suggests x. \n", "\nThe reviewer questions y.\n\n"])
+def test_judgments_stay_as_the_writer_left_them(text):
+    assert judgments(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "I cannot do that.", "the reviewer suggests x", "x The reviewer suggests y."])
+def test_a_reply_without_judgments_is_an_error(text):
+    with pytest.raises(ReplyError, match="^no_judgments$"):
+        judgments(text)
+
+
+@pytest.mark.parametrize(("text", "lists"), [
+    (f"<{STRONG}>\nfast\n\nsmall\n</{STRONG}>\n\n<{WEAK}>\ndoes not scale\n</{WEAK}>", (["fast", "small"], ["does not scale"])),
+    (f"Sure!\n<{STRONG}>\n\n- fast\n</{STRONG}><{WEAK}>  </{WEAK}>", (["- fast"], [])),
+    (f"<{STRONG}></{STRONG}><{WEAK}>slow", ([], ["slow"])),
+])
+def test_strengths_and_weaknesses_are_read(text, lists):
+    assert assw(text) == lists
+
+
+@pytest.mark.parametrize("text", [
+    "", "fast, small", f"<{STRONG}>fast</{STRONG}>", f"<{WEAK}>slow</{WEAK}>", f"<{STRONG}> </{STRONG}><{WEAK}>\n</{WEAK}>",
+])
+def test_a_reply_without_both_lists_is_an_error(text):
+    with pytest.raises(ReplyError, match="^no_assw$"):
+        assw(text)
+
+
+@pytest.mark.parametrize(("text", "visible"), [
+    ("answer", "answer"),
+    ("  answer\n", "  answer\n"),
+    ("<think>hm</think>answer", "answer"),
+    ("<think>\nhm\n</think>\n\nanswer\n", "answer"),
+    ("<THINK>hm</Think> answer", "answer"),
+    ("<think>hm", ""),
+    ("<think></think>", ""),
+    ("<think>a</think>\n<think>b</think>answer", "answer"),
+    ("one\n<think>hm</think>\ntwo", "one\n\ntwo"),
+    ("one\n<think>hm", "one"),
+    ("hm, written by the template\n</think>\n\nanswer", "answer"),
+    ("hm\n</think>", ""),
+    ("It trains with <think> and </think> tags.", "It trains with <think> and </think> tags."),
+    ("Why is `</think>` needed?", "Why is `</think>` needed?"),
+    ("Why <think>\nand\n</think>\nanswer", "Why <think>\nand\n</think>\nanswer"),
+    ("<think>Is </think> a tag?</think>answer", "a tag?</think>answer"),
+])
+def test_thinking_is_taken_away(text, visible):
+    found, count = without_thinking(text)
+    assert found == visible
+    assert (count == 0) == (text == visible)
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "\n", "a", " ", "<THINK>"]), max_size=40))
+def test_no_more_is_taken_away_than_was_there(pieces):
+    text = "".join(pieces)
+    visible, count = without_thinking(text)
+    assert len(visible) + count <= len(text)
+    assert visible == text or count > 0
+    if text.startswith("<think>") and "</think>" not in text:
+        assert visible == ""
+
+
+@pytest.mark.parametrize("piece", ["<think>", "</think>", "a<think>", "<think></think>", "\n<think>", "</think> \t", "<", "<summary", "<summary ",
+                                   "<summary>", "</summary>", "- ", " ", "\n", "The reviewer ", "<think>\n</think>", "\t\n "])
+def test_hostile_replies_take_linear_time(piece):
+    text = piece * (2_000_000 // len(piece))
+    started = time.process_time()
+    without_thinking(text)
+    tagged(text, REVIEW_PARTS)
+    for read in (judgments, assw):
+        with contextlib.suppress(ReplyError):
+            read(text)
+    assert time.process_time() - started < 8

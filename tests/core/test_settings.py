@@ -1,0 +1,91 @@
+"""Settings: defaults, files, overrides, and one clear line for each mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gre_bench.core import settings
+from gre_bench.core.errors import SettingsError
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "run.toml"
+    path.write_text(text)
+    return path
+
+
+def test_shipped_settings_files_are_valid_and_their_paths_exist():
+    runs = set((settings.checkout() / "deployments").glob("*.toml"))
+    for path in sorted(runs - {settings.checkout() / "deployments" / "examiners.toml"}):  # a study's, no run's
+        loaded = settings.load(path)
+        for file in (loaded.sources.papers, loaded.sources.reviews):
+            assert file is None or file.is_file(), file
+
+
+def test_paths_in_a_file_are_taken_from_its_folder_and_in_an_override_from_here(tmp_path, monkeypatch):
+    path = written(tmp_path, '[sources]\npapers = "p.jsonl"\n')
+    monkeypatch.chdir("/")
+    loaded = settings.load(path, ("sources.reviews=r.jsonl",))
+    assert loaded.sources.papers == tmp_path / "p.jsonl"
+    assert loaded.sources.reviews == Path("/r.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [
+        ("edition.papers=20", 20),
+        ("edition.papers = 20", 20),
+    ],
+)
+def test_an_override_is_read_as_toml(override, read):
+    assert settings.load(None, (override,)).edition.papers == read
+
+
+def test_an_override_that_is_not_toml_is_text():
+    assert settings.load(None, ("scoring.writer=gpt-4o-2024-05-13",)).scoring.writer == "gpt-4o-2024-05-13"
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[scoring]\nfomr = 'strict'", "unknown setting scoring.fomr; did you mean form?"),
+        ("[scorings]\nform = 'strict'", "unknown setting scorings; did you mean scoring?"),
+        ("[scoring]\nform = 'loose'", "setting scoring.form"),
+        ("[scoring]\nmetrics = ['gem', 'gem']", "twice"),
+        ("[scoring]\nmetrics = []", "scoring.metrics"),
+        ("[edition]\npapers = 1", "setting edition.papers"),
+        ("[edition]\nvenue = '../../x'", "setting edition.venue"),
+        ("[edition", "cannot be read"),
+        ("edition = 3", "edition"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_line_that_names_it(tmp_path, text, part):
+    with pytest.raises(SettingsError) as caught:
+        settings.load(written(tmp_path, text))
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("override", ["papers=3", "edition.papers", "edition.papers=x", "a.b.c=1"])
+def test_a_mistake_in_an_override_is_named(override):
+    with pytest.raises(SettingsError, match="papers|a.b.c"):
+        settings.load(None, (override,))
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(SettingsError, match="no settings file nowhere.toml"):
+        settings.load(Path("nowhere.toml"))
+
+
+@pytest.mark.parametrize("key", ["ICLR-2025", "ICLR-2025-pilot", "NeurIPS-2021-x.2"])
+def test_an_edition_key_is_read_back_from_its_parts(key):
+    overrides = tuple(f"edition.{name}={value}" for name, value in settings.edition_parts(key).items())
+    assert settings.load(None, overrides).edition.edition.key == key
+
+
+@pytest.mark.parametrize("key", ["ICLR", "ICLR-25", "-2025", "../x-2025", "ICLR-2025-a/b"])
+def test_a_malformed_edition_key_is_refused(key):
+    with pytest.raises(SettingsError, match="VENUE-YEAR"):
+        settings.edition_parts(key)

@@ -1,0 +1,363 @@
+"""The door to OpenReview: the real openreview-py client through our transport, against real servers on loopback."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+import zipfile
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
+from gre_bench.http.totp import code_now
+from gre_bench.ingest.openreview.client import Archive, Forbidden, OpenReview, Page
+from gre_bench.ingest.openreview.loopback.fault_injection import mischief
+from gre_bench.ingest.openreview.loopback.server import Account, Loopback
+from gre_bench.ingest.openreview.request_budget import RequestBudget
+from gre_bench.ingest.openreview.session import Login, Patience
+from gre_bench.ingest.records.source_files import read_notes_file
+from tests.conftest import ROOT
+
+NOTES = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
+ACCOUNT = Account("somebody", "a-password")
+LOGIN = Login("somebody", "a-password")
+QUICK = Patience(timeout_s=60.0, whole_s=60.0, attempts=3, backoff_s=0.01)
+SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+
+
+def pdf(paper_id):
+    return f"%PDF-1.7 of {paper_id}\n%%EOF".encode() if paper_id in {note["forum"] for note in NOTES[:60]} else None
+
+
+@pytest.fixture
+def budget(tmp_path):
+    return RequestBudget(tmp_path / "budget.json")
+
+
+@contextmanager
+def answering(status=200, body=b"{}", kind="application/json", headers=(), pause_s=0.0, length=None):
+    """A scripted server that answers every request alike; the list of what it was asked comes with its address."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            asked.append((self.path, dict(self.headers)))
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            for name, value in headers:
+                self.send_header(name, value)
+            self.send_header("content-length", str(length or len(body)))
+            self.end_headers()
+            for place in range(0, len(body), 8) if pause_s else (0,):
+                time.sleep(pause_s)
+                try:
+                    self.wfile.write(body[place : place + 8] if pause_s else body)
+                except OSError:
+                    return
+            self.close_connection = length is not None
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_notes_come_as_the_service_sent_them(budget):
+    with Loopback(NOTES, pdf=pdf, account=ACCOUNT) as loopback:
+        page = OpenReview(2, loopback.v2, budget, LOGIN).page(SUBMISSIONS, limit=5)
+        assert (len(page.notes), page.count) == (5, 16)
+        known = {note["id"]: note for note in NOTES}
+        for note in page.notes:
+            assert {key: note[key] for key in note if key != "details"} == known[note["id"]]
+            assert {reply["id"]: reply for reply in note["details"]["replies"]} == {
+                key: other for key, other in known.items() if other["forum"] == note["id"] != key
+            }
+
+
+def test_pages_go_on_after_an_id(budget):
+    with Loopback(NOTES, account=ACCOUNT) as loopback:
+        door = OpenReview(2, loopback.v2, budget, LOGIN)
+        first = door.page(SUBMISSIONS, limit=10)
+        second = door.page(SUBMISSIONS, after=first.notes[-1]["id"], limit=10)
+        ids = [note["id"] for note in (*first.notes, *second.notes)]
+        assert ids == sorted({note["forum"] for note in NOTES})
+
+
+def test_forums_versions_and_files_come_one_by_one_or_together(budget):
+    with Loopback(NOTES, pdf=pdf, account=ACCOUNT) as loopback:
+        door = OpenReview(2, loopback.v2, budget, LOGIN)
+        assert len(door.forum("s01").notes) == door.forum("s01").count == sum(note["forum"] == "s01" for note in NOTES)
+        review = next(note for note in NOTES if note["id"] == "s01-r1")
+        assert [edit["note"]["content"] for edit in door.history("s01-r1")] == [review["content"]]
+        assert door.history("nothing") == []
+        assert (door.pdf("s01"), door.pdf("s16")) == (pdf("s01"), None)
+        numbers = {note["id"]: note["number"] for note in NOTES if note["id"] == note["forum"]}
+        archive = door.pdfs(numbers)
+        assert archive.files == {name: pdf(name) for name in numbers if pdf(name)} and archive.complete
+        assert door.pdfs({"s01": 1}) == Archive({"s01": pdf("s01")}) and door.pdfs({"s16": 16}) is None
+        assert door.sent == {"login": 1, "notes": 2, "edits": 2, "pdf": 2, "attachment": 3}
+        assert loopback.counts == door.sent
+
+
+@pytest.mark.parametrize("api", [1, 2])
+@pytest.mark.parametrize(("replies", "requests"), [(998, 1), (999, 1), (1000, 2), (2500, 3)])
+def test_a_forum_of_many_replies_comes_whole(budget, api, replies, requests):
+    def note(name, kind):
+        made = {"id": name, "forum": "p", "content": {}, "tcdate": 1, "readers": [], "signatures": [], "writers": []}
+        return made | ({"invitation": f"v/-/{kind}"} if api == 1 else {"invitations": [f"v/-/{kind}"], "domain": "v"})
+
+    notes = [note("p", "Submission"), *(note(f"r{number:04}", "Official_Comment") for number in range(replies))]
+    with Loopback(notes) as loopback:
+        found = OpenReview(api, loopback.v1 if api == 1 else loopback.v2, budget).forum("p")
+        assert {one["id"] for one in found.notes} == {one["id"] for one in notes} and len(found.notes) == found.count
+        assert loopback.counts == {"notes": requests}
+
+
+@pytest.mark.parametrize(
+    ("names", "owners"),
+    [
+        (["1_pdf.pdf", "2_pdf.pdf"], ["a", "b"]),
+        (["a.pdf", "b.pdf"], ["a", "b"]),
+        (["folder/1_A Title.pdf", "3_pdf.pdf", "notes.txt"], ["a"]),
+        (["11_pdf.pdf"], []),
+    ],
+)
+def test_files_of_an_archive_are_known_by_id_or_number(budget, names, owners):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in names:
+            file.writestr(name, name)
+    with answering(body=archive.getvalue(), kind="application/zip") as (host, _):
+        found = OpenReview(2, host, budget).pdfs({"a": 1, "b": 2})
+    assert sorted(found.files) == owners
+    assert all(data.decode() in names for data in found.files.values())
+    assert found.complete == (len(owners) == len(names)), "a file that is nobody's may be one whose owner is not known"
+
+
+def test_what_is_no_archive_gives_no_files(budget):
+    with answering(body=b"not a zip", kind="application/zip") as (host, _):
+        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive({}, damaged=True)
+
+
+def test_of_a_damaged_archive_the_files_that_are_sound_are_taken(budget):
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as file:
+        file.writestr("1_pdf.pdf", b"%PDF one")
+        file.writestr("2_pdf.pdf", b"%PDF two")
+    with answering(body=whole.getvalue().replace(b"%PDF two", b"%PDF tow"), kind="application/zip") as (host, _):
+        assert OpenReview(2, host, budget).pdfs({"a": 1, "b": 2}) == Archive({"a": b"%PDF one"}, damaged=True)
+
+
+@pytest.mark.parametrize("api", [1, 2])
+def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venue_need_not_have_it(budget, api):
+    said = json.dumps({"name": "NotFoundError", "message": "The Invitation v/-/Desk_Rejected_Submission was not found", "status": 404}).encode()
+    with answering(404, said) as (host, _):
+        assert OpenReview(api, host, budget).page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
+        with pytest.raises(SourceError, match="NotFoundError: The Invitation"):
+            OpenReview(api, host, budget).page("v/-/Submission")
+
+
+@pytest.mark.parametrize(("status", "name"), [(403, "ForbiddenError"), (404, "NotFoundError")])
+def test_what_is_refused_is_not_what_is_missing(budget, status, name):
+    said = json.dumps({"name": name, "message": "no (2026)", "status": status}).encode()
+    asked = [lambda door: door.pdf("x"), lambda door: door.pdfs({"a": 1, "b": 2}), lambda door: door.history("x")]
+    with answering(status, said) as (host, _):
+        for ask, missing in zip(asked, (None, None, []), strict=True):
+            if status == 404:
+                assert ask(OpenReview(2, host, budget)) == missing
+            else:
+                with pytest.raises(Forbidden, match=r"ForbiddenError: no") as error:
+                    ask(OpenReview(2, host, budget))
+                assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("api", [1, 2])
+def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api):
+    code = code_now(SECRET)
+    with Loopback(NOTES, account=Account("somebody", "a-password", code)) as loopback:
+        host = loopback.v2 if api == 2 else loopback.v1
+        OpenReview(api, host, budget, Login("somebody", "a-password", mfa_code=code)).forum("s01")
+        OpenReview(api, host, budget, Login("somebody", "a-password", totp_secret=SECRET)).forum("s01")
+        with pytest.raises(SourceError, match="second factor; set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE"):
+            OpenReview(api, host, budget, LOGIN).forum("s01")
+        with pytest.raises(SourceError, match="login was refused: UnauthorizedError: Invalid verification code|login was refused: UnauthorizedError"):
+            OpenReview(api, host, budget, Login("somebody", "a-password", mfa_code="000000")).forum("s01")
+
+
+@pytest.mark.parametrize(("at", "code"), [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")])
+def test_one_time_codes_are_those_of_the_standard(at, code):
+    # RFC 6238, appendix B, SHA-1, the last six of its eight digits.
+    assert code_now(SECRET, at) == code
+
+
+def test_a_secret_that_is_none_is_told_without_showing_it():
+    with pytest.raises(SettingsError) as error:
+        code_now("not base 32!")
+    assert "not base 32!" not in str(error.value)
+
+
+def test_a_login_is_never_shown():
+    assert "a-password" not in repr(LOGIN) + str(LOGIN)
+
+
+def test_a_wrong_password_is_one_line_and_one_request(budget):
+    with Loopback(NOTES, account=ACCOUNT) as loopback:
+        with pytest.raises(SourceError, match="login was refused") as error:
+            OpenReview(2, loopback.v2, budget, Login("somebody", "wrong")).page(SUBMISSIONS)
+        assert loopback.counts == {"login": 1}
+        assert "wrong" not in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["html", "challenge"])
+@pytest.mark.parametrize("login", [Login(), LOGIN])
+def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
+    with Loopback(NOTES, mischief=[mischief(name, first=1)]) as loopback:
+        with pytest.raises(SourceError, match="browser check") as error:
+            OpenReview(2, loopback.v2, budget, login).page(SUBMISSIONS)
+        assert ("set OPENREVIEW_USERNAME" in str(error.value)) == (login is not LOGIN)
+        assert loopback.counts["notes"] == 1
+
+
+def test_without_a_login_the_browser_check_says_what_to_set(budget):
+    told = pytest.raises(SourceError, match="set OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or OPENREVIEW_TOKEN")
+    with Loopback(NOTES, account=ACCOUNT) as loopback, told:
+        OpenReview(2, loopback.v2, budget).pdf("s01")
+
+
+@pytest.mark.parametrize("name", ["expired-401", "expired-403"])
+def test_an_expired_token_is_renewed_once_and_the_request_asked_again(budget, name):
+    with Loopback(NOTES, account=ACCOUNT, mischief=[mischief(name, first=2)]) as loopback:
+        door = OpenReview(2, loopback.v2, budget, LOGIN)
+        door.page(SUBMISSIONS)
+        assert len(door.forum("s01").notes) > 1
+        assert loopback.counts == {"login": 2, "notes": 3}
+
+
+def test_a_token_that_cannot_be_renewed_is_one_line(budget):
+    with Loopback(NOTES, account=ACCOUNT) as loopback:
+        with pytest.raises(SourceError, match="set a new OPENREVIEW_TOKEN"):
+            OpenReview(2, loopback.v2, budget, Login(token="an-old-one")).page(SUBMISSIONS)
+        assert loopback.counts == {"notes": 1}
+
+
+def test_a_token_is_sent_and_no_login_is_made_of_the_environment(budget, monkeypatch):
+    monkeypatch.setenv("OPENREVIEW_USERNAME", "somebody")
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", "a-password")
+    with answering(body=b'{"notes": []}') as (host, asked):
+        OpenReview(2, host, budget, Login(token="Bearer abc")).forum("x")
+    assert [headers["Authorization"] for _, headers in asked] == ["Bearer abc"]
+
+
+def test_a_refusal_pauses_and_nothing_is_sent_before_its_time(budget):
+    refused = json.dumps({"name": "RateLimitError", "status": 429, "message": "Too many requests"}).encode()
+    began = time.time()
+    with answering(429, refused, headers=[("Retry-After", "120")]) as (host, asked):
+        for _ in range(3):
+            with pytest.raises(Paused) as pause:
+                OpenReview(2, host, budget).forum("x")
+        assert began + 120 <= pause.value.until < time.time() + 123
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("kind", ["application/json", "text/html"])
+def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, kind):
+    with answering(status, b"{}", kind) as (host, asked):
+        with pytest.raises(ServiceDown, match=rf"/notes\?forum=x: 3 tries failed, the last with {status}"):
+            OpenReview(2, host, budget, patience=QUICK).forum("x")
+        assert len(asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"body": b'{"notes": [', "kind": "application/json"}, "no JSON"),
+        ({"body": b'{"notes": []}', "length": 99}, "IncompleteRead|Connection"),
+        ({"body": b" " * 8000 + b'{"notes": []}', "pause_s": 0.1}, "not whole after"),
+        ({"body": b'{"notes": []}    ', "pause_s": 1.0}, "time"),
+    ],
+)
+def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says):
+    with answering(**how) as (host, _):
+        began = time.monotonic()
+        with pytest.raises(ServiceDown, match=says):
+            hurried = Patience(0.3, 0.6, 2, 0.01) if "pause_s" in how else QUICK
+            OpenReview(2, host, budget, patience=hurried).forum("x")
+        assert time.monotonic() - began < 60
+
+
+def test_a_host_that_is_not_there_is_a_fault_and_not_a_wait(budget):
+    with pytest.raises(ServiceDown) as error:
+        OpenReview(2, "http://127.0.0.1:9", budget, patience=QUICK).forum("x")
+    line = "127.0.0.1:9/notes?forum=x: 3 tries failed, the last with ConnectionRefusedError: Connection refused; run it again later"
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize("login", [LOGIN, Login(token="a-token")])
+@pytest.mark.parametrize("host", ["http://192.0.2.1", "http://api2.openreview.net", "http://localhost.example.org", "http://[2001:db8::1]:80"])
+def test_a_login_never_goes_out_where_others_may_read_it(budget, host, login):
+    with pytest.raises(SettingsError, match=r"a login goes out by https only, or to this machine") as error:
+        OpenReview(2, host, budget, login, QUICK).forum("x")
+    assert "a-password" not in str(error.value) and "a-token" not in str(error.value) and "\n" not in str(error.value)
+    assert not budget.path.exists(), "a request was sent"
+
+
+def test_a_login_goes_to_this_machine_by_any_of_its_names(budget):
+    with Loopback(NOTES, account=ACCOUNT) as loopback:
+        host = loopback.v2.replace("127.0.0.1", "localhost")
+        assert OpenReview(2, host, budget, LOGIN).forum("s01").notes
+
+
+def test_a_login_is_not_handed_on_to_where_the_service_points(budget):
+    with answering(307, b"", "text/plain", headers=[("Location", "http://192.0.2.1/elsewhere")]) as (host, asked):
+        with pytest.raises(SettingsError, match=r"http://192\.0\.2\.1: a login goes out by https only"):
+            OpenReview(2, host, budget, LOGIN, QUICK).forum("x")
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"notes": 3}', b'{"notes": [1]}', b'"x"', b"{}", b"null"])
+@pytest.mark.parametrize("api", [1, 2])
+def test_an_answer_of_another_form_is_one_line(budget, body, api):
+    with answering(body=body) as (host, _):
+        with pytest.raises(SourceError, match=r"without a list of notes|no JSON object") as error:
+            OpenReview(api, host, budget).forum("x")
+        assert "\n" not in str(error.value)
+
+
+def test_notes_that_openreview_py_cannot_make_objects_of_are_kept(budget):
+    strange = [{"id": "x", "forum": "x", "new_field": {"deep": [1]}, "content": None}]
+    with answering(body=json.dumps({"notes": strange}).encode()) as (host, _):
+        assert OpenReview(2, host, budget).page("v/-/Submission").notes == strange
+        assert OpenReview(1, host, budget).page("v/-/Submission").notes == strange
+
+
+def test_what_the_service_refuses_is_told_in_its_words(budget):
+    refusal = {"name": "ValidationError", "message": "invitation must be a prefix regex", "status": 400}
+    with answering(400, json.dumps(refusal).encode()) as (host, asked):
+        with pytest.raises(SourceError, match="ValidationError: invitation must be a prefix regex"):
+            OpenReview(1, host, budget).page("v/-/Paper.*/X")
+        assert len(asked) == 1
+
+
+def test_every_try_is_taken_off_the_budget(budget):
+    with answering(503, b"{}") as (host, _):
+        door = OpenReview(2, host, budget, patience=QUICK)
+        with pytest.raises(ServiceDown):
+            door.forum("x")
+    assert budget.allowance(f"{host.removeprefix('http://')} notes").sent == 3 == door.sent["notes"]

@@ -1,0 +1,223 @@
+"""The journal of a fetch: what is in it stays, however it ends, and two processes never write one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+from contextlib import contextmanager
+
+import pytest
+
+from gre_bench.core.errors import LockedError, SourceError
+from gre_bench.ingest.openreview.fetch_runs import before, pdfs_before, sealed_before, take_for, takes
+from gre_bench.ingest.openreview.journal import Journal, Origin, read
+from gre_bench.ingest.openreview.received import copies, lacking, not_shown, received
+
+HERE = Origin("http://127.0.0.1:3001", 2)
+REAL = Origin("https://api2.openreview.net", 2)
+
+
+def note(name, forum=None, tmdate=1, **more):
+    return {"id": name, "forum": forum or name, "tcdate": 1, "tmdate": tmdate, **more}
+
+
+def page(*notes):
+    """Submissions with their replies as a listing has them."""
+    return [one | {"details": {"replies": [note(f"{one['id']}r", one["id"])]}} for one in notes]
+
+
+def filled(folder, origin=HERE):
+    with Journal(folder, origin) as journal:
+        journal.add_page("v/-/S", page(note("a"), note("b")), 3, False)
+        journal.add_page("v/-/S", page(note("c")), 3, True)
+        journal.add_history("ar", [{"id": "v1"}])
+        journal.add_pdf("a", "/pdf/1", b"%PDF a")
+        journal.add_pdf("b", "/pdf/2", None, "none there")
+        journal.add_forum("c", [note("c"), note("c2", "c")])
+        journal.add_seal("0" * 64)
+    return journal
+
+
+def shown(journal):
+    return (journal.pages, journal.forums, journal.histories, journal.pdfs, journal.sealed)
+
+
+def test_what_was_added_is_there_when_it_is_opened_again(tmp_path):
+    first = filled(tmp_path / "take")
+    with Journal(tmp_path / "take", HERE) as again:
+        assert shown(again) == shown(first)
+        assert again.pool.read(again.pdfs["a"].sha256) == b"%PDF a"
+        assert (again.pdfs["b"].sha256, again.pdfs["b"].problem) == (None, "none there")
+        assert [one["id"] for one in received(again)] == ["a", "ar", "b", "br", "c", "c2"]
+    assert shown(read(tmp_path / "take")) == shown(first)
+
+
+def test_wherever_its_file_is_cut_the_whole_lines_count_and_it_goes_on(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    data = path.read_bytes()
+    for cut in range(0, len(data), 3):
+        path.write_bytes(data[:cut])
+        with Journal(tmp_path / "take", HERE) as journal:
+            whole = data[:cut].count(b"\n")
+            assert path.stat().st_size == len(b"".join(data.splitlines(keepends=True)[:whole]))
+            journal.add_seal("1" * 64)
+        with Journal(tmp_path / "take", HERE) as journal:
+            assert journal.sealed[-1] == "1" * 64
+            # The line of the host stands before the first.
+            assert len(path.read_bytes().splitlines()) == whole + 1 + (whole == 0)
+
+
+def _hold(folder, opened, done):
+    with Journal(folder, HERE):
+        opened.set()
+        done.wait(280)
+
+
+def test_a_line_damaged_in_the_middle_is_named_and_nothing_is_cut(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b'\x00{"broken"\n{"seal": {"digest": "x"}}\n')
+    before = path.read_bytes()
+    with pytest.raises(SourceError, match="line 1 is damaged and nothing was changed"), Journal(tmp_path):
+        pass
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_line_is_named_also_to_who_only_looks(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    whole = path.read_bytes()
+    for damaged in (whole.replace(b'"history"', b'"history', 1), whole.replace(b'"stated"', b'"staled"', 1), b"\xff\n", b"[]\n", b'{"page": {}}\n'):
+        path.write_bytes(damaged)
+        with pytest.raises(SourceError, match=r"journal\.jsonl: line \d is damaged") as error:
+            read(tmp_path / "take")
+        assert "\n" not in str(error.value)
+    path.write_bytes(whole + b'{"seal": "half')
+    assert shown(read(tmp_path / "take"))[-1] == ["0" * 64]
+    path.unlink()
+    with pytest.raises(SourceError, match="cannot be read: No such file"):
+        read(tmp_path / "take")
+
+
+@contextmanager
+def room_for(size):
+    """No file may grow beyond *size* bytes, as on a disk that is full; Python is told so by an OSError."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    before, long = path.read_bytes(), b"%PDF " + b"x" * 5000
+    with Journal(tmp_path / "take", HERE) as journal:
+        for add in (lambda: journal.add_seal("1" * 64), lambda: journal.add_pdf("z", "/pdf/z", long), lambda: journal.add_page("v/-/S", [note(str(n)) for n in range(3000)], 9, False)):
+            with room_for(len(before) + 10), pytest.raises(SourceError, match="cannot be written: File too large; what came before is kept") as error:
+                add()
+            assert "\n" not in str(error.value) and path.read_bytes() == before
+        files = {file.name for file in tmp_path.rglob("*") if file.is_file()}
+        assert not [name for name in files if name.startswith(".")], "a half file was left"
+        journal.add_seal("1" * 64)
+    assert read(tmp_path / "take").sealed == ["0" * 64, "1" * 64]
+
+
+def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
+    context = multiprocessing.get_context("fork")
+    opened, done = context.Event(), context.Event()
+    holder = context.Process(target=_hold, args=(tmp_path / "take", opened, done))
+    holder.start()
+    assert opened.wait(280)
+    with pytest.raises(LockedError, match="take is being fetched by another process"), Journal(tmp_path / "take", HERE):
+        pass
+    done.set()
+    holder.join()
+    with Journal(tmp_path / "take", HERE):
+        pass
+
+
+def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tmp_path):
+    with Journal(tmp_path / "take", HERE) as journal:
+        journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
+        journal.add_page("v/-/S", page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed")), 3, True)
+        found = {one["id"]: one.get("title") for one in received(journal)}
+        assert found == {"a": "changed", "ar": None, "b": "new", "br": None}
+        assert len(list(received(journal))) == 4
+        assert copies(journal) == 4
+
+
+def test_submissions_that_came_without_their_replies_are_known(tmp_path):
+    with Journal(tmp_path / "take", HERE) as journal:
+        bare = [note("a"), note("b") | {"details": {"replies": [], "replyCount": 2}}, note("c") | {"details": {"replies": []}}, note("d") | {"details": None}]
+        journal.add_page("v/-/S", bare, 4, True)
+        assert lacking(journal) == ("a", "b", "d")
+
+
+def test_replies_that_are_counted_and_not_shown_are_counted(tmp_path):
+    with Journal(tmp_path / "take", HERE) as journal:
+        stated = [note("a") | {"details": {"replies": [], "replyCount": 4}}, note("b"), note("c") | {"details": {"replies": [], "replyCount": 1}}]
+        journal.add_page("v/-/S", stated, 3, True)
+        journal.add_forum("a", [note("a"), note("a1", "a"), note("a2", "a")], 3)
+        journal.add_forum("b", [note("b")], 6)
+        journal.add_forum("c", [note("c"), note("c1", "c")])
+        assert not_shown(journal) == 2 + 5 + 0
+        assert lacking(journal) == ("a", "b", "c") == tuple(journal.forums)
+    assert not_shown(read(tmp_path / "take")) == 7
+
+
+def test_a_damaged_page_is_named(tmp_path):
+    journal = filled(tmp_path / "take")
+    (tmp_path / "take" / journal.pages[1].file).write_bytes(b"x")
+    with pytest.raises(SourceError, match=r"pages/000001\.json\.gz is damaged; delete"):
+        list(received(read(tmp_path / "take")))
+
+
+def test_takes_are_found_in_their_order(tmp_path):
+    for name in ("ICLR-2025-0002", "ICLR-2025-0001", "ICLR-2024-0001"):
+        filled(tmp_path / name)
+    (tmp_path / "ICLR-2025-0003").mkdir()
+    assert [path.name for path in takes(tmp_path, "ICLR-2025")] == ["ICLR-2025-0001", "ICLR-2025-0002"]
+
+
+def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
+    first = take_for(tmp_path, "ICLR-2025", HERE)
+    filled(first)
+    real = take_for(tmp_path, "ICLR-2025", REAL)
+    assert (first.name, real.name) == ("ICLR-2025-0001", "ICLR-2025-0002")
+    filled(real, REAL)
+    other_api = take_for(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
+    assert other_api.name == "ICLR-2025-0003"
+    assert take_for(tmp_path, "ICLR-2025", HERE) == first and take_for(tmp_path, "ICLR-2025", REAL) == real
+    again = take_for(tmp_path, "ICLR-2025", REAL, again=True)
+    assert again.name == "ICLR-2025-0003"
+    assert (before(again, REAL), before(again, HERE), before(real, REAL)) == ([real], [first], [])
+    assert set(pdfs_before(again, REAL)) == {"a", "b"} and pdfs_before(real, REAL) == {}
+    assert (sealed_before(again, REAL), sealed_before(real, REAL)) == ("0" * 64, None)
+
+
+def test_a_journal_of_another_host_or_of_none_is_not_opened(tmp_path):
+    filled(tmp_path / "take")
+    path = tmp_path / "take" / "journal.jsonl"
+    whole = path.read_bytes()
+    with pytest.raises(SourceError, match=r"is of http://127\.0\.0\.1:3001, API v2, not of https://api2\.openreview\.net, API v2; move"), Journal(tmp_path / "take", REAL):
+        pass
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
+    with pytest.raises(SourceError, match="is of a host that it does not name"), Journal(tmp_path / "take", HERE):
+        pass
+
+
+def test_an_empty_journal_is_anybodys(tmp_path):
+    with Journal(tmp_path / "ICLR-2025-0001", HERE):
+        pass
+    assert take_for(tmp_path, "ICLR-2025", REAL).name == "ICLR-2025-0001"
+    filled(tmp_path / "ICLR-2025-0001", REAL)
+    assert read(tmp_path / "ICLR-2025-0001").origin == REAL
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SourceError, match="cannot be written"), Journal(tmp_path / "file" / "take", HERE):
+        pass

@@ -1,0 +1,252 @@
+"""The request budget: what responses say of limits is kept, shared and obeyed; a guess is only a start."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import resource
+from dataclasses import replace
+
+import pytest
+
+from gre_bench.core.errors import Paused, SourceError
+from gre_bench.http.rate_limits import Limit, from_body, from_headers, wait_of
+from gre_bench.ingest.openreview.request_budget import MARGIN_S, RequestBudget
+
+NOW = 1_790_540_000.0
+RECORDED = {
+    "x-ratelimit-limit": "500", "x-ratelimit-remaining": "269", "x-ratelimit-reset": "1790543172",
+    "ratelimit-policy": "500;w=3600", "ratelimit-limit": "500", "ratelimit-remaining": "269", "ratelimit-reset": "2257",
+}  # fmt: skip
+REFUSED = {
+    "name": "RateLimitError", "status": 429,
+    "message": "Too many requests: You have made 37 requests, surpassing the limit of 36 requests. Please try again in 60 minutes and 13 seconds (2026-08-31-1)",
+    "details": {"limit": 36, "remaining": 0, "resetTime": "2026-09-27T21:13:33.000Z", "used": 37},
+}  # fmt: skip
+
+
+class Clock:
+    def __init__(self, now: float = NOW):
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def budget(tmp_path, clock):
+    return RequestBudget(tmp_path / "budget.json", clock)
+
+
+def taken(budget, kind, most=10_000):
+    """How many requests of *kind* the budget allows now, and until when it then pauses."""
+    for count in range(most):
+        try:
+            budget.take(kind)
+        except Paused as pause:
+            return count, pause.until
+    return most, None
+
+
+@pytest.mark.parametrize(
+    ("headers", "limit"),
+    [
+        (RECORDED, Limit(500, 269, NOW + 2257, 3600.0)),
+        ({"RateLimit-Limit": "36", "RateLimit-Remaining": "0", "RateLimit-Reset": "9"}, Limit(36, 0, NOW + 9, 60.0)),
+        ({"ratelimit-limit": "36", "ratelimit-remaining": "3", "x-ratelimit-reset": str(NOW + 70)}, Limit(36, 3, NOW + 70, 70.0)),
+        ({"ratelimit-limit": "36", "ratelimit-remaining": "3"}, Limit(36, 3, None, 60.0)),
+        ({"ratelimit-limit": "many", "ratelimit-remaining": "3"}, None),
+        ({"ratelimit-limit": "nan", "ratelimit-remaining": "3"}, None),
+        ({"content-type": "text/html"}, None),
+    ],
+)
+def test_limits_are_read_from_headers(headers, limit):
+    assert from_headers(headers, NOW) == limit
+
+
+@pytest.mark.parametrize(
+    ("reset", "at"),
+    [
+        ("2026-09-27T21:13:33.000Z", 1790543613.0),
+        (1790543613, 1790543613.0),
+        (1790543613000, 1790543613.0),
+        ("2026-09-27T23:13:33+02:00", 1790543613.0),
+        ("tomorrow", None),
+        (None, None),
+    ],
+)
+def test_a_reset_is_read_from_a_body_in_each_form_of_a_time(reset, at):
+    body = REFUSED | {"details": {"limit": 36, "remaining": 0, "resetTime": reset}}
+    found = from_body({}, body, NOW)
+    assert (found.resets_at if found else None) == at
+
+
+def test_times_of_the_server_are_made_times_of_this_machine():
+    # The server's clock is an hour ahead of ours.
+    headers = {"date": "Sun, 27 Sep 2026 21:13:20 GMT"}
+    assert from_body(headers, REFUSED, NOW).resets_at == NOW + 13
+    assert wait_of(headers | {"retry-after": "Sun, 27 Sep 2026 21:14:20 GMT"}, None, NOW) == 60
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "wait"),
+    [
+        ({"retry-after": "30"}, None, 30),
+        ({"Retry-After": "0"}, None, 0),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "90"}, None, 90),
+        ({"ratelimit-remaining": "5", "ratelimit-reset": "90"}, None, None),
+        ({}, {"message": "Please try again in 30 minutes and 8 seconds (2026)"}, 1808),
+        ({}, {"message": "Please try again in 59 seconds"}, 59),
+        ({}, {"message": "Please try again in 1 hour, 2 minutes and 3 seconds"}, 3723),
+        ({}, {"message": "Please try again in time"}, None),
+        ({"retry-after": "5"}, {"message": "Please try again in 2 minutes"}, 120),
+        ({"retry-after": "soon"}, "text", None),
+    ],
+)
+def test_a_refusal_says_how_long_to_wait_in_each_of_its_ways(headers, body, wait):
+    assert wait_of(headers, body, NOW) == wait
+
+
+def test_a_limit_of_the_error_for_a_page_too_long_is_no_rate_limit():
+    body = {"name": "ValidationError", "details": {"path": "limit", "comparison": "<=", "limit": 1000, "invalidValue": 1001}}
+    assert from_body({}, body, NOW) is None
+
+
+def test_a_guess_holds_for_the_real_service_until_it_says_more(budget):
+    assert taken(budget, "api2.openreview.net attachment") == (36, NOW + 3600 + MARGIN_S)
+    assert taken(budget, "127.0.0.1:3000 attachment", 100) == (100, None)
+    budget.take("api2.openreview.net notes")
+    budget.learn("api2.openreview.net notes", 200, RECORDED)
+    assert taken(budget, "api2.openreview.net notes") == (269, NOW + 2257 + MARGIN_S)
+
+
+def test_nothing_is_allowed_before_the_reset_and_all_after_it(budget, clock):
+    budget.learn("h notes", 200, RECORDED)
+    assert taken(budget, "h notes")[0] == 269
+    clock.now = NOW + 2257
+    assert taken(budget, "h notes") == (0, NOW + 2257 + MARGIN_S)
+    clock.now = NOW + 2257 + MARGIN_S
+    assert taken(budget, "h notes") == (500, clock.now + 3600 + MARGIN_S)
+
+
+def test_a_refusal_in_the_body_holds_though_the_headers_allow_more(budget, clock):
+    budget.learn("h pdf", 200, RECORDED)
+    budget.learn("h pdf", 429, RECORDED, REFUSED)
+    until = 1790543613 + MARGIN_S
+    assert taken(budget, "h pdf") == (0, until)
+    clock.now = until
+    allowed, _ = taken(budget, "h pdf")
+    assert allowed == 36
+
+
+def test_the_window_of_a_refusal_is_as_long_as_it_was_open(budget, clock):
+    for _ in range(37):
+        budget.take("h pdf")
+    budget.learn("h pdf", 429, {}, REFUSED)
+    first = budget.allowance("h pdf").limits["body"].window_s
+    clock.now = 1790543613 + MARGIN_S
+    budget.take("h pdf")
+    clock.now += 600
+    again = REFUSED | {"details": REFUSED["details"] | {"resetTime": 1790543613 + 3 * 3600}}
+    budget.learn("h pdf", 429, {}, again)
+    assert budget.allowance("h pdf").limits["body"].window_s == pytest.approx(3 * 3600, abs=10)
+    assert first == pytest.approx(1790543613 - NOW)
+
+
+def test_a_refusal_without_a_time_waits_longer_each_time(budget, clock):
+    waits = []
+    for _ in range(9):
+        budget.learn("h pdf", 429, {}, None)
+        until = taken(budget, "h pdf")[1]
+        waits.append(round(until - clock.now - MARGIN_S))
+        clock.now = until
+    assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
+    budget.learn("h pdf", 200, {})
+    budget.learn("h pdf", 429, {}, None)
+    assert round(taken(budget, "h pdf")[1] - clock.now - MARGIN_S) == 60
+
+
+def test_a_wait_that_is_over_at_once_is_not_believed_for_ever(budget, clock):
+    waits = []
+    for _ in range(6):
+        budget.learn("h notes", 429, {"retry-after": "0"}, None)
+        until = taken(budget, "h notes")[1]
+        waits.append(round(until - clock.now - MARGIN_S))
+        clock.now = until
+    assert waits == [0, 0, 0, 60, 120, 240]
+
+
+def test_kinds_and_hosts_have_budgets_of_their_own(budget):
+    budget.learn("one notes", 429, {"retry-after": "600"})
+    with pytest.raises(Paused, match=r"paused until 2026-09-27 \d\d:\d\d:\d\d UTC"):
+        budget.take("one notes")
+    budget.take("one pdf")
+    budget.take("two notes")
+
+
+def test_seconds_are_told_for_more_requests_than_one_window_has(budget):
+    budget.learn("h pdf", 200, {"ratelimit-limit": "36", "ratelimit-remaining": "6", "ratelimit-reset": "600", "ratelimit-policy": "36;w=3600"})
+    seconds = [budget.seconds_for("h pdf", count) for count in (6, 7, 42, 43, 300)]
+    assert seconds == pytest.approx([0, *(600 + MARGIN_S + more for more in (0, 0, 3600, 8 * 3600))])
+
+
+def test_another_process_sees_what_was_learnt(tmp_path, clock):
+    RequestBudget(tmp_path / "budget.json", clock).learn("h notes", 429, {"retry-after": "60"})
+    with pytest.raises(Paused):
+        RequestBudget(tmp_path / "budget.json", clock).take("h notes")
+
+
+def _take_all(path, found):
+    budget = RequestBudget(path, Clock())
+    found.put(taken(budget, "h pdf")[0])
+
+
+def test_processes_that_ask_at_once_never_take_more_than_there_is(tmp_path):
+    path, context = tmp_path / "budget.json", multiprocessing.get_context("fork")
+    RequestBudget(path, Clock()).learn("h pdf", 200, RECORDED | {"ratelimit-remaining": "50"})
+    found = context.Queue()
+    workers = [context.Process(target=_take_all, args=(path, found)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    counts = [found.get(timeout=280) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert sum(counts) == 50
+
+
+def test_answers_that_come_late_do_not_give_requests_back(budget):
+    budget.learn("h notes", 200, RECORDED)
+    for _ in range(10):
+        budget.take("h notes")
+    # An answer to the first of the ten: the nine others are under way and not counted by it.
+    budget.learn("h notes", 200, RECORDED | {"ratelimit-remaining": "268"})
+    assert taken(budget, "h notes")[0] == 259
+
+
+def test_a_full_disk_is_one_line_and_what_was_known_stays(budget):
+    budget.learn("h notes", 200, RECORDED)
+    known = budget.path.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))
+    try:
+        with pytest.raises(SourceError, match=r"budget\.json cannot be written: File too large") as error:
+            budget.take("h notes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "\n" not in str(error.value) and budget.path.read_bytes() == known
+    assert {path.name for path in budget.path.parent.iterdir()} == {"budget.json", "budget.lock"}
+
+
+def test_what_is_kept_survives_and_damage_is_told(tmp_path, budget, clock):
+    budget.learn("h notes", 200, RECORDED)
+    known = budget.allowance("h notes")
+    assert RequestBudget(budget.path, clock).allowance("h notes") == replace(known)
+    assert json.loads(budget.path.read_text())["kinds"]["h notes"]["limits"]["headers"]["limit"] == 500
+    budget.path.write_text('{"kinds": {"h notes": {"limits": {"headers": {"limit": 5')
+    with pytest.raises(SourceError, match=r"budget\.json is damaged; delete it"):
+        budget.take("h notes")

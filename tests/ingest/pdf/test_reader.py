@@ -1,0 +1,158 @@
+"""Files read in child processes: limits hold, a file that does harm never takes its neighbours."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import threading
+import zlib
+from functools import cache
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from gre_bench.ingest.pdf.reader import Limits, PdfReader
+from gre_bench.ingest.pdf.text import read_pdf
+from tests.conftest import ROOT, SHARED
+from tests.holds import hold_until
+
+SAMPLES = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
+HOSTILE = SHARED / "hostile-pdfs"
+REAL = SHARED / "paper-pdfs"
+PATIENT = Limits(wall_s=280.0, cpu_s=280.0)
+
+
+@cache
+def endless(megabytes: int) -> bytes:
+    """A page whose contents are small in the file and take minutes to go through."""
+    with pymupdf.open() as document:
+        page = document.new_page()
+        page.insert_text((72, 72), "text")
+        xref = page.get_contents()[0]
+        block = b"q 1 0 0 1 0 0 cm Q\n" * 50_000
+        packer = zlib.compressobj(9)
+        packed = b"".join(packer.compress(block) for _ in range(megabytes)) + packer.flush()
+        document.update_stream(xref, b"x", compress=False)
+        document.xref_set_key(xref, "Filter", "/FlateDecode")
+        raw = document.tobytes(no_new_id=True)
+    return raw.replace(b"/Length 1\n", b"/Length %d\n" % len(packed)).replace(
+        b"stream\nx\nendstream", b"stream\n" + packed + b"\nendstream"
+    )
+
+
+def test_a_child_reads_what_this_process_reads():
+    with PdfReader(children=1) as reader:
+        for path in SAMPLES[:2]:
+            assert reader.read(path.read_bytes()) == read_pdf(path.read_bytes())
+
+
+def test_files_come_back_in_order_beside_one_that_is_none():
+    files = [SAMPLES[0], ROOT / "README.md", SAMPLES[1]]
+    with PdfReader(children=2) as reader:
+        got = list(reader.read_all(files, Path.read_bytes))
+    assert [(path, read.status) for path, read in got] == list(zip(files, ("ok", "not_a_pdf", "ok"), strict=True))
+
+
+def test_a_file_that_takes_too_long_on_the_clock_is_a_timeout_and_the_next_is_read():
+    with PdfReader(Limits(wall_s=1.0), children=1) as reader:
+        assert reader.read(endless(150)).status == "timeout"
+    with PdfReader(Limits(), children=1) as reader:
+        assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
+
+
+def test_a_file_that_computes_too_long_is_a_timeout():
+    with PdfReader(Limits(wall_s=280.0, cpu_s=0.5), children=1) as reader:
+        got = reader.read(endless(150))
+    assert got.status == "timeout" and "computing" in got.notes[0]
+
+
+def test_a_file_that_needs_too_much_memory_is_told_and_the_next_is_read():
+    with PdfReader(Limits(memory_bytes=640 * 2**20), children=1) as reader:
+        got = reader.read(b"%PDF-1.4\n1 0 obj\n" + b"a" * 190_000_000)
+        assert got.status == "crashed" and "memory" in got.notes[0]
+        assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
+
+
+def test_a_child_that_dies_is_a_crash_and_is_replaced():
+    with PdfReader(Limits(), children=1) as reader:
+        reader.read(SAMPLES[0].read_bytes())
+        child = reader._idle.queue[0]
+        killer = threading.Thread(target=kill_at_work, args=(child.process.pid, len(endless(150))))
+        killer.start()
+        # The second file of a child is tried again in a fresh one: the first may have done the harm.
+        child.asked = 0
+        got = reader.read(endless(150))
+        killer.join()
+        assert got.status == "crashed" and "SIGSEGV" in got.notes[0]
+        assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
+
+
+def kill_at_work(pid, size):
+    """Ends the process *pid*, now idle, when it has been given *size* bytes and is at work on them."""
+    before = received(pid)
+    hold_until(lambda: received(pid) >= before + size)
+    os.kill(pid, signal.SIGSEGV)
+
+
+def received(pid):
+    """Bytes that the process *pid* has read."""
+    return int(Path(f"/proc/{pid}/io").read_text().split()[1])
+
+
+def test_a_file_is_not_blamed_for_the_death_of_a_child_that_an_earlier_one_harmed():
+    with PdfReader(Limits(), children=1) as reader:
+        reader.read(SAMPLES[0].read_bytes())
+        child = reader._idle.queue[0]
+        os.kill(child.process.pid, signal.SIGKILL)
+        assert reader.read(SAMPLES[1].read_bytes()).status == "ok"
+
+
+def test_children_end_with_their_reader_and_see_no_secrets(monkeypatch):
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", "hush")
+    with PdfReader(children=1) as reader:
+        reader.read(SAMPLES[0].read_bytes())
+        process = reader._idle.queue[0].process
+        assert b"hush" not in Path(f"/proc/{process.pid}/environ").read_bytes()
+    assert process.returncode == 0
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not HOSTILE.exists(), reason="the hostile files are not on this machine")
+def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok():
+    expected = {
+        "needs_password": {"encrypted"},
+        "open_error": {"not_a_pdf", "empty", "truncated"},
+        "zero_pages": {"not_a_pdf", "empty", "truncated"},
+        "page_error": {"truncated"},
+        "image_only": {"scanned", "truncated"},
+        "no_text_no_image": {"empty"},
+        "repaired": {"repaired", "truncated"},
+        "hidden_text": {"scanned", "ok"},
+    }
+    with (HOSTILE / "manifest.csv").open() as handle:
+        categories = {row["file"]: row["category"] for row in csv.DictReader(handle)}
+    files = sorted(HOSTILE.glob("*.pdf"))
+    with PdfReader(PATIENT) as reader:
+        found = dict(reader.read_all(files, Path.read_bytes))
+    wrong = {
+        path.name: read.status
+        for path, read in found.items()
+        if read.status not in expected.get(categories[path.name], {read.status})
+    }
+    assert len(found) == len(files) > 40 and wrong == {}
+    assert not [path.name for path, read in found.items() if read.status in ("timeout", "crashed")]
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_every_real_paper_that_is_cut_off_is_truncated(share):
+    def cut(path: Path) -> bytes:
+        data = path.read_bytes()
+        return data[: int(share * len(data))]
+
+    with PdfReader(PATIENT) as reader:
+        found = {path.name: read.status for path, read in reader.read_all(sorted(REAL.glob("*.pdf")), cut)}
+    assert {name: status for name, status in found.items() if status != "truncated"} == {}

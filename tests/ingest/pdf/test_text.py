@@ -1,0 +1,347 @@
+"""PDFs as text: the sample papers against their sources, then the parts, then files that are no papers."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import json
+import re
+import sys
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.ingest.pdf.audit.findings import Finding
+from gre_bench.ingest.pdf.audit.hidden import look_at
+from gre_bench.ingest.pdf.debris import without_debris
+from gre_bench.ingest.pdf.layout import in_reading_order
+from gre_bench.ingest.pdf.outline import front
+from gre_bench.ingest.pdf.paragraphs import Paragraph, joined, words_of
+from gre_bench.ingest.pdf.parts import type_of
+from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
+from gre_bench.ingest.pdf.text import PdfText, read_pdf
+from gre_bench.ingest.pdf.words import totals
+from tests.conftest import ROOT, SHARED
+
+SAMPLE = ROOT / "data" / "sample"
+PAPERS = sorted((SAMPLE / "sources").glob("s??.md"))
+NUMBERED = {"s03", "s07", "s10", "s11", "s14", "s15"}
+REAL = SHARED / "paper-pdfs"
+
+
+@cache
+def made(name: str) -> PdfText:
+    return read_pdf((SAMPLE / "pdfs" / f"{name}.pdf").read_bytes())
+
+
+@cache
+def source(path: Path) -> dict[str, str]:
+    """Title, abstract and the three parts of a source."""
+    title, abstract, rest = re.fullmatch(
+        r"# (.+?)\n+## Abstract\n+(.+?)\n+(## .+)", path.read_text().strip(), re.S
+    ).groups()
+    body, references, appendix = re.split(r"\n## (?:References|A Additional details)\n", rest)
+    return {"title": title, "abstract": abstract, "body": body, "references": references, "appendix": appendix}
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def captions(text: str) -> list[str]:
+    return re.findall(r"^(?:Figure|Table) \d+:.*$", text, re.M)
+
+
+def without_captions(text: str) -> list[str]:
+    return words(re.sub(r"^(?:Figure|Table) \d+:.*$", "", text, flags=re.M))
+
+
+def in_order(expected: list[str], got: list[str]) -> tuple[float, float]:
+    """Precision and recall of the words of *got* that stand in the order of *expected*."""
+    blocks = difflib.SequenceMatcher(None, expected, got, autojunk=False).get_matching_blocks()
+    shared = sum(block.size for block in blocks)
+    return shared / len(got), shared / len(expected)
+
+
+def rows(*texts: str) -> list[Row]:
+    """Rows of a column, one under the other."""
+    return [
+        Row(text, 72, 100 + 12 * place, 300, 110 + 12 * place, 10, 10, False, False, 0, 0, 72, 300)
+        for place, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+class TestASamplePaper:
+    def test_gives_back_its_body_in_order(self, path):
+        precision, recall = in_order(without_captions(source(path)["body"]), without_captions(made(path.stem).text))
+        assert precision >= 0.995 and recall >= 0.995
+
+    def test_gives_title_and_abstract_but_for_hyphens_at_line_ends(self, path):
+        got = made(path.stem)
+        assert got.status == "ok" and got.notes == ()
+        assert got.title.casefold() == source(path)["title"].casefold()
+        assert got.abstract.replace("-", "") == source(path)["abstract"].replace("-", "")
+
+    def test_keeps_each_caption_whole_and_on_its_own_line(self, path):
+        got = captions(made(path.stem).text)
+        assert [re.sub(r"\W", "", caption) for caption in sorted(got)] == [
+            re.sub(r"\W", "", caption) for caption in sorted(captions(source(path)["body"]))
+        ]
+
+    def test_keeps_each_heading_on_its_own_line(self, path):
+        lines = {line.casefold() for line in made(path.stem).text.split("\n")}
+        headings = [heading.casefold() for heading in re.findall(r"^#+ (.+)$", source(path)["body"], re.M)]
+        assert headings and set(headings) <= lines
+
+    def test_keeps_each_paragraph_in_one_piece(self, path):
+        got = {re.sub(r"\W", "", paragraph).casefold() for paragraph in made(path.stem).text.split("\n\n")}
+        paragraphs = re.split(r"\n+", re.sub(r"^#.*$", "", source(path)["body"], flags=re.M).strip())
+        kept = [re.sub(r"\W", "", paragraph).casefold() in got for paragraph in paragraphs]
+        assert sum(kept) >= 0.95 * len(kept)
+
+    def test_loses_its_references_and_its_appendix(self, path):
+        text, body = (" ".join(words(text)) for text in (made(path.stem).text, source(path)["body"]))
+        for part in ("references", "appendix"):
+            cut = words(source(path)[part])
+            runs = {" ".join(cut[place : place + 6]) for place in range(len(cut) - 5)}
+            assert not [run for run in runs if run in text and run not in body]
+        gone = totals(made(path.stem).words)
+        listed = len(source(path)["references"].split())
+        assert listed < gone["references"] <= listed + 4, "words broken at the ends of lines count twice"
+        assert gone["appendices"] >= len(source(path)["appendix"].split())
+
+    def test_loses_headers_and_numbers_of_pages_and_lines(self, path):
+        got = made(path.stem)
+        assert "Do not distribute" not in got.text and "double-blind" not in got.text
+        gone = totals(got.words)
+        assert gone["page numbers"] == got.pages and gone["headers and footers"] == 11 * got.pages
+        assert ("line numbers" in gone) == (path.stem in NUMBERED)
+        assert not re.search(r"\b\d{3}\b \d{3}\b", got.text)
+
+    def test_loses_the_labels_of_its_figure_and_the_cells_of_its_table(self, path):
+        assert totals(made(path.stem).words)["figures and tables"] >= 4
+
+    def test_has_no_ligature_left(self, path):
+        assert not re.search("[\ufb00-\ufb06\u00ad]", made(path.stem).text + made(path.stem).abstract)
+
+
+def test_the_sample_pdfs_are_what_their_sources_make():
+    spec = importlib.util.spec_from_file_location("make_pdfs", SAMPLE / "make_pdfs.py")
+    module = importlib.util.module_from_spec(spec)
+    # A dataclass looks its module up by name while it is being made.
+    sys.modules["make_pdfs"] = module
+    spec.loader.exec_module(module)
+    for path in PAPERS:
+        data = (SAMPLE / "pdfs" / f"{path.stem}.pdf").read_bytes()
+        assert module.typeset(path) == data, f"run python data/sample/make_pdfs.py: {path.stem}.pdf is out of date"
+        assert len(data) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("lines", "elsewhere", "expected"),
+    [
+        (("the repre-", "sentation is"), (), "the representation is"),
+        (("a well-", "known fact"), (), "a well-known fact"),
+        (("state-of-", "the-art models"), (), "state-of-the-art models"),
+        (("with pre-", "training on"), ("pre-training", "pre-training"), "with pre-training on"),
+        (("with pre-", "training on"), ("pretraining",), "with pretraining on"),
+        (("by Smith-", "Waterman"), (), "by Smith-Waterman"),
+        (("SOLV-", "ING PDES"), (), "SOLVING PDES"),
+        (("range 3-", "5 holds"), (), "range 3-5 holds"),
+        (("a soft\u00ad", "ware"), (), "a software"),
+        (("\ufb01nd the e\ufb00ect",), (), "find the effect"),
+        (("one -", "two"), (), "one - two"),
+    ],
+)
+def test_a_word_broken_at_the_end_of_a_line_is_mended(lines, elsewhere, expected):
+    assert joined(rows(*lines), words_of(rows(*elsewhere, *lines))) == expected
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12), max_size=6))
+def test_joining_never_leaves_a_line_break_or_a_control_character(texts):
+    joint = joined(rows(*texts), words_of(rows(*texts)))
+    assert not re.search(r"[\x00-\x1f]", joint)
+
+
+@given(st.binary(max_size=2000))
+def test_bytes_that_do_not_begin_as_a_pdf_are_not_a_pdf(data):
+    if b"%PDF-" not in data[:1024]:
+        assert read_pdf(data).status == "not_a_pdf"
+
+
+@given(st.data())
+def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
+    paper = bytearray((SAMPLE / "pdfs" / "s05.pdf").read_bytes())
+    for _ in range(data.draw(st.integers(0, 5))):
+        paper[data.draw(st.integers(8, len(paper) - 1))] = data.draw(st.integers(0, 255))
+    got = read_pdf(bytes(paper[: data.draw(st.integers(0, len(paper)))]))
+    assert got.status in ("ok", "repaired", "truncated", "not_a_pdf", "encrypted", "empty")
+    if got.status in ("ok", "repaired"):
+        assert got.pages == 3 and (got.text or got.title or got.abstract)
+
+
+class TestAFileThatIsNoPaper:
+    def test_no_bytes(self):
+        assert read_pdf(b"").status == "not_a_pdf"
+
+    def test_a_saved_web_page(self):
+        assert (
+            read_pdf(b"<!doctype html><html><body><h1>429 Too Many Requests</h1></body></html>").status == "not_a_pdf"
+        )
+
+    def test_a_web_page_after_the_magic_bytes(self):
+        got = read_pdf(b"%PDF-1.4\n<html><body>Not found</body></html>")
+        assert got.status == "not_a_pdf" and got.notes and got.text == ""
+
+    def test_a_document_without_text(self):
+        import pymupdf
+
+        document = pymupdf.open()
+        document.new_page()
+        got = read_pdf(document.tobytes())
+        assert (got.status, got.pages, got.text) == ("empty", 1, "")
+
+    def test_a_document_under_a_password(self):
+        import pymupdf
+
+        document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
+        locked = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner", user_pw="reader")
+        got = read_pdf(locked)
+        assert (got.status, got.text) == ("encrypted", "")
+
+    def test_a_document_anyone_may_open_though_it_is_encrypted(self):
+        import pymupdf
+
+        document = pymupdf.open(SAMPLE / "pdfs" / "s01.pdf")
+        readable = document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="owner")
+        assert read_pdf(readable).text == made("s01").text
+
+    @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+    def test_a_file_that_ends_too_early_is_truncated_and_gives_no_usable_text(self, share):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        got = read_pdf(data[: int(share * len(data))])
+        assert got.status == "truncated" and got.usable is None
+        assert any("the end of the file is missing" in note for note in got.notes)
+
+    def test_a_file_with_an_end_pasted_on_after_a_cut_is_not_ok(self):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        got = read_pdf(data[: len(data) // 2] + b"\ntrailer\n%%EOF\n")
+        assert got.status == "truncated" and got.usable is None
+
+    def test_a_file_with_a_hole_in_a_pages_contents_is_not_ok(self):
+        import pymupdf
+
+        with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as document:
+            data = document.tobytes(deflate=True)
+        start = max(re.finditer(rb"stream\r?\n(.*?)endstream", data, re.S), key=lambda found: len(found[1])).start(1)
+        got = read_pdf(data[: start + 400] + bytes(200) + data[start + 600 :])
+        assert got.status == "truncated" and got.usable is None
+        assert any("is damaged" in note for note in got.notes)
+
+    def test_a_page_with_errors_in_its_contents_is_repaired_at_best(self):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        got = read_pdf(data.replace(b" Tj", b" T<", 3))
+        assert got.status == "repaired" and any("syntax" in note for note in got.notes)
+
+    def test_a_sound_file_whose_table_of_objects_is_wrong_is_repaired(self):
+        data = (SAMPLE / "pdfs" / "s01.pdf").read_bytes()
+        place = data.rindex(b"startxref") + 10
+        got = read_pdf(data[:place] + b"7" + data[place + 1 :])
+        assert got.status == "repaired" and got.text == got.usable == made("s01").text
+
+    def test_a_file_cut_before_its_first_page(self):
+        assert read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes()[:200]).status == "truncated"
+
+    def test_a_document_of_pictures_is_scanned(self):
+        import pymupdf
+
+        with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as paper, pymupdf.open() as scan:
+            for page in paper:
+                picture = page.get_pixmap(dpi=60)
+                scan.new_page(width=612, height=792).insert_image((0, 0, 612, 792), pixmap=picture)
+            got = read_pdf(scan.tobytes())
+        assert (got.status, got.pages, got.usable) == ("scanned", 3, None)
+
+
+def test_only_as_many_pages_are_read_as_asked_for():
+    got = read_pdf((SAMPLE / "pdfs" / "s01.pdf").read_bytes(), max_pages=1)
+    assert got.status == "too_long" and got.pages == 1 and got.notes == ("only 1 of 3 pages were read",)
+    assert made("s01").text.startswith(got.text[:1000])
+
+
+def test_reading_twice_gives_the_same():
+    data = (SAMPLE / "pdfs" / "s14.pdf").read_bytes()
+    assert read_pdf(data) == read_pdf(data)
+
+
+def test_what_was_read_travels_as_json():
+    got = replace(made("s02"), findings=(Finding("pale", 2, (1.0, 2.0, 3.0, 4.0), "x", "rule"),))
+    assert PdfText.from_json(json.loads(json.dumps(got.to_json()))) == got
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
+def test_every_real_paper_gives_a_title_and_a_long_body():
+    files = sorted(REAL.glob("*.pdf"))
+    assert len(files) > 25
+    found = {file.name: read_pdf(file.read_bytes()) for file in files}
+    assert {got.status for got in found.values()} == {"ok"}
+    assert [name for name, got in found.items() if not got.title or len(got.text.split()) < 2000] == []
+    assert [name for name, got in found.items() if "references" not in totals(got.words)] == []
+    assert sum(got.abstract is not None for got in found.values()) >= len(files) - 3
+
+
+def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
+    import pymupdf
+
+    with pymupdf.open(SAMPLE / "pdfs" / "s01.pdf") as document:
+        page = document[1]
+        page.insert_text((108, 60), "a wholly new remark", fontsize=9)
+        page.insert_text((108 + pymupdf.get_text_length("a wholly new remark", fontsize=9), 57), "7", fontsize=5)
+        page.insert_text((300, 60), "x", fontsize=9)
+        page.insert_text((304.6, 57), "2", fontsize=5)
+        sight = look_at(page, 2)
+        read = read_page(sight, 0, 2, (612, 792))
+    line = " ".join(row.text for row in in_reading_order([read]) if "remark" in row.text)
+    assert "remark7" not in line and "remark" in line and "x2" in line
+
+
+@pytest.mark.parametrize(
+    ("mark", "before", "expected"),
+    [("4", "our baseline", True), ("12", "the end.", True), ("∗", "Smith", True), ("2", "x", False),
+     ("2", "(1 + k)", False), ("2", "log", False), ("th", "the fourth", False), ("3", "the 10", False),
+     ("123", "reference", False)],
+)  # fmt: skip
+def test_a_footnote_mark_is_told_from_an_exponent(mark, before, expected):
+    assert is_note_mark(mark, before) is expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "debris"),
+    [(("(3)",), True), (("j=1 i=1",), True), (("\uf8ec \uf8f7 W \uf8ec b \uf8f7",), True), (("end for",), True),
+     (("Q1 5.8 28.8 6.7 28.8 Q2 2.8 2.6 3.5 2.0 Q3 2.2",), True), (("This gives",), False),
+     (("It rose from 3.1 to 4.5 and 5.6 over 7 years in 12 of 14 countries, 2 of 3 in 2010 and 2011",), False),
+     (("L = sum over all pairs (i, j) of the squared distance between the two",), False)],
+)  # fmt: skip
+def test_scraps_of_formulas_and_tables_are_dropped_and_sentences_kept(texts, debris):
+    part = Paragraph("text", rows(*texts))
+    assert (without_debris([part])[0] == []) is debris
+    assert without_debris([Paragraph("heading", rows(*texts))])[1] == []
+
+
+def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_introduction():
+    sentences = ["We study how often readers notice a claim in the abstract of a paper they read."] * 6
+    heads = [("A Study of Nothing", 20, False), *((text, 10, False) for text in sentences)]
+    made_up = [
+        Row(text, 72, 100 + 12 * place, 470 if size == 10 else 200, 110 + 12 * place, size, size, bold, False, 0, 0, 72, 470)
+        for place, (text, size, bold) in enumerate([*heads, ("1 Introduction", 12, True), ("Reading is done.", 10, False)])
+    ]
+    notes: list[str] = []
+    found = front(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)
+    assert found.abstract == " ".join(sentences) and found.body[0].text == "1 Introduction" and found.dropped == []
+    assert any("no heading" in note for note in notes)

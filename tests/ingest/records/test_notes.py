@@ -1,0 +1,454 @@
+"""Notes to records: ratings, kinds, status and text by table; every note counted once; nothing dropped in silence."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Paper, Review
+from gre_bench.ingest.records.notes import OUTCOMES, creating, kind_of, new_records, rating_of, read_notes
+from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.records.venues import Venue, venue_of
+from tests.conftest import ROOT, SHARED
+
+V1, V2 = venue_of("ICLR", 2023), venue_of("ICLR", 2024)
+REVIEW_V2 = {"summary": "S.", "strengths": "+", "weaknesses": "-", "questions": "?", "rating": "6: marginally above the acceptance threshold"}
+REVIEW_V1 = {"summary_of_the_paper": "S.", "strength_and_weaknesses": "+-", "clarity,_quality,_novelty_and_reproducibility": "C.", "summary_of_the_review": "R."}
+SAMPLE = ROOT / "data" / "sample"
+FORUMS = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
+
+
+def v2(note_id, kind, content, forum="p", number=1, **more):
+    place = f"Submission{number}/-/{kind}" if note_id != forum else f"-/{kind}"
+    invitations = [f"{V2.group}/{place}", f"{V2.group}/-/Edit"]
+    return {"id": note_id, "forum": forum, "invitations": invitations, "content": {key: {"value": value} for key, value in content.items()}} | more
+
+
+def v1(note_id, kind, content, forum="p", **more):
+    place = f"Paper1/-/{kind}" if note_id != forum else f"-/{kind}"
+    return {"id": note_id, "forum": forum, "invitation": f"{V1.group}/{place}", "content": content, "ddate": None} | more
+
+
+def paper_v2(note_id="p", ending="", **content):
+    return v2(note_id, "Submission", {"title": "T", "abstract": "A", "venueid": V2.group + ending} | content, forum=note_id)
+
+
+def paper_v1(note_id="p", kind="Blind_Submission", **content):
+    return v1(note_id, kind, {"title": "T", "abstract": "A"} | content, forum=note_id)
+
+
+def happened(found):
+    """The counts that are not zero, without the number of notes and of what was not understood."""
+    return {name: count for name, count in found.counts.items() if count and name not in ("notes", "unclear")}
+
+
+@pytest.mark.parametrize(
+    ("value", "rating"),
+    [
+        ("6: Weak Accept", 6),
+        ("6: Weak Accept: Technically solid", 6),
+        ("10: strong accept,\nshould be highlighted", 10),
+        ("1", 1),
+        (" 8 ", 8),
+        ("8.0: x", 8),
+        (6, 6),
+        (6.0, 6),
+        (6.5, None),
+        ("6.5", None),
+        ("3 good", None),
+        ("-3: x", None),
+        ("Accept", None),
+        ("", None),
+        (True, None),
+        (None, None),
+        ([6], None),
+        (float("nan"), None),
+        (float("inf"), None),
+    ],
+)
+def test_a_rating_is_the_number_its_form_opens_with(value, rating):
+    assert rating_of(value) == rating
+
+
+@pytest.mark.parametrize(
+    ("invitations", "kind"),
+    [
+        (["ICLR.cc/2020/Conference/Paper1/-/Official_Review"], "Official_Review"),
+        (["ICLR.cc/2019/Conference/-/Paper1027/Official_Review"], "Official_Review"),
+        (["ICLR.cc/2017/conference/-/paper12/official/review"], "official/review"),
+        (["ICLR.cc/2018/Conference/-/Acceptance_Decision"], "Acceptance_Decision"),
+        (["ICLR.cc/2024/Conference/-/Submission", "ICLR.cc/2024/Conference/-/Withdrawn_Submission"], "Submission"),
+        (["ICLR.cc/2024/Conference/Submission1/-/Edit", "ICLR.cc/2024/Conference/Submission1/-/Official_Review"], "Official_Review"),
+        (["ICLR.cc/2024/Conference/Submission1/Official_Review3/-/Rebuttal"], "Rebuttal"),
+        (["ICLR.cc/2024/Conference/Submission1/Official_Review3/-/Review_Revision"], "Review_Revision"),
+        (["ICLR.cc/2024/Conference/Submission1/-/Ethics_Review"], "Ethics_Review"),
+        (["ICLR.cc/2024/Conference/-/Edit"], "Edit"),
+        (["ICLR.cc/2024/Conference/-/On_Paper1/Review"], "On_Paper1/Review"),
+    ],
+)
+def test_the_kind_of_a_note_is_the_end_of_its_creating_invitation(invitations, kind):
+    assert kind_of(creating(invitations)) == kind
+
+
+@pytest.mark.parametrize(
+    ("note", "venue", "outcome"),
+    [
+        (paper_v2(), V2, "papers"),
+        (paper_v2(ending="/Rejected_Submission"), V2, "papers"),
+        (paper_v2(ending="/Submission"), V2, "papers"),
+        (paper_v2(ending="/Withdrawn_Submission"), V2, "withdrawn"),
+        (paper_v2(ending="/Desk_Rejected_Submission"), V2, "desk_rejected"),
+        (paper_v2(ending="/Retracted"), V2, "other_status"),
+        (paper_v2(venueid="NeurIPS.cc/2024/Conference"), V2, "other_status"),
+        (v2("p", "Submission", {"title": "T", "abstract": "A"}), V2, "other_status"),
+        (paper_v2() | {"ddate": 1}, V2, "deleted"),
+        (paper_v1(), V1, "papers"),
+        (paper_v1(venue="Submitted to ICLR 2023", venueid="ICLR.cc/2023/Conference"), V1, "papers"),
+        (paper_v1(kind="Withdrawn_Submission", venue="", venueid=""), V1, "withdrawn"),
+        (paper_v1(kind="Withdrawn_Submission", venue="ICLR 2023 poster", venueid="ICLR.cc/2023/Conference"), V1, "withdrawn"),
+        (paper_v1(kind="Desk_Rejected_Submission"), V1, "desk_rejected"),
+        (paper_v1() | {"ddate": 1}, V1, "deleted"),
+    ],
+)
+def test_what_becomes_of_a_submission_and_its_review(note, venue, outcome):
+    review = v2("r", "Official_Review", REVIEW_V2) if venue is V2 else v1("r", "Official_Review", REVIEW_V1)
+    found = read_notes([review, note], venue)
+    kept = outcome == "papers"
+    expected = {outcome: 1, ("reviews" if kept else "replies_left_out"): 1}
+    assert {name: count for name, count in happened(found).items() if name != "no_rating"} == expected
+    assert found.papers == ([Paper("p", "T", "A")] if kept else [])
+    assert bool(found.strange) == (outcome == "other_status")
+
+
+@pytest.mark.parametrize(
+    ("venue", "note", "text", "rating"),
+    [
+        (V2, v2("r", "Official_Review", REVIEW_V2), "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-\n\nQuestions:\n?", 6.0),
+        (V2, v2("r", "Official_Review", {"questions": " ?\n", "strengths": "\n ", "summary": "", "rating": 8}), "Questions:\n?", 8.0),
+        (V2, v2("r", "Official_Review", {"weaknesses": "a\n\nb"}), "Weaknesses:\na\n\nb", None),
+        (V2, v2("r", "Official_Review", {"weaknesses": "a", "rating": ""}), "Weaknesses:\na", None),
+        (V2, v2("r", "Official_Review", {"weaknesses": "a", "rating": None}), "Weaknesses:\na", None),
+        (V1, v1("r", "Official_Review", {"summary_of_the_review": "a", "recommendation": ""}), "Summary Of The Review:\na", None),
+        (
+            V1,
+            v1("r", "Official_Review", REVIEW_V1 | {"recommendation": "5: marginally below", "correctness": "3", "flag_for_ethics_review": ["NO."]}),
+            "Summary Of The Paper:\nS.\n\nStrength And Weaknesses:\n+-\n\nClarity, Quality, Novelty And Reproducibility:\nC.\n\nSummary Of The Review:\nR.",
+            5.0,
+        ),
+    ],
+)
+def test_a_review_is_its_fields_under_their_headings_in_the_forms_order(venue, note, text, rating):
+    found = read_notes([paper_v2() if venue is V2 else paper_v1(), note], venue)
+    assert found.reviews == [Review("r", "p", "human", text, None, rating)]
+    assert found.strange == []
+    assert found.counts["no_rating"] == (rating is None)
+
+
+def test_a_single_field_without_heading_stands_alone():
+    venue = venue_of("ICLR", 2020)
+    paper = {"id": "p", "forum": "p", "invitation": f"{venue.group}/-/Blind_Submission", "content": {"title": "T", "abstract": "A"}}
+    review = {"id": "r", "forum": "p", "invitation": f"{venue.group}/Paper1/-/Official_Review", "content": {"title": "Review #1", "review": " Fine.\n", "rating": "8: Accept"}}
+    assert read_notes([paper, review], venue).reviews == [Review("r", "p", "human", "Fine.", None, 8.0)]
+
+
+@pytest.mark.parametrize("kind", ["Official_Comment", "Public_Comment", "Meta_Review", "Ethics_Review", "Rebuttal", "Review_Revision"])
+def test_replies_that_are_no_reviews_are_counted_and_not_strange(kind):
+    reply = v2("r", kind, REVIEW_V2)
+    reply["invitations"][0] = f"{V2.group}/Submission1/Official_Review2/-/{kind}"
+    found = read_notes([paper_v2(), reply], V2)
+    assert (happened(found), found.reviews, found.strange) == ({"papers": 1, "other_replies": 1}, [], [])
+
+
+def test_an_edited_review_is_still_one_review():
+    review = v2("r", "Official_Review", REVIEW_V2)
+    review["invitations"] = [f"{V2.group}/Submission1/-/Edit", *review["invitations"], f"{V2.group}/Submission1/Official_Review1/-/Review_Revision"]
+    assert happened(read_notes([paper_v2(), review], V2)) == {"papers": 1, "reviews": 1}
+
+
+def test_decisions_are_kept_by_paper():
+    found = read_notes([v2("d", "Decision", {"decision": "Accept (poster)"}), paper_v2()], V2)
+    assert found.decisions == {"p": "Accept (poster)"}
+    assert happened(found) == {"papers": 1, "decisions": 1}
+
+
+@pytest.mark.parametrize(
+    ("note", "outcome", "says"),
+    [
+        (v2("r", "Official_Review", {"rating": 6}), "no_text", "a review without any text: r"),
+        (v2("r", "Official_Review", REVIEW_V2, forum="q"), "unknown_forum", "the Official_Review of a submission that is not there: r"),
+        (v2("d", "Decision", {"decision": "Reject"}, forum="q"), "unknown_forum", "the Decision of a submission that is not there: d"),
+        (v2("d", "Decision", {"comment": "x"}), "unreadable", "a decision without decision: d"),
+        (v2("r", "Second_Opinion", REVIEW_V2), "unknown_kind", "kind 'Second_Opinion' is not known: r"),
+        (v2("r", "Edit", REVIEW_V2), "unknown_kind", "kind 'Edit' is not known: r"),
+        (v2("p", "Official_Review", REVIEW_V2, forum="p"), "duplicate", "this id was there before; the first note is kept: p"),
+        (v2("r", "Submission", {"title": "T"}, forum="p"), "unreadable", "a submission in the forum of another: r"),
+        (v1("r", "Official_Review", REVIEW_V1), "unreadable", "no invitation as notes of API v2 have it: r"),
+        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": []}, "unreadable", "no invitation as notes of API v2 have it: r"),
+        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": [3]}, "unreadable", "no invitation as notes of API v2 have it: r"),
+        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": ["ICLR.cc/2024/ConferenceX/-/Official_Review"]}, "other_venue", f"its invitation does not begin with {V2.group}/: r"),
+        (v2("r", "Official_Review", REVIEW_V2) | {"forum": None}, "unreadable", "no usable forum or content: r"),
+        (v2("r", "Official_Review", REVIEW_V2) | {"content": None}, "unreadable", "no usable forum or content: r"),
+        (v2("../r x", "Official_Review", REVIEW_V2), "unreadable", "no usable id: note 2: '../r x'"),
+        ({"content": {}}, "unreadable", "no usable id: note 2: None"),
+        ("a note", "unreadable", "no usable id: note 2: None"),
+    ],
+)
+def test_a_note_that_cannot_be_used_is_counted_and_reported_with_its_id(note, outcome, says):
+    found = read_notes([paper_v2(), note], V2)
+    assert happened(found) == {"papers": 1, outcome: 1}
+    assert found.strange == [says]
+    assert (found.reviews, found.decisions) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("content", "says", "text", "rating"),
+    [
+        ({"novelty": {"value": "high"}}, "review field 'novelty' is not known: r", None, 6.0),
+        ({"rating": {"value": 7}}, "rating 7 is not on the scale: r", None, None),
+        ({"rating": {"value": "good"}}, "rating 'good' is not on the scale: r", None, None),
+        ({"rating": {"value": True}}, "rating True is not on the scale: r", None, None),
+        ({"rating": 6}, "field 'rating' has not the form of API v2: r", None, None),
+        ({"questions": "?"}, "field 'questions' has not the form of API v2: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
+        ({"questions": {"value": ["?"]}}, "field 'questions' is not text: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
+        ({"questions": {"value": "\ud800"}}, "field 'questions' is not valid Unicode: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
+    ],
+)
+def test_a_field_that_is_not_understood_is_reported_and_the_rest_kept(content, says, text, rating):
+    note = v2("r", "Official_Review", REVIEW_V2)
+    note["content"] |= content
+    found = read_notes([paper_v2(), note], V2)
+    assert found.strange == [says]
+    usual = "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-\n\nQuestions:\n?"
+    assert [(review.text, review.rating) for review in found.reviews] == [(text or usual, rating)]
+
+
+def test_a_field_of_the_other_api_is_reported():
+    found = read_notes([paper_v1(title={"value": "T"})], V1)
+    assert found.strange == ["field 'title' has not the form of API v1: p", "a submission without title: p"]
+    assert found.papers == [Paper("p", "", "A")]
+
+
+def test_the_first_of_two_notes_or_decisions_is_kept():
+    notes = [paper_v2(), paper_v2(title="U"), v2("d", "Decision", {"decision": "Reject"}), v2("e", "Decision", {"decision": "Accept"})]
+    found = read_notes(notes, V2)
+    assert found.papers == [Paper("p", "T", "A")]
+    assert found.decisions == {"p": "Reject"}
+    assert happened(found) == {"papers": 1, "decisions": 1, "duplicate": 1, "second_decision": 1}
+    assert [line.rpartition(": ")[2] for line in found.strange] == ["p", "e"]
+
+
+def test_many_notes_of_one_fault_are_one_line():
+    notes = [paper_v2(), *(v2(f"r{n}", "Official_Review", {}) for n in range(8))]
+    found = read_notes(notes, V2)
+    assert found.strange == ["a review without any text: r0, r1, r2, r3, r4 and 3 more"]
+    assert found.unclear == {"a review without any text": [f"r{n}" for n in range(8)]}
+    assert found.counts["unclear"] == 8
+
+
+@pytest.mark.parametrize(
+    ("notes", "venue", "says"),
+    [
+        ([], V2, "no submission of ICLR 2024 is among 0 notes"),
+        ([paper_v1()], V2, "among 1 notes; no invitation as notes of API v2 have it: p"),
+        ([paper_v2()], V1, "among 1 notes; no invitation as notes of API v1 have it: p"),
+        ([paper_v2()], venue_of("ICLR", 2025), "its invitation does not begin with ICLR.cc/2025/Conference/: p"),
+        ([v2("r", "Official_Review", REVIEW_V2)], V2, "the first is of kind 'Official_Review'"),
+    ],
+)
+def test_notes_without_any_submission_of_the_venue_are_refused_in_one_line(notes, venue, says):
+    with pytest.raises(SourceError) as error:
+        read_notes(notes, venue)
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_new_records_are_told_from_known_and_changed_ones():
+    found = read_notes([paper_v2("p"), paper_v2("q"), v2("r", "Official_Review", REVIEW_V2), v2("s", "Official_Review", REVIEW_V2)], V2)
+    first = new_records(found, {}, {})
+    assert (first.papers, first.reviews, first.added, first.unchanged, first.refusals) == (found.papers, found.reviews, 4, 0, [])
+    papers, reviews = {paper.paper_id: paper for paper in found.papers}, {review.review_id: review for review in found.reviews}
+    again = new_records(found, papers, reviews)
+    assert (again.papers, again.reviews, again.added, again.unchanged, again.refusals) == ([], [], 0, 4, [])
+    papers |= {"p": Paper("p", "T", "A", "its text", 3), "q": Paper("q", "another", "A")}
+    changed = new_records(found, papers, {"r": Review("r", "p", "human", "other")})
+    assert ([review.review_id for review in changed.reviews], changed.added, changed.unchanged) == (["s"], 1, 1)
+    assert [(refusal.place, refusal.item) for refusal in changed.refusals] == [(2, "paper q"), (1, "review r")]
+
+
+loose = st.one_of(
+    st.none(),
+    st.text(max_size=3),
+    st.integers(),
+    st.lists(st.text(max_size=2), max_size=2),
+    st.dictionaries(st.sampled_from(["value", "x"]), st.one_of(st.text(max_size=3), st.integers(0, 9), st.none()), max_size=2),
+)
+kinds = ["Submission", "Withdrawn_Submission", "Official_Review", "Decision", "Rebuttal", "Edit", "Other"]
+anything = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.one_of(st.sampled_from(["p", "q", "r", "s"]), loose),
+        "forum": st.one_of(st.sampled_from(["p", "q"]), loose),
+        "invitations": st.one_of(st.lists(st.sampled_from([f"{V2.group}/-/{kind}" for kind in kinds]), max_size=3), loose),
+        "content": st.one_of(st.dictionaries(st.sampled_from(["title", "venueid", "summary", "rating", "decision", "odd"]), loose, max_size=4), loose),
+        "ddate": st.one_of(st.none(), st.integers()),
+    },
+)
+
+
+@given(st.lists(st.one_of(anything, loose), max_size=12))
+def test_whatever_the_notes_each_is_counted_once(notes):
+    found = read_notes([paper_v2("p0"), *notes], V2)
+    assert found.counts["notes"] == 1 + len(notes) == sum(found.counts[name] for name in OUTCOMES)
+    assert (found.counts["papers"], found.counts["reviews"], found.counts["decisions"]) == (len(found.papers), len(found.reviews), len(found.decisions))
+    known = {paper.paper_id for paper in found.papers}
+    assert {review.paper_id for review in found.reviews} | set(found.decisions) <= known
+    assert all(review.text and review.text.strip() for review in found.reviews)
+    quiet = {"papers", "reviews", "decisions", "withdrawn", "desk_rejected", "deleted", "replies_left_out", "other_replies"}
+    assert found.strange or not any(found.counts[name] for name in OUTCOMES.keys() - quiet)
+    assert len(found.strange) == len(found.unclear) and found.counts["unclear"] >= sum(found.counts[name] for name in OUTCOMES.keys() - quiet)
+
+
+@given(st.permutations([paper_v2(), paper_v2("q"), *(v2(f"r{n}", "Official_Review", REVIEW_V2, forum="pq"[n % 2]) for n in range(4)), v2("d", "Decision", {"decision": "Reject"})]))
+def test_the_order_of_the_notes_does_not_matter(notes):
+    found = read_notes(copy.deepcopy(notes), V2)
+    assert {review.review_id: review.paper_id for review in found.reviews} == {"r0": "p", "r1": "q", "r2": "p", "r3": "q"}
+    assert (happened(found), found.strange) == ({"papers": 2, "reviews": 4, "decisions": 1}, [])
+
+
+def test_the_sample_notes_are_those_that_their_sources_make():
+    spec = importlib.util.spec_from_file_location("make_notes", SAMPLE / "make_notes.py")
+    make_notes = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_notes)
+    assert make_notes.made() == (SAMPLE / "notes.jsonl").read_text(encoding="utf-8")
+
+
+def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
+    found = read_notes(read_notes_file(SAMPLE / "notes.jsonl"), venue_of("SAMPLE", 2026))
+    papers = papers_from(SAMPLE / "papers.jsonl", {}).papers
+    reviews = reviews_from(SAMPLE / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
+    assert [(paper.paper_id, paper.title, paper.abstract) for paper in papers] == [(paper.paper_id, paper.title, paper.abstract) for paper in found.papers]
+    assert found.reviews == reviews
+    assert happened(found) == {"papers": 16, "reviews": 68, "decisions": 16}
+    assert set(found.decisions.values()) == {"Accept (poster)", "Reject"}
+    assert found.strange == []
+
+
+def test_the_sample_notes_have_the_envelope_of_api_v2():
+    for note in read_notes_file(SAMPLE / "notes.jsonl"):
+        submission = note["id"] == note["forum"]
+        assert ("replyto" in note, "invitation" in note, "ddate" in note, note["version"]) == (not submission, False, False, 2)
+        assert all(list(field) == ["value"] for field in note["content"].values())
+        assert 1_700_000_000_000 < note["tcdate"] < note["tmdate"] < 1_800_000_000_000
+        if submission:
+            assert re.fullmatch(r"/pdf/[0-9a-f]{40}\.pdf", note["content"]["pdf"]["value"])
+        elif "Official_Review" in note["invitations"][0]:
+            assert re.fullmatch(r"SAMPLE\.cc/2026/Conference/Submission\d+/Reviewer_[A-Z][a-z][A-Z][a-z]", note["signatures"][0])
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("year", "counts", "ratings"),
+    [
+        (2020, {"papers": 300, "reviews": 909}, {1: 123, 3: 405, 6: 299, 8: 82}),
+        (2023, {"papers": 73, "reviews": 219, "no_rating": 219}, {None: 219}),
+        (2024, {"papers": 40, "reviews": 157, "decisions": 40}, {1: 4, 3: 28, 5: 42, 6: 49, 8: 34}),
+    ],
+)
+def test_all_real_notes_become_records(year, counts, ratings):
+    path = SHARED / "openreview" / f"iclr{year}.notes.jsonl.gz"
+    if not path.exists():
+        pytest.skip("the real notes are not on this machine")
+    raw = read_notes_file(path)
+    venue = venue_of("ICLR", year)
+    found = read_notes(raw, venue)
+    assert (happened(found), found.strange) == (counts, [])
+    assert Counter(review.rating for review in found.reviews) == ratings
+    by_id = {note["id"]: note["content"] for note in raw}
+    for review in found.reviews:
+        content = by_id[review.review_id]
+        for field, heading in venue.text:
+            part = content[field]["value"] if venue.api == 2 else content[field]
+            assert part.strip() in review.text and (heading in review.text or not part.strip())
+    for paper in found.papers:
+        assert paper.title and paper.abstract
+    if year == 2024:
+        assert Counter(found.decisions.values()) == {"Reject": 20, "Accept (poster)": 14, "Accept (spotlight)": 6}
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not FORUMS.exists(), reason="the real forums are not on this machine")
+def test_raw_forums_of_api_v1_become_records():
+    venue = Venue(
+        venue="CDNNRIA", year=2018, api=1, group="NIPS.cc/2018/Workshop/CDNNRIA", submissions=("Blind_Submission",), reviews=("Official_Review",),
+        decisions=("Decision",), other_replies=("Official_Comment", "Comment"), status="invitation", text=(("review", ""),), rating="rating",
+        rating_scale=(1, 2, 3, 4, 5), confidence="confidence", confidence_scale=(1, 2, 3), other_fields=("title",), evidence="real notes",
+        note="its two forums",
+    )  # fmt: skip
+    forums = json.loads(FORUMS.read_text())[0]["submissions"]
+    notes = [note for forum in forums for note in [*forum["notes"], forum]]
+    kinds = Counter(kind_of(note["invitation"]) for note in notes)
+    found = read_notes(notes, venue)
+    comments = kinds["Official_Comment"] + kinds["Comment"]
+    assert happened(found) == {"papers": 2, "reviews": 4, "decisions": 2, "other_replies": comments}
+    assert found.strange == []
+    assert found.reviews[0].rating == 4.0
+    assert set(found.decisions.values()) == {"accept"}
+
+
+RATING = "rating 'Synthetic rating text 6.' is not on the scale"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("file", "venue", "year", "outcomes", "decision", "unclear"),
+    [
+        ("v1/iclr-2018/forum-rejected.json", "ICLR", 2018, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
+        ("v1/iclr-2019/forum-rejected-meta-review.json", "ICLR", 2019, {"papers": 1, "reviews": 1, "decisions": 1, "no_rating": 1}, "Reject", {RATING: ["SkeAUrZt3Q"]}),
+        ("v1/iclr-2020/forum-accepted-talk.json", "ICLR", 2020, {"papers": 1, "decisions": 1, "other_replies": 1}, "Accept (Talk)", {}),
+        ("v1/iclr-2021/forum-rejected-no-venueid.json", "ICLR", 2021, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
+        ("v1/iclr-2021/note-withdrawn-with-accepted-venue.json", "ICLR", 2021, {"withdrawn": 1}, None, {}),
+        ("v1/iclr-2022/note-withdrawn-empty-venueid.json", "ICLR", 2022, {"withdrawn": 1}, None, {}),
+        ("v1/iclr-2023/note-rejected-bare-venueid.json", "ICLR", 2023, {"papers": 1}, None, {}),
+        ("v1/neurips-2021/note-rejected.json", "NeurIPS", 2021, {"papers": 1}, None, {}),
+        ("v2/iclr-2024/notes-rejected.json", "ICLR", 2024, {"papers": 1}, None, {}),
+        ("v2/iclr-2024/notes-withdrawn.json", "ICLR", 2024, {"withdrawn": 1}, None, {}),
+        ("v2/iclr-2024/notes-desk-rejected.json", "ICLR", 2024, {"desk_rejected": 1}, None, {}),
+    ],
+)
+def test_recorded_notes_are_read_by_the_rules_of_their_year(file, venue, year, outcomes, decision, unclear):
+    found = read_notes(recorded(file)["notes"], venue_of(venue, year))
+    assert happened(found) == outcomes
+    assert found.unclear == unclear
+    assert [*found.decisions.values()] == ([decision] if decision else [])
+    assert all(review.text and review.rating is None for review in found.reviews)
+
+
+@pytest.mark.shared
+def test_a_recorded_note_of_another_track_is_told_from_the_main_one():
+    with pytest.raises(SourceError, match="its invitation does not begin with NeurIPS.cc/2024/Conference/: 4RTxKGUUgc"):
+        read_notes(recorded("v2/neurips-2024/notes-db-rejected.json")["notes"], venue_of("NeurIPS", 2024))
+
+
+@pytest.mark.shared
+def test_the_recorded_group_of_a_venue_says_what_its_entry_says():
+    content = {key: field["value"] for key, field in recorded("v2/iclr-2025/group-conference.json")["groups"][0]["content"].items()}
+    venue = venue_of("ICLR", 2025)
+    assert venue.listings == (content["submission_id"],)
+    assert (venue.submissions, venue.decisions, venue.decision) == ((content["submission_name"],), (content["decision_name"],), content["decision_field_name"])
+    assert {f"{venue.group}{ending}" for ending in venue.kept} == {venue.group, content["submission_venue_id"], content["rejected_venue_id"]}
+    assert [f"{venue.group}/{kind}" for kind in (*venue.withdrawn, *venue.desk_rejected)] == [content["withdrawn_venue_id"], content["desk_rejected_venue_id"]]
+
+
+def recorded(file):
+    path = SHARED / "openreview" / "recorded" / file
+    if not path.exists():
+        pytest.skip("the recorded responses are not on this machine")
+    return json.loads(path.read_text())["response"]["json"]

@@ -1,0 +1,60 @@
+"""Texts that users supply: what is body, what is cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from gre_bench.ingest.records.paper_text import body_of
+
+WHOLE = "# A TITLE\n\n# ABSTRACT\n\nWe do x.\n\n# 1 INTRODUCTION\n\nIt matters.\n\n# 6 CONCLUSION\n\nDone.\n"
+
+
+@pytest.mark.parametrize(("text", "abstract", "first", "last"), [
+    (WHOLE + "# REFERENCES\n\n[1] A. B.", "We do x.", "# 1 INTRODUCTION", "Done."),
+    (WHOLE + "**References**\n\n[1] A. B.\n\n# A PROOFS", "We do x.", "# 1 INTRODUCTION", "Done."),
+    (WHOLE + "## Appendix A: proofs\n\nx", "We do x.", "# 1 INTRODUCTION", "Done."),
+    (WHOLE, "We do x.", "# 1 INTRODUCTION", "Done."),
+    ("Just a text.\nReferences to others are text too.", None, "Just", "too."),
+    ("Abstract\nWe do y.\nThe method.", None, "We do y.", "method."),
+    (WHOLE + "We prove it in\nAppendix A for details. Then more.", "We do x.", "# 1 INTRODUCTION", "Then more."),
+    (WHOLE + "Appendix B\n\nProofs.", "We do x.", "# 1 INTRODUCTION", "Done."),
+    ("", None, "", ""),
+])
+def test_abstract_and_body_are_found_and_the_rest_is_cut(text, abstract, first, last):
+    found = body_of(text)
+    assert found.abstract == abstract
+    assert found.text.startswith(first)
+    assert found.text.endswith(last)
+
+
+def test_a_huge_text_is_read_in_linear_time():
+    assert len(body_of("word " * 400_000).text) > 1_000_000
+
+
+PROSE = "The gradient of the sampler is bounded by what the corpus holds, and that is all that we say here of it.\n"
+CITED = "\n".join(f"[{number}] A. Kernelson. A margin. Journal of Reading, {2000 + number}." for number in range(1, 9))
+LISTED = "# Title\n\n## Contents\n\nIntroduction\n\nMethod\n\nReferences\n\nAppendix A\n\n"
+SECTIONS = f"# Introduction\n\n{PROSE}\n# Method\n\n{PROSE * 9}\nIt ends here.\n\n"
+
+
+@pytest.mark.parametrize(("text", "last"), [
+    (LISTED + SECTIONS + f"# References\n\n{CITED}\n", "It ends here."),
+    (LISTED + SECTIONS + f"# References\n\n{CITED}\n\n# Appendix A\n\n{PROSE}", "It ends here."),
+    (LISTED + SECTIONS + f"# Appendix A\n\n{PROSE}\n# References\n\n{CITED}\n", "It ends here."),
+    (SECTIONS + f"# References\n\n{CITED}\n\n# Appendix A\n\n{PROSE}\n# References\n\n{CITED}", "It ends here."),
+    (SECTIONS + f"# References\n\n{PROSE * 30}It goes on.", "It goes on."),
+    (SECTIONS + f"# References\n\n{CITED}\n\n# Methods\n\n{PROSE * 30}\nMore.\n\n# References\n\n{CITED}", "More."),
+])  # fmt: skip
+def test_a_heading_in_a_table_of_contents_ends_nothing_and_begins_nothing(text, last):
+    found = body_of(text)
+    assert found.text.startswith("# Introduction\n\nThe gradient") and found.text.endswith(last) and not found.doubts
+
+
+@pytest.mark.parametrize("text", [WHOLE, LISTED + SECTIONS + f"# References\n\n{CITED}\n", "", "No headings."])
+def test_every_word_of_a_given_text_is_kept_or_dropped_by_a_rule(text):
+    assert body_of(text).words.total == len(text.split())
+
+
+def test_a_given_text_of_which_most_is_gone_is_doubtful():
+    found = body_of(SECTIONS + f"# References\n\n{CITED}\n" + PROSE * 200)
+    assert found.words.words["references"] > 3000 and "most words are dropped" in found.doubts[0]

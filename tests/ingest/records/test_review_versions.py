@@ -1,0 +1,161 @@
+"""Which version of a review counts, and which version of a paper its PDF is: on real version lists and made ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gre_bench.ingest.records import pdf_versions, review_versions
+from gre_bench.ingest.records.pdf_versions import pdf_version_status
+from gre_bench.ingest.records.review_versions import Chosen, choose, versions_of
+from tests.conftest import SHARED
+
+RAW = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
+RECORDED = SHARED / "openreview" / "recorded"
+REBUTTAL = 2000
+
+
+def review(tmdate=1000, tcdate=1000, **content):
+    return {"id": "r", "forum": "p", "tcdate": tcdate, "tmdate": tmdate, "content": content or {"review": "now"}}
+
+
+def edit(version_id, at, **content):
+    """An edit of API v2."""
+    return {"id": version_id, "tcdate": at, "tmdate": 9_999, "invitation": "v/-/Official_Review", "note": {"id": "r", "content": content}}
+
+
+def reference(version_id, at, changed=None, **content):
+    """A reference of API v1."""
+    return {"id": version_id, "referent": "r", "tcdate": at, "tmdate": changed or at, "ddate": None, "content": content}
+
+
+def value(text):
+    return {"value": text}
+
+
+def test_edits_are_laid_over_one_another():
+    history = [
+        edit("c", 30, review={"delete": True}, note=value("n")),
+        edit("a", 10, review=value("one"), rating=value(3)),
+        edit("b", 20, rating=value(5)),
+        {"id": "d", "tcdate": 40, "note": {"id": "r", "readers": ["everyone"]}},
+    ]
+    assert [(one.version_id, one.written_at, one.content) for one in versions_of(history)] == [
+        ("a", 10, {"review": value("one"), "rating": value(3)}),
+        ("b", 20, {"review": value("one"), "rating": value(5)}),
+        ("c", 30, {"rating": value(5), "note": value("n")}),
+    ]
+
+
+def test_a_reference_is_as_old_as_its_last_change_and_a_deleted_one_is_none():
+    history = [reference("b", 10, 50, review="two"), reference("a", 20, review="one"), reference("c", 60, review="x") | {"ddate": 70}]
+    assert [(one.version_id, one.written_at) for one in versions_of(history)] == [("a", 20), ("b", 50)]
+
+
+def test_a_review_that_was_never_changed_counts_as_it_is():
+    assert choose(review(), None, REBUTTAL) == Chosen(None, 1000, 1, "unedited")
+    assert not review_versions.is_due(review(), REBUTTAL)
+    assert not review_versions.is_due(review(), None)
+
+
+def test_a_change_before_the_rebuttal_needs_no_history():
+    assert choose(review(tmdate=1999), None, REBUTTAL) == Chosen(None, 1999, 1, "unedited")
+
+
+def test_the_last_version_before_the_rebuttal_counts():
+    history = [edit("a", 1000, review=value("one")), edit("b", 1999, review=value("two")), edit("c", 2000, review=value("now"))]
+    assert choose(review(tmdate=2000), history, REBUTTAL) == Chosen("b", 1999, 3, "before_rebuttal")
+
+
+def test_a_review_of_which_only_the_envelope_changed_counts_as_it_is():
+    history = [edit("a", 1000, review=value("now")), {"id": "b", "tcdate": 3000, "note": {"readers": ["everyone"]}}]
+    note = review(tmdate=3000, review=value("now"))
+    assert choose(note, history, REBUTTAL) == Chosen(None, 1000, 1, "unedited")
+
+
+def test_a_change_that_is_not_shown_leaves_the_version_that_is():
+    history = [edit("a", 1000, review=value("one"))]
+    note = review(tmdate=3000, review=value("changed by an edit that is not public"))
+    assert choose(note, history, REBUTTAL) == Chosen("a", 1000, 1, "before_rebuttal")
+
+
+def test_a_review_written_after_the_rebuttal_opened_counts_as_it_was_first_and_is_marked():
+    history = [edit("a", 2500, review=value("one")), edit("b", 2600, review=value("two"))]
+    assert choose(review(tcdate=2500, tmdate=2600), history, REBUTTAL) == Chosen("a", 2500, 2, "late")
+
+
+@pytest.mark.parametrize(("history", "rule"), [(None, "not_asked"), ([], "not_public")])
+def test_without_a_history_the_last_version_counts_and_is_marked(history, rule):
+    assert choose(review(tmdate=2500), history, REBUTTAL) == Chosen(None, 2500, 1, rule)
+
+
+def test_without_a_date_the_last_version_counts_and_is_marked():
+    history = [edit("a", 1000, review=value("one")), edit("b", 1500, review=value("two"))]
+    assert review_versions.is_due(review(tmdate=1500), None)
+    assert choose(review(tmdate=1500), history, None) == Chosen(None, 1500, 2, "no_date")
+
+
+def submission(tmdate=1000, **more):
+    return {"id": "p", "forum": "p", "tcdate": 500, "tmdate": tmdate, "content": {"pdf": "/pdf/x.pdf"}} | more
+
+
+@pytest.mark.parametrize(
+    ("note", "released", "status"),
+    [
+        (submission(tmdate=500), None, "submitted"),
+        (submission(), REBUTTAL, "submitted"),
+        (submission(tmdate=3000), REBUTTAL, "unknown"),
+        (submission(), None, "unknown"),
+        (submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Camera_Ready_Revision"]), None, "camera_ready"),
+        (submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Rebuttal_Revision"]), REBUTTAL, "revised_after_review"),
+    ],
+)
+def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released, status):
+    assert pdf_version_status(note, None, released) == status
+    assert pdf_versions.is_due(note, released) == (status == "unknown")
+
+
+@pytest.mark.parametrize(
+    ("history", "decided", "status"),
+    [
+        ([reference("a", 500, pdf="/pdf/1"), reference("b", 1500, pdf="/pdf/2"), reference("c", 3000, pdf="/pdf/2", title="T")], None, "submitted"),
+        ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], None, "revised_after_review"),
+        ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2400, "camera_ready"),
+        ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2600, "revised_after_review"),
+        ([edit("a", 500, pdf=value("/1")), edit("b", 2500, pdf=value("/2")) | {"invitation": "v/-/Camera_Ready"}], None, "camera_ready"),
+        ([edit("a", 500, title=value("no pdf is named"))], None, "unknown"),
+    ],
+)
+def test_the_version_of_a_pdf_is_told_by_the_change_that_brought_it(history, decided, status):
+    assert pdf_version_status(submission(tmdate=3000), history, REBUTTAL, decided) == status
+
+
+@pytest.mark.shared
+def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_over():
+    if not RAW.is_file():
+        pytest.skip("the raw forums are not on this machine")
+    first, second = json.loads(RAW.read_text())[0]["submissions"]
+    assert [len(versions_of(paper["revisions"])) for paper in (first, second)] == [3, 5]
+    changed = next(note for note in second["notes"] if note["id"] == "rJgwAWZ0j7")
+    made, last = changed["tcdate"], changed["tmdate"]
+    assert choose(changed, changed["revisions"], last + 1).rule == "unedited"
+    # It was changed in place, and what it said before is gone: that is marked, not made up.
+    assert choose(changed, changed["revisions"], (made + last) // 2) == Chosen(changed["revisions"][0]["id"], last, 1, "late")
+    decided = 1541618243229
+    assert pdf_version_status(first, first["revisions"], decided - 10**8, decided) == "camera_ready"
+    assert pdf_version_status(first, first["revisions"], 1544000000000) == "submitted"
+    assert pdf_version_status(first, first["revisions"], 1542000000000) == "revised_after_review"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("v2/iclr-2024/notes-rejected.json", "revised_after_review"), ("v2/iclr-2024/notes-withdrawn.json", "unknown")],
+)
+def test_recorded_notes_show_what_their_envelope_tells_of_the_pdf(name, status):
+    if not (RECORDED / name).is_file():
+        pytest.skip("the recorded responses are not on this machine")
+    note = json.loads((RECORDED / name).read_text())["response"]["json"]["notes"][0]
+    # Reviews of ICLR 2024 were released on 10 November 2023; both notes were changed later.
+    assert pdf_version_status(note, None, 1699574400000) == status

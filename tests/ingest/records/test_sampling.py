@@ -1,0 +1,62 @@
+"""The sample: eligibility, the seeded draw, the roles."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Paper, Review
+from gre_bench.core.settings import EditionSettings
+from gre_bench.ingest.records.sampling import draw
+
+
+def corpus(papers: int, reviews: int = 4, source_rows: bool = False):
+    made = [Paper(f"p{n}", source_row=n if source_rows else None) for n in range(papers)]
+    return made, [Review(f"p{n}-{k}", f"p{n}", "human", "x", k) for n in range(papers) for k in range(reviews)]
+
+
+@given(st.integers(2, 12), st.integers(2, 12), st.integers(0, 5))
+def test_each_paper_has_one_candidate_and_two_references_all_different(papers, wanted, seed):
+    drawn = draw(*corpus(papers), EditionSettings(papers=wanted, seed=seed))
+    assert len(drawn.roles) == 3 * min(papers, wanted)
+    for place in range(min(papers, wanted)):
+        roles = [role for role in drawn.roles if role.position == place]
+        assert [role.role for role in roles] == ["candidate", "reference", "reference"]
+        assert len({role.review_id for role in roles}) == 3
+        assert {role.review_id.split("-")[0] for role in roles} == {roles[0].paper_id}
+
+
+def test_a_draw_is_the_same_whatever_the_order_of_the_input_and_differs_by_seed():
+    papers, reviews = corpus(30)
+    settings = EditionSettings(papers=10)
+    assert draw(papers, reviews, settings) == draw(papers[::-1], reviews[::-1], settings)
+    assert draw(papers, reviews, settings).roles != draw(papers, reviews, EditionSettings(papers=10, seed=1)).roles
+
+
+def test_every_review_can_become_the_candidate():
+    papers, reviews = corpus(200)
+    drawn = draw(papers, reviews, EditionSettings(papers=200))
+    assert {role.review_id.split("-")[1] for role in drawn.roles if role.role == "candidate"} == set("0123")
+
+
+def test_papers_with_too_few_human_reviews_are_not_eligible():
+    papers, reviews = corpus(4, reviews=3)
+    machine = [Review("m", "p0", "gpt", "x"), *(review for review in reviews if review.review_id != "p0-1")]
+    drawn = draw(papers, machine, EditionSettings(papers=10))
+    assert (drawn.known, drawn.eligible) == (4, 3)
+    assert "p0" not in {role.paper_id for role in drawn.roles}
+
+
+def test_slots_name_the_candidate_and_the_references_in_the_order_of_the_source():
+    papers, reviews = corpus(3, source_rows=True)
+    drawn = draw(papers[::-1], reviews, EditionSettings(papers=3, roles="slots"))
+    assert [role.review_id for role in drawn.roles[:3]] == ["p0-2", "p0-1", "p0-3"]
+    assert [role.paper_id for role in drawn.roles if role.place == 0] == ["p0", "p1", "p2"]
+
+
+def test_too_few_eligible_papers_is_one_line():
+    with pytest.raises(SourceError, match="1 of 3 papers are eligible, .* at least 3 human reviews"):
+        papers, reviews = corpus(3)
+        draw(papers, [review for review in reviews if review.paper_id == "p1"], EditionSettings(papers=10))

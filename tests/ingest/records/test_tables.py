@@ -1,0 +1,334 @@
+"""Import: what is taken, what is known already, what is refused and why; no row is lost."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Judgments, Paper, Review
+from gre_bench.ingest.records.tables import papers_from, reviews_from
+
+REVIEW = {
+    "paper_id": "p1",
+    "review_id": "r1",
+    "candidate": "human",
+    "review": "Good paper.",
+    "judgments": "The reviewer appreciates it.",
+    "writer": "w",
+}
+
+
+def jsonl(tmp_path, *rows):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def imported(tmp_path, *rows, known=(), judged=(), papers=("p1",), by="human", **options):
+    return reviews_from(
+        jsonl(tmp_path, *rows),
+        {review.review_id: review for review in known},
+        {(item.review_id, item.writer): item.text for item in judged},
+        papers,
+        by=by,
+        **options,
+    )
+
+
+def test_a_review_with_judgments_is_taken(tmp_path):
+    taken = imported(tmp_path, REVIEW | {"slot": 2, "rating": 6, "extra": 1})
+    assert taken.reviews == [Review("r1", "p1", "human", "Good paper.", 2, 6.0)]
+    assert taken.judgments == [Judgments("r1", "w", "The reviewer appreciates it.")]
+    assert taken.ignored_columns == ("extra",)
+    assert not taken.refusals
+
+
+@pytest.mark.parametrize(
+    ("row", "review_id"),
+    [
+        ({"paper_id": "p1", "slot": 3, "review": "x"}, "p1:3"),
+        ({"paper_id": "p1", "candidate": "gpt", "review": "x"}, "p1:gpt"),
+        ({"paper_id": 17, "slot": 1, "review": "x"}, "17:1"),
+        ({"paper_id": "-_E9ibRUQ1iq", "slot": 1, "review": "x"}, "-_E9ibRUQ1iq:1"),
+    ],
+)
+def test_a_review_without_an_id_is_named_by_its_place(tmp_path, row, review_id):
+    assert [review.review_id for review in imported(tmp_path, row, papers=("p1", "17", "-_E9ibRUQ1iq")).reviews] == [
+        review_id
+    ]
+
+
+def test_judgments_may_be_a_list_of_lines_and_their_writer_an_option(tmp_path):
+    row = {"paper_id": "p1", "candidate": "m", "judgments": ["The reviewer suggests a.", "The reviewer questions b."]}
+    taken = imported(tmp_path, row, writer="given")
+    assert taken.judgments == [Judgments("p1:m", "given", "The reviewer suggests a.\nThe reviewer questions b.")]
+    assert taken.reviews[0].text is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"paper_id": None}, "paper_id is missing"),
+        ({"paper_id": "  "}, "paper_id is missing"),
+        ({"paper_id": "a\nb"}, "paper_id may hold"),
+        ({"paper_id": "unknown"}, "paper unknown is not known; import it first"),
+        ({"review": " ", "judgments": ""}, "empty review"),
+        ({"review": None, "judgments": None}, "empty review"),
+        ({"review": 5}, "review is not text"),
+        ({"review_id": None}, "needs a review_id or a slot"),
+        ({"writer": None}, "no writer"),
+        ({"candidate": "other-paper"}, "belongs to a built-in control"),
+        ({"candidate": "x" * 201}, "candidate may hold"),
+        ({"slot": 1.5}, "not a whole number"),
+        ({"rating": "good"}, "rating is not a number"),
+        ({"judgments": [1, 2]}, "judgments is not text"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes, reason):
+    taken = imported(tmp_path, REVIEW | changes, REVIEW | {"review_id": "good"})
+    assert [review.review_id for review in taken.reviews] == ["good"]
+    assert len(taken.refusals) == 1
+    assert reason in taken.refusals[0].reason
+    assert taken.refusals[0].place == 1
+
+
+def test_a_lone_surrogate_is_refused(tmp_path):
+    line = '{"paper_id": "p1", "slot": 1, "review": "\\ud800"}'
+    assert "not valid Unicode" in imported(tmp_path, line).refusals[0].reason
+
+
+def test_a_line_that_is_not_json_is_refused_and_the_rest_is_taken(tmp_path):
+    taken = imported(tmp_path, "{oops", "[1]", REVIEW)
+    assert [refusal.place for refusal in taken.refusals] == [1, 2]
+    assert len(taken.reviews) == 1
+
+
+def test_the_same_row_again_changes_nothing(tmp_path):
+    taken = imported(tmp_path, REVIEW, REVIEW)
+    again = imported(tmp_path, REVIEW, known=taken.reviews, judged=taken.judgments)
+    assert (len(taken.reviews), taken.unchanged) == (1, 1)
+    assert (again.reviews, again.judgments, again.unchanged, again.refusals) == ([], [], 1, [])
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (REVIEW | {"review": "Other text."}, "review id r1 is already there with other content"),
+        (
+            REVIEW | {"judgments": "The reviewer questions it."},
+            "judgments of w for this review are already there, and differ",
+        ),
+    ],
+)
+def test_a_duplicate_id_with_other_content_is_refused(tmp_path, second, reason):
+    taken = imported(tmp_path, REVIEW, second)
+    assert [refusal.reason for refusal in taken.refusals] == [reason]
+    assert taken.reviews[0].text == "Good paper."
+
+
+def test_a_candidate_has_one_review_a_paper_and_a_slot_one_review(tmp_path):
+    model = {"paper_id": "p1", "candidate": "m", "review": "x"}
+    slot = {"paper_id": "p1", "slot": 1, "review": "x"}
+    taken = imported(
+        tmp_path,
+        model | {"review_id": "a"},
+        model | {"review_id": "b"},
+        slot | {"review_id": "c"},
+        slot | {"review_id": "d"},
+    )
+    assert [refusal.reason for refusal in taken.refusals] == [
+        "candidate m already has review a of paper p1",
+        "slot 1 already has review c of paper p1",
+    ]
+
+
+def test_judgments_of_a_second_writer_join_the_review(tmp_path):
+    taken = imported(tmp_path, REVIEW, REVIEW | {"writer": "v", "judgments": "The reviewer suggests c."})
+    assert len(taken.reviews) == 1
+    assert [item.writer for item in taken.judgments] == ["w", "v"]
+
+
+def test_unknown_papers_are_made_when_asked_and_rows_are_chosen(tmp_path):
+    rows = [{"row": n, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n in range(4)]
+    taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(1, 3))
+    assert taken.papers == [Paper("p1", source_row=1), Paper("p2", source_row=2)]
+
+
+def test_parquet_is_read_with_its_nulls(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(
+        [REVIEW | {"slot": 1}, REVIEW | {"review_id": "r2", "slot": None, "judgments": None, "writer": None}]
+    ).to_parquet(path)
+    taken = reviews_from(path, {}, {}, ["p1"])
+    assert [(review.review_id, review.slot) for review in taken.reviews] == [("r1", 1), ("r2", None)]
+    assert len(taken.judgments) == 1
+
+
+def test_parquet_lists_of_judgments_are_joined(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame([REVIEW | {"judgments": ["The reviewer suggests a.", "The reviewer suggests b."]}]).to_parquet(path)
+    assert reviews_from(path, {}, {}, ["p1"]).judgments[0].text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("none.jsonl", None, "no file"),
+        ("rows.xlsx", b"a,b", "expected a .jsonl, .csv or .parquet file"),
+        ("rows.csv", b"a,b\n", "rows.csv has columns and no row"),
+        ("rows.csv", b"paper_id;review\n", "its columns are separated by ';'; write it with commas"),
+        ("rows.csv", b"paper_id,review\np1,\xff\n", "cannot be read as CSV in UTF-8"),
+        ("rows.parquet", b"PAR1 but not really", "cannot be read as parquet"),
+        ("rows.parquet", b"", "cannot be read as parquet"),
+        ("rows.jsonl", b'{"review": "x"}\n', "column paper_id is missing; columns read: paper_id, review_id"),
+        ("rows.jsonl", b'{"review": "x", "forum": "p"}\n', "column paper_id is missing (rename forum to paper_id?)"),
+        ("rows.jsonl", b'{"paper_id": "p", "text": "x"}\n', "column review is missing (rename text to review?)"),
+        ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),
+        ("rows.jsonl", b'{"paper_id": "p1", "review": "x"}\n', "there is no column row"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        reviews_from(path, {}, {}, [], rows=range(3))
+    assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_papers_are_taken_known_or_refused(tmp_path):
+    path = jsonl(
+        tmp_path,
+        {"paper_id": "p1", "title": "T", "abstract": "A", "row": 3},
+        {"paper_id": "p2", "title": "New"},
+        {"paper_id": "p2", "title": "Other"},
+        {"title": "none"},
+    )
+    known = Paper("p1", "T", "A", None, 3)
+    taken = papers_from(path, {"p1": known})
+    assert taken.papers == [Paper("p2", "New")]
+    assert taken.unchanged == 1
+    assert [(refusal.item, refusal.reason) for refusal in taken.refusals] == [
+        ("paper p2", "this paper id is already there with other content"),
+        ("paper ?", "paper_id is missing"),
+    ]
+
+
+rows = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "paper_id": st.sampled_from(["p1", "p2", "zz", "", None, 3]),
+            "slot": st.one_of(st.integers(0, 3), st.text(max_size=2)),
+            "review": st.one_of(st.none(), st.text(max_size=5)),
+            "judgments": st.one_of(st.none(), st.text(max_size=5)),
+            "candidate": st.sampled_from(["human", "m", None]),
+            "writer": st.sampled_from(["w", None]),
+        },
+    ),
+    max_size=12,
+)
+
+
+@given(rows)
+def test_every_row_is_taken_known_or_refused(tmp_path_factory, rows):
+    path = jsonl(tmp_path_factory.mktemp("rows"), {"paper_id": "p1", "slot": 9, "review": "first"}, *rows)
+    taken = reviews_from(path, {}, {}, ["p1", "p2"], by="human")
+    assert taken.added + taken.unchanged + len(taken.refusals) == 1 + len(rows)
+
+
+def test_what_is_missing_is_filled_in_and_what_differs_is_refused(tmp_path):
+    first = imported(tmp_path, {"paper_id": "p1", "review_id": "r1", "candidate": "gpt", "review": "Good paper."})
+    row = {"paper_id": "p1", "review_id": "r1", "judgments": "The reviewer appreciates it.", "writer": "w", "rating": 7}
+    more = imported(tmp_path, row, known=first.reviews, by=None)
+    assert more.reviews == [Review("r1", "p1", "gpt", "Good paper.", None, 7.0)]
+    assert [item.review_id for item in more.judgments] == ["r1"]
+    path = jsonl(tmp_path, {"paper_id": "p1", "abstract": "A"}, {"paper_id": "p1", "title": "T"})
+    taken = papers_from(path, {"p1": Paper("p1", source_row=4)})
+    assert taken.papers == [Paper("p1", "T", "A", None, 4)]
+    assert (taken.added, taken.refusals) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"slot": 2**40}, "slot is not a number of at most"),
+        ({"rating": 10**400}, "rating is not a number of at most"),
+        ({"writer": "fixed"}, "a writer cannot be called fixed"),
+        ({"writer": "x\u001b[2J"}, "a writer cannot be called"),
+    ],
+)
+def test_numbers_and_names_out_of_range_are_refused_by_row(tmp_path, changes, reason):
+    taken = imported(tmp_path, REVIEW | changes, REVIEW | {"review_id": "good"})
+    assert [review.review_id for review in taken.reviews] == ["good"]
+    assert reason in taken.refusals[0].reason
+
+
+def test_a_deeply_nested_line_is_refused(tmp_path):
+    assert "not JSON" in imported(tmp_path, "[" * 200_000, REVIEW).refusals[0].reason
+
+
+def test_a_row_without_a_row_number_is_refused_when_rows_are_chosen(tmp_path):
+    rows = [{"row": value, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n, value in enumerate([1, "1", None, 9])]
+    taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(0, 5))
+    assert [paper.paper_id for paper in taken.papers] == ["p0"]
+    assert [refusal.place for refusal in taken.refusals] == [2, 3]
+
+
+def test_parquet_with_an_index_with_odd_columns_or_without_rows_is_read(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame([REVIEW | {"slot": 1}]).set_index("paper_id").to_parquet(path)
+    assert len(reviews_from(path, {}, {}, ["p1"]).reviews) == 1
+    pd.DataFrame([REVIEW])[:0].to_parquet(path)
+    with pytest.raises(SourceError, match="has columns and no row"):
+        reviews_from(path, {}, {}, ["p1"])
+
+
+def test_nobody_s_review_becomes_human_by_accident(tmp_path):
+    bare = {"paper_id": "p1", "review": "Good paper."}
+    for row in (bare, bare | {"review_id": "mine"}, bare | {"slot": 1}):
+        with pytest.raises(SourceError, match="nothing says whose reviews these are"):
+            imported(tmp_path, row, by=None)
+        assert [one.candidate for one in imported(tmp_path, row, by="gpt").reviews] == ["gpt"]
+    with pytest.raises(SourceError, match=r"no column candidate \(rename model to candidate\?\)"):
+        imported(tmp_path, bare | {"model": "gpt"}, by=None)
+    taken = imported(tmp_path, bare | {"candidate": None}, bare | {"candidate": "gpt"}, by=None)
+    assert [one.candidate for one in taken.reviews] == ["gpt"] and "names no candidate" in taken.refusals[0].reason
+
+
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
+
+
+@given(st.lists(st.tuples(texts, st.integers(0, 9), st.floats(1, 10)), min_size=1, max_size=6))
+def test_the_same_rows_as_csv_json_lines_and_parquet_are_the_same_reviews(tmp_path_factory, found):
+    rows = [
+        {"paper_id": f"0{place}", "candidate": "m", "review": f"{text},\n\"{text}\"", "slot": slot, "rating": rating}
+        for place, (text, slot, rating) in enumerate(found)
+    ]
+    folder, table = tmp_path_factory.mktemp("same"), pd.DataFrame(rows)
+    table.to_csv(folder / "r.csv", index=False)
+    table.to_parquet(folder / "r.parquet")
+    papers = [row["paper_id"] for row in rows]
+    expected = reviews_from(jsonl(folder, *rows), {}, {}, papers).reviews
+    assert len(expected) == len(rows)
+    for name in ("r.csv", "r.parquet"):
+        assert reviews_from(folder / name, {}, {}, papers).reviews == expected
+
+
+def test_a_folder_of_texts_is_one_review_a_paper(tmp_path):
+    for name, text in {"p1.txt": "One.", "p2.md": "Two.", "p3.txt": " ", "p4.pdf": "%PDF", ".hidden": "x"}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "p5.txt").write_bytes(b"\xff")
+    taken = reviews_from(tmp_path, {}, {}, ["p1", "p2", "p3"], by="m")
+    assert [(one.review_id, one.text) for one in taken.reviews] == [("p1:m", "One."), ("p2:m", "Two.")]
+    reasons = [refusal.reason for refusal in taken.refusals]
+    assert [any(part in reason for reason in reasons) for part in ("not a text", "not UTF-8", "empty review")] == [True] * 3
+    (tmp_path / "none").mkdir()
+    with pytest.raises(SourceError, match="no text in folder /.*none: expected <paper id>.txt"):
+        reviews_from(tmp_path / "none", {}, {}, [], by="m")

@@ -1,0 +1,213 @@
+"""The venue-years: what is known of each, what an unknown one is told, what a faulty entry is refused for."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, datetime
+
+import pytest
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.ingest.records.notes import read_notes
+from gre_bench.ingest.records.venues import Venue, check_verified, venue_of, venues
+from tests.conftest import ROOT
+
+ENTRY = """
+[[venue]]
+venue = "CONF"
+year = 2030
+api = 2
+group = "CONF.org/2030"
+submissions = ["Submission"]
+withdrawn = ["Withdrawn_Submission"]
+reviews = ["Official_Review"]
+status = "venueid"
+kept = ["", "/Rejected_Submission"]
+text = [["praise", "Praise"], ["blame", "Blame"]]
+rating = "mark"
+rating_scale = [1, 2]
+evidence = "documented"
+note = "Made up."
+"""
+
+
+def written(tmp_path, text=ENTRY):
+    path = tmp_path / "venues.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("venue", "year", "api", "status", "rating", "scale", "headings"),
+    [
+        ("ICLR", 2018, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
+        ("ICLR", 2019, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
+        ("ICLR", 2020, 1, "invitation", "rating", (1, 3, 6, 8), [""]),
+        ("ICLR", 2021, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
+        ("ICLR", 2022, 1, "invitation", "recommendation", (1, 3, 5, 6, 8, 10), ["Summary Of The Paper", "Main Review", "Summary Of The Review"]),
+        (
+            "ICLR",
+            2023,
+            1,
+            "invitation",
+            "recommendation",
+            (1, 3, 5, 6, 8, 10),
+            ["Summary Of The Paper", "Strength And Weaknesses", "Clarity, Quality, Novelty And Reproducibility", "Summary Of The Review"],
+        ),
+        ("ICLR", 2024, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("ICLR", 2025, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("ICLR", 2026, 2, "venueid", "rating", (0, 2, 4, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        ("NeurIPS", 2021, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Main Review", "Limitations And Societal Impact"]),
+        ("NeurIPS", 2022, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
+        ("NeurIPS", 2023, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
+        ("NeurIPS", 2024, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
+        ("NeurIPS", 2025, 2, "venueid", "rating", tuple(range(1, 7)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
+        ("SAMPLE", 2026, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+    ],
+)
+def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rating, scale, headings):
+    entry = venue_of(venue, year)
+    assert (entry.api, entry.status, entry.rating, entry.rating_scale) == (api, status, rating, scale)
+    assert [heading for _, heading in entry.text] == headings
+    assert entry.host == (None if venue == "SAMPLE" else f"https://api{'2' if api == 2 else ''}.openreview.net")
+    assert entry.group.startswith(f"{venue}.cc/{year}/")
+
+
+def test_two_venue_years_asked_for_no_confidence():
+    assert [entry.name for entry in venues().values() if entry.confidence is None] == ["ICLR 2020", "ICML 2025"]
+
+
+def test_the_years_that_are_promised_are_there():
+    promised = [("ICLR", year) for year in range(2018, 2027)] + [("NeurIPS", year) for year in range(2021, 2026)] + [("ICML", 2025), ("SAMPLE", 2026)]
+    assert [*venues()] == promised
+
+
+@pytest.mark.parametrize(
+    ("evidence", "names"),
+    [
+        ("real notes", ["ICLR 2020", "ICLR 2023", "ICLR 2024", "SAMPLE 2026"]),
+        ("recorded", ["ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"]),
+        ("documented", ["ICLR 2026", "NeurIPS 2021", "NeurIPS 2022", "NeurIPS 2023", "NeurIPS 2024", "NeurIPS 2025", "ICML 2025"]),
+    ],
+)
+def test_an_entry_claims_no_more_evidence_than_there_is(evidence, names):
+    assert [entry.name for entry in venues().values() if entry.evidence == evidence] == names
+
+
+@pytest.mark.parametrize("venue", venues().values(), ids=lambda venue: venue.name)
+def test_only_a_documented_venue_year_has_to_be_asked_for_by_name(venue):
+    check_verified(venue, True)
+    if venue.evidence == "documented":
+        with pytest.raises(SettingsError, match=f"{venue.name} is documented only: .*--unverified-venue") as error:
+            check_verified(venue, False)
+        assert "\n" not in str(error.value)
+    else:
+        check_verified(venue, False)
+    assert bool(venue.unverified) == (venue.evidence == "documented")
+
+
+def test_withdrawn_papers_are_listed_apart_under_api_v1_alone():
+    group = "ICLR.cc/2023/Conference/-/"
+    assert venue_of("ICLR", 2023).listings == (f"{group}Blind_Submission", f"{group}Withdrawn_Submission", f"{group}Desk_Rejected_Submission")
+    assert venue_of("ICLR", 2025).listings == ("ICLR.cc/2025/Conference/-/Submission",)
+
+
+def test_days_are_told_as_their_first_moment():
+    venue = venue_of("ICLR", 2025)
+    assert datetime.fromtimestamp(venue.rebuttal_ms / 1000, UTC) == datetime(2024, 11, 12, tzinfo=UTC)
+    assert venue.released_ms == venue.rebuttal_ms
+    assert (venue_of("ICLR", 2018).released_ms, venue_of("ICLR", 2018).rebuttal_ms) == (None, None)
+
+
+@pytest.mark.parametrize("venue", [venue for venue in venues().values() if venue.rebuttal_opens], ids=lambda venue: venue.name)
+def test_reviews_are_answered_in_the_year_of_the_venue_or_the_one_before(venue):
+    assert venue.reviews_released <= venue.rebuttal_opens
+    assert 0 <= venue.year - venue.rebuttal_opens.year <= 1
+
+
+def test_an_unknown_venue_year_is_told_the_known_ones():
+    with pytest.raises(SettingsError) as error:
+        venue_of("ICLR", 1999)
+    line = str(error.value)
+    assert "ICLR 1999" in line and "\n" not in line
+    assert all(entry.name in line for entry in venues().values())
+
+
+def test_a_year_is_added_by_an_entry_alone(tmp_path):
+    venue = venue_of("CONF", 2030, written(tmp_path))
+    forum = {"id": "p", "forum": "p", "invitations": ["CONF.org/2030/-/Submission"]}
+    reply = {"id": "r", "forum": "p", "replyto": "p", "invitations": ["CONF.org/2030/Submission1/-/Official_Review"]}
+    found = read_notes(
+        [
+            forum | {"content": {key: {"value": value} for key, value in {"title": "T", "abstract": "A", "venueid": "CONF.org/2030"}.items()}},
+            reply | {"content": {key: {"value": value} for key, value in {"praise": "Nice.", "blame": "Short.", "mark": 2}.items()}},
+        ],
+        venue,
+    )
+    assert [(review.text, review.rating) for review in found.reviews] == [("Praise:\nNice.\n\nBlame:\nShort.", 2.0)]
+    assert found.strange == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('evidence = "documented"', "", "evidence: Field required"),
+        ('evidence = "documented"', 'evidence = "hearsay"', "evidence: Input should be 'real notes', 'recorded' or 'documented'"),
+        ('note = "Made up."', "", "note: Field required"),
+        ('note = "Made up."', 'note = "Made up."\nreviews_released = "soon"', "reviews_released: "),
+        ('note = "Made up."', 'note = "Made up."\nreviews_released = 2030-02-02\nrebuttal_opens = 2030-02-01', "cannot open before"),
+        ("api = 2", "api = 3", "api: "),
+        ("api = 2", "api = 1", "under API v1 a venueid is no status"),
+        ("api = 2", "api = 2\nboard = 1", "board: Extra inputs"),
+        ("api = 2", 'api = 2\nhost = "api2.openreview.net"', "host: "),
+        ('kept = ["", "/Rejected_Submission"]', "", "needs kept"),
+        ('status = "venueid"', 'status = "invitation"', "no other has it"),
+        ('reviews = ["Official_Review"]', "reviews = []", "reviews: "),
+        ('reviews = ["Official_Review"]', 'reviews = ["Submission"]', "kind 'Submission' is named twice"),
+        ('["blame", "Blame"]', '["praise", "Blame"]', "field 'praise' is named twice"),
+        ('rating = "mark"', 'rating = "praise"', "field 'praise' is named twice"),
+        ("rating_scale = [1, 2]", "", "each need their scale"),
+        ('rating = "mark"', "", "and a scale its field"),
+        ('rating = "mark"', 'rating = "mark"\nconfidence = "sure"', "each need their scale"),
+    ],
+)
+def test_a_faulty_entry_is_refused_in_one_line_that_names_it(tmp_path, old, new, says):
+    assert ENTRY.count(old) == 1
+    with pytest.raises(SettingsError) as error:
+        venues(written(tmp_path, ENTRY.replace(old, new)))
+    line = str(error.value)
+    assert says in line and "entry 1 (CONF 2030)" in line and "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (ENTRY + ENTRY, "entry 2: CONF 2030 is already there"),
+        ("venue = 3", "no [[venue]] entry"),
+        ("", "no [[venue]] entry"),
+        ("venue = [3]", "entry 1: "),
+        ("[[venue", "cannot be read"),
+    ],
+)
+def test_a_faulty_file_is_refused_in_one_line(tmp_path, text, says):
+    with pytest.raises(SettingsError, match=".") as error:
+        venues(written(tmp_path, text))
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_refused_in_one_line(tmp_path):
+    with pytest.raises(SettingsError, match="cannot be read"):
+        venues(tmp_path / "none.toml")
+
+
+def test_an_entry_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        venue_of("ICLR", 2024).year = 2025
+
+
+def test_the_file_explains_every_key_that_an_entry_may_have():
+    text = (ROOT / "data" / "venues.toml").read_text()
+    explained = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
+    unexplained = [key for key in Venue.model_fields if key not in ("venue", "year") and key.removesuffix("_scale") not in explained]
+    assert unexplained == []
+    assert len(tomllib.loads(text)["venue"]) == 16

@@ -1,0 +1,423 @@
+"""Snapshots: what goes in comes out, nothing leaves the folder, and no changed byte goes unnoticed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.records import Edition, digest
+from gre_bench.ingest.records.notes import read_notes
+from gre_bench.ingest.records.source_files import read_notes_file, read_texts
+from gre_bench.ingest.records.venues import venue_of
+from gre_bench.ingest.snapshot.making import make_snapshot
+from gre_bench.ingest.snapshot.snapshot import Snapshot
+from tests.conftest import SHARED
+
+EDITION = Edition("SAMPLE", 2026)
+NOTES = [
+    {"id": "r1", "forum": "p1", "content": {"review": {"value": "Nice\u2028one \ud800 \x00"}}},
+    {"id": "p1", "forum": "p1", "content": {}, "odd": [1.5, None, True]},
+    {"id": "r2", "forum": "p2"},
+    {"id": "r3", "forum": "p1"},
+    {"id": "p2", "forum": "p2"},
+    {"no": "forum"},
+]
+PDF = {name: f"pdfs/{hashlib.sha256(b'%PDF-1.7 of ' + repr(name).encode()).hexdigest()}.pdf" for name in ("p1", "p2")}
+FILES = ["manifest.json", "notes.jsonl", "papers.jsonl", *sorted(PDF.values()), "texts.parquet"]
+PAPER_TEXT = SHARED / "openreview" / "paper_text.parquet"
+
+
+def made(tmp_path, notes=NOTES, ids=("p1", "p2"), name="snap", edition=EDITION, **more):
+    pdfs = {}
+    for place, paper_id in enumerate(ids):
+        pdfs[paper_id] = tmp_path / f"{place}.pdf"
+        pdfs[paper_id].write_bytes(b"%PDF-1.7 of " + repr(paper_id).encode())
+    more = {"texts": {"p2": "Text of p2.\n", "p1": "é\u2028"}, "source": "a test"} | more
+    return make_snapshot(tmp_path / name, edition, notes, pdfs=pdfs, **more)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def copied(whole, tmp_path):
+    shutil.copytree(whole.folder, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def line_of(error):
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_what_is_frozen_comes_out_unchanged(whole):
+    opened = Snapshot.open(whole.folder)
+    opened.verify()
+    assert [note.get("id") for note in opened.notes()] == ["p1", "r1", "r3", "p2", "r2", None]
+    by_id = {note.get("id"): note for note in opened.notes()}
+    assert all(by_id[note.get("id")] == note for note in NOTES)
+    assert opened.pdf("p1") == b"%PDF-1.7 of 'p1'"
+    assert (opened.text("p1"), opened.text("p2")) == ("é\u2028", "Text of p2.\n")
+    assert (opened.pdf("zz"), opened.text("zz")) == (None, None)
+    assert (opened.manifest, opened.digest) == (whole.manifest, whole.digest)
+
+
+def test_the_manifest_states_what_is_there(whole):
+    stated = json.loads((whole.folder / "manifest.json").read_text())
+    assert (stated["format"], stated["venue"], stated["year"], stated["source"]) == (2, "SAMPLE", 2026, "a test")
+    assert stated["counts"] == {"notes": 6, "papers": 2, "pdfs": 2, "texts": 2, "pdfs_left_out": 0, "texts_left_out": 0}
+    assert stated["created_at"].endswith("+00:00")
+    assert [file["name"] for file in stated["files"]] == ["notes.jsonl", *sorted(PDF.values()), "papers.jsonl", "texts.parquet"]
+    for file in stated["files"]:
+        data = (whole.folder / file["name"]).read_bytes()
+        assert (hashlib.sha256(data).hexdigest(), len(data)) == (file["sha256"], file["bytes"])
+
+
+def test_nothing_but_the_snapshot_is_left_in_its_place(tmp_path):
+    made(tmp_path)
+    found = sorted(path.relative_to(tmp_path / "snap").as_posix() for path in (tmp_path / "snap").rglob("*") if path.is_file())
+    assert found == FILES
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.pdf", "1.pdf", "snap"]
+
+
+def test_pdfs_and_texts_of_other_papers_are_counted_and_left_out(tmp_path):
+    snapshot = made(tmp_path, ids=("p1", "r1", "p9"), texts={"p2": "t", "p8": "t"})
+    counts = snapshot.manifest.counts
+    assert (counts["pdfs"], counts["pdfs_left_out"], counts["texts"], counts["texts_left_out"]) == (1, 2, 1, 1)
+    assert (snapshot.pdf("r1"), snapshot.text("p8")) == (None, None)
+
+
+def test_papers_with_the_same_pdf_share_one_file(tmp_path):
+    (tmp_path / "one.pdf").write_bytes(b"%PDF-1.7 same")
+    (tmp_path / "two.pdf").write_bytes(b"%PDF-1.7 same")
+    pdfs = {"p1": tmp_path / "one.pdf", "p2": tmp_path / "two.pdf"}
+    snapshot = make_snapshot(tmp_path / "snap", EDITION, NOTES, pdfs=pdfs, source="a test")
+    assert len(list((snapshot.folder / "pdfs").iterdir())) == 1
+    assert snapshot.pdf("p1") == snapshot.pdf("p2") == b"%PDF-1.7 same"
+    Snapshot.open(snapshot.folder).verify()
+
+
+def test_a_snapshot_needs_neither_pdfs_nor_texts(tmp_path):
+    snapshot = made(tmp_path, notes=iter(NOTES), ids=(), texts={})
+    Snapshot.open(snapshot.folder).verify()
+    assert (snapshot.pdf("p1"), snapshot.text("p1"), len(list(snapshot.notes()))) == (None, None, 6)
+
+
+def test_the_digest_is_of_the_contents_alone(tmp_path, monkeypatch):
+    first = made(tmp_path, name="one")
+
+    class Later:
+        @staticmethod
+        def now(_zone):
+            return Later
+
+        @staticmethod
+        def isoformat(timespec):
+            return "2031-01-01T00:00:00+00:00"
+
+    monkeypatch.setattr("gre_bench.ingest.snapshot.manifest.datetime", Later)
+    second = made(tmp_path, name="two", source="another")
+    assert second.manifest.created_at != first.manifest.created_at
+    assert second.digest == first.digest
+    differing = [
+        made(tmp_path, name="three", notes=[*NOTES, {"id": "r4", "forum": "p1"}]),
+        made(tmp_path, name="four", ids=("p1",)),
+        made(tmp_path, name="five", ids=("p2", "p1"), texts={"p1": "x"}),
+    ]
+    assert len({snapshot.digest for snapshot in (first, *differing)}) == 4
+
+
+IDS = ["../../up", "/etc/passwd", "..", ".", "a/b", "a\\b", "Ab", "aB", "AB", "-_E9ibRUQ1iq", "é", "a" * 300, "x.pdf", "nul\x00", "a b", "CON\n", "=x"]
+
+
+def test_no_paper_id_leaves_the_folder_or_takes_anothers_name(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    snapshot = made(inner, notes=[{"id": name, "forum": name} for name in IDS], ids=IDS, texts={name: name for name in IDS})
+    names = [file.name for file in snapshot.manifest.files]
+    assert len({name.casefold() for name in names}) == len(IDS) + 3
+    assert {path.name for path in tmp_path.iterdir()} == {"inner"}
+    assert {path.parent for path in snapshot.folder.rglob("*.pdf")} == {snapshot.folder / "pdfs"}
+    opened = Snapshot.open(snapshot.folder)
+    opened.verify()
+    for name in IDS:
+        assert opened.pdf(name) == b"%PDF-1.7 of " + repr(name).encode()
+        assert opened.text(name) == name
+
+
+@given(st.data())
+def test_a_changed_byte_is_found_and_its_file_named(whole, tmp_path_factory, data):
+    name = data.draw(st.sampled_from(FILES))
+    content = bytearray((whole.folder / name).read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    folder = tmp_path_factory.mktemp("changed") / "copy"
+    shutil.copytree(whole.folder, folder)
+    (folder / name).write_bytes(content)
+    with pytest.raises(SourceError) as error:
+        Snapshot.open(folder).verify()
+    line = line_of(error)
+    assert name in line or (name == "manifest.json" and "is of format" in line)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("change", ["longer", "shorter", "empty", "gone"])
+def test_a_file_of_another_length_is_named_on_opening(copied, name, change):
+    path = copied / name
+    content = path.read_bytes()
+    path.unlink()
+    if change != "gone":
+        path.write_bytes({"longer": content + b"\n", "shorter": content[:-1], "empty": b""}[change])
+    with pytest.raises(SourceError) as error:
+        Snapshot.open(copied)
+    assert name in line_of(error)
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_verify_names_a_file_that_changed_after_opening(copied, name):
+    opened = Snapshot.open(copied)
+    (copied / name).unlink()
+    with pytest.raises(SourceError, match=name):
+        opened.verify()
+
+
+def test_verify_names_a_manifest_that_was_put_in_its_place(copied, tmp_path):
+    opened = Snapshot.open(copied)
+    other = made(tmp_path, source="another")
+    shutil.copy(other.folder / "manifest.json", copied / "manifest.json")
+    with pytest.raises(SourceError, match=r"manifest\.json"):
+        opened.verify()
+
+
+@pytest.mark.parametrize("name", ["more.txt", "pdfs/p3.pdf", "pdfs/sub/p1.pdf", ".hidden"])
+def test_verify_names_a_file_that_does_not_belong(copied, name):
+    (copied / name).parent.mkdir(exist_ok=True)
+    (copied / name).write_bytes(b"x")
+    with pytest.raises(SourceError) as error:
+        Snapshot.open(copied).verify()
+    assert f"{name.removesuffix('/p1.pdf')} does not belong" in line_of(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("notes.jsonl", lambda snapshot: list(snapshot.notes())),
+        ("papers.jsonl", lambda snapshot: snapshot.pdf("p1")),
+        (PDF["p1"], lambda snapshot: snapshot.pdf("p1")),
+        ("texts.parquet", lambda snapshot: snapshot.text("p1")),
+    ],
+)
+def test_another_file_in_its_place_is_never_read(copied, name, read, tmp_path):
+    opened = Snapshot.open(copied)
+    other = made(tmp_path, notes=[*NOTES, {"id": "r4", "forum": "p1"}], texts={"p1": "another"})
+    (other.folder / PDF["p1"]).write_bytes(b"%PDF-1.7 of another")
+    (other.folder / "papers.jsonl").write_text('{"paper_id": "p1", "pdf": null}\n')
+    shutil.copy(other.folder / name, copied / name)
+    with pytest.raises(SourceError) as error:
+        read(opened)
+    assert name in line_of(error)
+
+
+def resealed(folder, files):
+    """The manifest with other *files*, changed by someone who knows how it is sealed."""
+    tree = json.loads((folder / "manifest.json").read_text()) | {"files": files}
+    tree["digest"] = digest([[file["name"], file["sha256"]] for file in files])
+    tree["seal"] = digest({key: value for key, value in tree.items() if key != "seal"})
+    (folder / "manifest.json").write_bytes((json.dumps(tree, indent=1) + "\n").encode())
+
+
+@pytest.mark.parametrize("name", ["../secret.pdf", "pdfs/../../secret.pdf", "/etc/passwd", "pdfs/a/b.pdf", "notes.jsonl\n", "manifest.json", "pdfs/..pdf"])
+def test_a_manifest_cannot_name_a_file_outside_the_folder(copied, name):
+    (copied.parent / "secret.pdf").write_bytes(b"secret")
+    files = json.loads((copied / "manifest.json").read_text())["files"]
+    stranger = {"name": name, "sha256": hashlib.sha256(b"secret").hexdigest(), "bytes": 6}
+    resealed(copied, files)
+    Snapshot.open(copied).verify()
+    resealed(copied, [*files, stranger])
+    with pytest.raises(SourceError, match=r"manifest\.json is not as it was written"):
+        Snapshot.open(copied)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"{", "not as it was written"),
+        (b"[]", "not as it was written"),
+        (b"{}", "is of format None; known is format 2"),
+        (b'{"format": 1}', "is of format 1; known is format 2"),
+        (b'{"format": 2}', "not as it was written"),
+        (b"[" * 100_000, "not as it was written"),
+        (b"\xff\xfe", "not as it was written"),
+    ],
+)
+def test_a_manifest_that_is_none_is_refused_in_one_line(copied, content, says):
+    (copied / "manifest.json").write_bytes(content)
+    with pytest.raises(SourceError) as error:
+        Snapshot.open(copied)
+    assert says in line_of(error)
+
+
+def test_a_manifest_with_another_digest_is_refused(copied):
+    tree = json.loads((copied / "manifest.json").read_text()) | {"digest": "0" * 64}
+    tree["seal"] = digest({key: value for key, value in tree.items() if key != "seal"})
+    (copied / "manifest.json").write_bytes((json.dumps(tree, indent=1) + "\n").encode())
+    with pytest.raises(SourceError, match=r"manifest\.json is not as it was written"):
+        Snapshot.open(copied)
+
+
+def test_a_manifest_without_notes_is_refused(copied):
+    (copied / "notes.jsonl").unlink()
+    files = json.loads((copied / "manifest.json").read_text())["files"]
+    resealed(copied, files[1:])
+    with pytest.raises(SourceError, match=r"manifest\.json is not as it was written"):
+        Snapshot.open(copied)
+
+
+def test_no_folder_is_no_snapshot(tmp_path):
+    with pytest.raises(SourceError, match=r"no snapshot at .*none: manifest\.json cannot be read"):
+        Snapshot.open(tmp_path / "none")
+
+
+def test_a_folder_that_is_there_is_not_touched(tmp_path):
+    first = made(tmp_path)
+    with pytest.raises(SourceError, match="never changed"):
+        made(tmp_path, source="another")
+    assert Snapshot.open(first.folder).manifest == first.manifest
+
+
+@pytest.mark.parametrize(
+    ("notes", "pdfs", "says"),
+    [
+        (NOTES, {"p1": "none.pdf"}, "the PDF of paper 'p1'"),
+        ([*NOTES, "a note"], {}, "note 7 is not a JSON object"),
+    ],
+)
+def test_a_snapshot_that_fails_leaves_nothing(tmp_path, notes, pdfs, says):
+    with pytest.raises(SourceError) as error:
+        make_snapshot(tmp_path / "snap", EDITION, notes, pdfs={key: tmp_path / name for key, name in pdfs.items()}, source="a test")
+    assert says in line_of(error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shared_pdf_that_is_not_what_its_name_says_is_never_frozen(tmp_path):
+    file = tmp_path / f"{hashlib.sha256(b'%PDF-1.7 as it came').hexdigest()}.pdf"
+    file.write_bytes(b"%PDF-1.7 as it came")
+    assert make_snapshot(tmp_path / "one", EDITION, NOTES, pdfs={"p1": file}, source="a test", link=True).pdf("p1") == b"%PDF-1.7 as it came"
+    file.unlink()
+    file.write_bytes(b"%PDF-1.7 as it is now")
+    with pytest.raises(SourceError) as error:
+        make_snapshot(tmp_path / "two", EDITION, NOTES, pdfs={"p1": file}, source="a test", link=True)
+    assert "the PDF of paper 'p1'" in line_of(error) and "is not as it was received" in line_of(error)
+    assert not (tmp_path / "two").exists()
+
+
+def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SourceError) as error:
+        make_snapshot(tmp_path / "file" / "snap", EDITION, NOTES, source="a test")
+    assert "cannot be written" in line_of(error)
+
+
+def test_a_source_that_is_no_valid_text_is_told_as_far_as_it_goes(tmp_path):
+    assert Snapshot.open(made(tmp_path, source="a\udcffb").folder).manifest.source == "a?b"
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["id", "forum", "x"]), st.sampled_from(["p", "q", "r", "é\n", None, 3]), max_size=3), max_size=8))
+def test_all_notes_come_out_once_and_a_submission_before_its_replies(tmp_path_factory, notes):
+    folder = tmp_path_factory.mktemp("any") / "snap"
+    found = list(make_snapshot(folder, EDITION, notes, source="a test").notes())
+    assert sorted(json.dumps(note) for note in found) == sorted(json.dumps(note) for note in notes)
+    for forum in {"p", "q", "r"}:
+        opens = [note.get("id") == forum for note in found if note.get("forum") == forum]
+        assert opens == sorted(opens, reverse=True)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", ["notes.jsonl", "notes.jsonl.gz"])
+def test_a_notes_file_is_read_line_by_line(tmp_path, name):
+    content = "\n".join(["", *(json.dumps(note) for note in NOTES), "  ", ""]).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert read_notes_file(tmp_path / name) == NOTES
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("notes.jsonl", b'{"id": 1}\n\n{"id"\n', "notes.jsonl, line 3 is not JSON"),
+        ("notes.jsonl", b'{"id": 1}\n[2]\n', "notes.jsonl, line 2 is not a JSON object"),
+        ("notes.jsonl", b'{"id": "\xff"}\n', "notes.jsonl, line 1 is not JSON"),
+        ("notes.jsonl", b"[" * 100_000, "notes.jsonl, line 1 is not JSON"),
+        ("notes.jsonl", b"<html>\n", "notes.jsonl, line 1 is not JSON"),
+        ("notes.json", b"{}", "notes.json: expected .jsonl or .jsonl.gz"),
+        ("notes.jsonl.gz", b'{"id": 1}\n', "notes.jsonl.gz cannot be read after line 0"),
+        ("notes.jsonl.gz", gzip.compress(b'{"id": 1}\n' * 9, mtime=0)[:-6], "notes.jsonl.gz cannot be read after line"),
+        ("notes.jsonl.gz", gzip.compress(b"{}\n", mtime=0)[:10] + b"\xff\xff", "notes.jsonl.gz cannot be read after line 0"),
+        ("notes.jsonl", None, "no file "),
+        ("notes.jsonl.gz", None, "no file "),
+    ],
+)
+def test_a_notes_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, name, content, says):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError) as error:
+        read_notes_file(tmp_path / name)
+    assert says in line_of(error)
+
+
+@pytest.mark.parametrize("column", ["text", "markdown"])
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
+def test_texts_are_read_by_paper(tmp_path, column, name):
+    rows = [{"paper_id": "a", column: "A.\n", "venue": "x"}, {"paper_id": "b", column: None}, {"paper_id": "c", column: " \n"}, {"paper_id": "a", column: "A.\n"}]
+    table = pd.DataFrame(rows)
+    table.to_parquet(tmp_path / name) if name == "t.parquet" else (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert read_texts(tmp_path / name) == {"a": "A.\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("t.jsonl", b'{"paper_id": "a", "body": "x"}\n', "t.jsonl, row 1: paper 'a' has neither text nor markdown"),
+        ("t.jsonl", b'{"text": "x"}\n', "t.jsonl, row 1: paper_id is missing"),
+        ("t.jsonl", b'{"paper_id": "a", "text": 3}\n', "t.jsonl, row 1: the text of paper 'a' is not valid text"),
+        ("t.jsonl", b'{"paper_id": "a", "text": "\\ud800"}\n', "t.jsonl, row 1: the text of paper 'a' is not valid text"),
+        ("t.jsonl", b'{"paper_id": "\\ud800", "text": "x"}\n', "t.jsonl, row 1: the text of paper '\\ud800' is not valid text"),
+        ("t.jsonl", b'{"paper_id": "a", "text": "x"}\n{"paper_id": "a", "text": "y"}\n', "t.jsonl, row 2: paper 'a' is there twice, with different texts"),
+        ("t.jsonl", b"x\n", "t.jsonl, line 1 is not JSON"),
+        ("t.parquet", b"PAR1 no", "t.parquet cannot be read as parquet"),
+        ("t.csv", b"paper_id,text\n", "t.csv has columns and no row"),
+        ("t.parquet", None, "no file "),
+    ],
+)
+def test_texts_that_cannot_be_used_are_refused_in_one_line(tmp_path, name, content, says):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError) as error:
+        read_texts(tmp_path / name)
+    assert says in line_of(error)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not PAPER_TEXT.exists(), reason="the real notes and texts are not on this machine")
+def test_a_real_edition_is_frozen_and_read_again(tmp_path):
+    texts = read_texts(PAPER_TEXT)
+    assert len(texts) == 413
+    notes = read_notes_file(PAPER_TEXT.parent / "iclr2023.notes.jsonl.gz")
+    made = make_snapshot(tmp_path / "snap", Edition("ICLR", 2023), notes, texts=texts, source="files")
+    opened = Snapshot.open(made.folder)
+    opened.verify()
+    assert opened.manifest.counts == {"notes": 292, "papers": 73, "pdfs": 0, "texts": 73, "pdfs_left_out": 0, "texts_left_out": 340}
+    venue = venue_of("ICLR", 2023)
+    found = read_notes(opened.notes(), venue)
+    assert found == read_notes(notes, venue)
+    assert all(opened.text(paper.paper_id) == texts[paper.paper_id] for paper in found.papers)

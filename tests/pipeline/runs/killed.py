@@ -1,0 +1,25 @@
+"""A refresh in a process of its own, slow enough to be killed at work, or held there until a test lets it go on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.flows.refreshing import run, use
+from tests.scripted_lms import OverlapLM
+
+PAUSE_S = 0.004
+"""A scripted prediction takes this long: all of the sample edition about one second."""
+
+
+def refresh_slowly(state: str, held_at: Path | None = None, *overrides: str) -> None:
+    use(OverlapLM(pause_s=PAUSE_S, held_at=held_at))
+    run(Path(state), "run.chunk_papers=1", "run.read_copy_every_s=0", *overrides)
+
+
+if __name__ == "__main__":
+    file = os.environ.get("SCRIPTED_LM_HELD_AT")
+    use(OverlapLM(pause_s=PAUSE_S, held_at=Path(file) if file else None))
+    from gre_bench.cli.app import main
+
+    main()

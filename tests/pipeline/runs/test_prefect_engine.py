@@ -1,0 +1,62 @@
+"""Commands whose flow runs under the Prefect engine: where its server does not answer, each is one line."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import typer
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from typer.testing import CliRunner
+
+from gre_bench.cli import app
+from gre_bench.core.errors import ServiceDown
+from gre_bench.pipeline.runs import prefect_server
+from tests.flows.refreshing import DEMO
+from tests.servers.prefect_server import closed_port
+
+SCRIPTED = ("--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
+TRAINED = ("--judgments", "judgments.jsonl", "--train", "0:8", "--out", "out")
+ASKED = {
+    "refresh": SCRIPTED,
+    "validate": SCRIPTED,
+    "agree": SCRIPTED,
+    "fetch": ("SAMPLE", "2026", "--host", "http://127.0.0.1:9"),
+    "examiners": ("--items", "items.tsv"),
+    "guidelines compare": ("--model", "any", "--papers", "papers.jsonl"),
+    "guidelines quality": ("notes.jsonl", "--edition", "SAMPLE-2026"),
+    "tune cache-ngram": TRAINED,
+    "tune lm": ("--base", "base", *TRAINED),
+    "tune mixture": (*TRAINED, "--choose", "8:16", "--lm", "lm"),
+}
+"""Every command with ``--prefect``, as far as its flow."""
+
+
+def test_every_command_that_has_an_engine_is_asked_here():
+    assert {name for name, command in commands(typer.main.get_command(app.app)) if takes_engine(command)} == set(ASKED)
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_a_server_that_does_not_answer_is_one_line_and_nothing_is_begun(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(prefect_server, "time", SimpleNamespace(sleep=lambda _seconds: None))
+    api = f"http://127.0.0.1:{closed_port()}/api"
+    with temporary_settings({PREFECT_API_URL: api}):
+        found = CliRunner().invoke(app.app, [*command.split(), *ASKED[command], "--state", str(tmp_path / "state")])
+    error = found.exception
+    assert isinstance(error, ServiceDown), found
+    assert app.exit_code(error) == 3
+    line = str(error)
+    assert "\n" not in line and api in line and "--no-prefect" in line and "nothing was begun" in line
+    made = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert not made, made
+
+
+def commands(group, above=""):
+    for name, command in getattr(group, "commands", {}).items():
+        yield f"{above}{name}", command
+        yield from commands(command, f"{above}{name} ")
+
+
+def takes_engine(command):
+    return any("--no-prefect" in option.secondary_opts for option in command.params)

@@ -1,0 +1,336 @@
+"""Papers sharded over workers: the same tables, whatever the workers are and whatever becomes of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import RunSettings, load, load_over
+from gre_bench.flows.annual_refresh import refresh, usable
+from gre_bench.metrics.scoring import Scored
+from gre_bench.pipeline.runs import workers as workers_module
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.runners import VISIBLE, Processes, gpus, runner_of
+from gre_bench.pipeline.runs.runners import _begin as begin_worker
+from gre_bench.pipeline.runs.workers import IN_FLIGHT, MOST_DEATHS, Lost, Workers
+from gre_bench.store import Store
+from gre_bench.tasks import steps
+from tests.conftest import ROOT
+from tests.flows.refreshing import DEMO, EDITION, assert_same, demo, query, run, tables, use
+from tests.holds import wait_for
+from tests.pipeline.runs.sharded import DOOMED
+from tests.pipeline.runs.test_kills import is_scoring
+from tests.scripted_lms import OverlapLM
+
+NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install -e '.[ray]'"
+SHARDED = ["processes", pytest.param("ray", marks=pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or ""))]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Tables of a run in one process."""
+    state = tmp_path_factory.mktemp("undisturbed")
+    use(OverlapLM())
+    run(state)
+    return tables(state)
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory):
+    """Starts a refresh in a process of its own, whose workers know the scripted evaluation LM too."""
+    start = tmp_path_factory.mktemp("start")
+    (start / "sitecustomize.py").write_text("import tests.pipeline.runs.sharded\n")
+
+    def started(state: Path, runner: str, *more: str, **scripted: str) -> subprocess.Popen[str]:
+        asked = ["--settings", str(DEMO), "--state", str(state)]
+        for setting in ("evaluation_lm.backend=scripted", f"run.runner={runner}", "run.chunk_papers=1", *more):
+            asked += ["--set", setting]
+        return subprocess.Popen(
+            [sys.executable, "-m", "gre_bench.cli.app", "refresh", *asked],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": f"{start}:{ROOT}", "PREFECT_HOME": str(start / "prefect")} | scripted,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    return started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", SHARDED)
+def test_two_workers_leave_the_tables_that_one_process_leaves(command, undisturbed, tmp_path: Path, runner: str) -> None:
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    process = command(tmp_path / "state", runner, SCRIPTED_PIDS=str(pids), SCRIPTED_LM_PAUSE_S="0.005")
+    _, message = process.communicate()
+    assert process.returncode == 0, message
+    assert_same(tables(tmp_path / "state"), undisturbed)
+    scoring = {int(file.name) for file in pids.iterdir()}
+    assert len(scoring) == 2 and process.pid not in scoring
+    ended(sorted(scoring))
+    assert Store(tmp_path / "state", EDITION).status()["done"] == 256
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", SHARDED)
+def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(command, undisturbed, tmp_path: Path, runner: str) -> None:
+    state = tmp_path / "state"
+    process = command(state, runner, SCRIPTED_DEATH=str(tmp_path / "dead"))
+    shown, message = process.communicate()
+    assert process.returncode == 3, message
+    assert "died" in shown
+    missing = query(state, "select distinct paper_id, reason from pairs where state = 'missing' order by all")
+    assert (DOOMED, "worker_died") in missing
+    # A pool of processes is lost with one of them, a Ray worker goes alone.
+    assert len(missing) <= (1 if runner == "ray" else 2 * IN_FLIGHT)
+    run(state)
+    assert_same(tables(state), undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("runner", SHARDED)
+def test_a_kill_and_a_ctrl_c_end_the_workers_too(command, undisturbed, tmp_path: Path, runner: str) -> None:
+    state, pids = tmp_path / "state", tmp_path / "pids"
+    pids.mkdir()
+    slow = {"SCRIPTED_LM_PAUSE_S": "0.03", "SCRIPTED_PIDS": str(pids)}
+    store = Store(state, EDITION)
+    process = command(state, runner, **slow)
+    wait_for(lambda: is_scoring(store, process.pid) and store.status()["done"] >= 32, process)
+    family = descendants(process.pid)
+    assert {int(file.name) for file in pids.iterdir()} <= set(family)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    # Ray's agents look for their parent now and then only.
+    ended(family, within_s=120.0 if runner == "ray" else 15.0)
+    again = command(state, runner, **slow)
+    wait_for(lambda: is_scoring(store, again.pid) and store.status()["done"] >= 32, again)
+    family = descendants(again.pid)
+    began = time.monotonic()
+    os.killpg(again.pid, signal.SIGINT)
+    _, message = again.communicate(timeout=30)
+    assert again.returncode == 130, message
+    assert time.monotonic() - began < 15
+    # Ray's own libraries may have a word to say after it.
+    assert "stopped; what was done is kept, the same command goes on from there" in message.splitlines()
+    assert store.status()["state"] == "stopped"
+    ended(family)
+    run(state)
+    assert_same(tables(state), undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", SHARDED)
+def test_a_ctrl_c_while_a_worker_opens_the_evaluation_lm_ends_it(command, tmp_path: Path, runner: str) -> None:
+    process = command(tmp_path / "state", runner, SCRIPTED_OPENING=str(tmp_path / "opening"))
+    wait_for((tmp_path / "opening").exists, process)
+    family = descendants(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    _, message = process.communicate(timeout=20)
+    assert process.returncode == 130, message
+    ended(family)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or "")
+def test_gpus_that_the_cluster_has_not_are_refused(command, tmp_path: Path) -> None:
+    process = command(tmp_path / "state", "ray", "run.gpus_per_worker=64")
+    _, message = process.communicate()
+    assert process.returncode == 2
+    assert "run.gpus_per_worker = 64, but no machine of the Ray cluster has more than" in message
+
+
+def ended(pids: list[int], within_s: float = 15.0) -> None:
+    deadline = time.monotonic() + within_s
+    while left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:
+        assert time.monotonic() < deadline, f"processes were left behind: {left}"
+        time.sleep(0.1)
+
+
+def descendants(pid: int) -> list[int]:
+    """Process ids of all that *pid* has started, directly or not."""
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (thread / "children").read_text().split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+def begin_and_tell(devices: tuple[str, ...], count: Any, barrier: Any, told: Any) -> None:
+    """A worker that begins and tells which GPU it sees; the last one waits for the others."""
+    begin_worker(os.getppid(), 1, devices, count)
+    told.put(os.environ[VISIBLE])
+    barrier.wait()
+
+
+class ScriptedRunner:
+    """A runner made for the tests, named scripted: the last chunk handed out is done first; *fatal* ones kill."""
+
+    deaths = (ChildProcessError,)
+
+    def __init__(self, fatal: tuple[int, ...] = (), together: bool = False):
+        self.fatal, self.die_together = fatal, together
+        self.peak = self.started = self.ended = 0
+        self.handed: list[int] = []
+
+    def __enter__(self):
+        self.started += 1
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.ended += 1
+
+    def submit(self, step: Any, values: dict[str, Any]) -> Any:
+        chunk = values["chunk"].unquote()
+        self.handed.append(chunk)
+
+        def result() -> Any:
+            if chunk in self.fatal:
+                raise ChildProcessError
+            return Scored([chunk], {})
+
+        return SimpleNamespaceWithHash(result=result)
+
+    def first_done(self, futures: Any) -> Any:
+        self.peak = max(self.peak, len(futures))
+        return futures[-1]
+
+
+class SimpleNamespaceWithHash(SimpleNamespace):
+    __hash__ = object.__hash__
+
+
+def handed_out(runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int) -> dict[int, Scored | Lost]:
+    """What comes back for each of so many chunks, handed to *runner* by two workers."""
+    monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
+    with Workers(steps, RunSettings(runner="processes", workers=2)) as workers:
+        return dict(workers.scored(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
+
+
+def test_each_worker_has_at_most_two_chunks_and_each_chunk_comes_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner()
+    found = handed_out(runner, monkeypatch, 20)
+    assert {chunk: answer.scores for chunk, answer in found.items()} == {n: [n] for n in range(1, 21)}
+    assert runner.handed == list(range(1, 21))
+    assert (runner.peak, runner.started, runner.ended) == (2 * IN_FLIGHT, 1, 1)
+
+
+def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner()
+    monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
+    prepared = []
+    with Workers(steps, RunSettings(runner="processes", workers=1)) as workers:
+        scored = workers.scored(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
+        next(scored)
+        assert len(prepared) == IN_FLIGHT
+
+
+def test_workers_that_die_alone_lose_their_own_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner(fatal=(3, 11))
+    found = handed_out(runner, monkeypatch, 20)
+    assert [chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)] == [3, 11]
+    assert len(found) == 20 and runner.started == 1
+
+
+def test_a_pool_that_is_lost_with_one_worker_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner(fatal=(4,), together=True)
+    found = handed_out(runner, monkeypatch, 20)
+    assert [chunk for chunk, answer in sorted(found.items()) if isinstance(answer, Lost)] == [4]
+    assert len(found) == 20 and (runner.started, runner.ended) == (2, 2)
+
+
+def test_nothing_more_is_handed_out_when_worker_after_worker_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = ScriptedRunner(fatal=tuple(range(1, 100)))
+    found = handed_out(runner, monkeypatch, 99)
+    assert all(isinstance(answer, Lost) for answer in found.values())
+    assert len(found) <= 2 * IN_FLIGHT + MOST_DEATHS
+
+
+def test_workers_need_the_engine_and_what_is_asked_must_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    with pytest.raises(SettingsError, match="leave out --no-prefect"):
+        refresh(Job(demo("run.runner=processes"), tmp_path), steps.undecorated())
+    with pytest.raises(SettingsError, match="set run.runner = ray"):
+        usable(Job(demo("run.gpus_per_worker=1"), tmp_path))
+    if NO_RAY:
+        with pytest.raises(SettingsError, match="needs Ray"):
+            usable(Job(demo("run.runner=ray"), tmp_path))
+        return
+    with pytest.raises(SettingsError, match="PREFECT_API_URL"):
+        usable(Job(demo("run.runner=ray", "run.ray_address=10.0.0.1:6379"), tmp_path))
+
+
+@pytest.mark.slow
+def test_each_worker_sees_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.server.api.server import SubprocessASGIServer
+
+    from tests.pipeline.runs.devices import tell_device
+
+    monkeypatch.setenv(VISIBLE, "GPU-a,GPU-b")
+    with SubprocessASGIServer(), Processes(RunSettings(runner="processes", workers=3)) as runner:
+        futures = [runner.submit(tell_device, {}) for _ in range(9)]
+        seen = dict(future.result() for future in futures)
+    assert sorted(seen.values()) == ["GPU-a", "GPU-a", "GPU-b"]
+    assert os.environ[VISIBLE] == "GPU-a,GPU-b"
+
+
+def test_workers_are_given_the_gpus_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VISIBLE, "0,1,2,3")
+    context = multiprocessing.get_context("spawn")
+    barrier, told, count = context.Barrier(2), context.SimpleQueue(), context.Value("i", 2)
+    workers = [context.Process(target=begin_and_tell, args=(("2", "5", "7"), count, barrier, told)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    assert sorted(told.get() for _ in workers) == ["2", "7"]
+    for worker in workers:
+        worker.join()
+
+
+@pytest.mark.parametrize(
+    ("visible", "found"),
+    [("0,1", ("0", "1")), (" GPU-1f, GPU-2e ", ("GPU-1f", "GPU-2e")), ("", ()), ("-1", ()), ("1,-1,2", ("1",))],
+)
+def test_the_gpus_are_those_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, visible: str, found) -> None:
+    monkeypatch.setenv(VISIBLE, visible)
+    assert gpus() == found
+
+
+def test_the_gpus_are_those_of_the_driver_where_the_environment_names_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(VISIBLE, raising=False)
+    assert gpus(tmp_path) == ()
+    for name in ("nvidia2", "nvidia5", "nvidiactl", "nvidia-uvm"):
+        (tmp_path / name).touch()
+    assert gpus(tmp_path) == ("0", "1")
+
+
+def test_what_the_settings_for_ray_say_of_doing_without_it_can_be_done() -> None:
+    text = (ROOT / "deployments" / "ray.toml").read_text()
+    on_cpus = text.partition("on the CPUs of this machine:")[2].partition("\n\n")[0]
+    settings = load(ROOT / "deployments" / "ray.toml", tuple(re.findall(r"--set (\S+)", on_cpus)))
+    assert isinstance(runner_of(settings.run), Processes)
+    # The settings for Ray ask for a GPU and for what it is good at.
+    assert (settings.evaluation_lm.device, settings.evaluation_lm.dtype) == ("cpu", "float32")
+
+
+def test_the_settings_for_ray_ask_for_a_gpu_for_each_worker() -> None:
+    settings = load(ROOT / "deployments" / "ray.toml")
+    assert (settings.run.runner, settings.run.gpus_per_worker) == ("ray", 1)
+    again = load_over(json.loads(settings.model_dump_json()))
+    assert again == settings

@@ -1,0 +1,255 @@
+"""Candidates against their own reviews of other papers: planned, scored, tested, shown. The sample edition."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import pytest
+
+from gre_bench.core.controls import GENERIC, OTHER_PAPER
+from gre_bench.core.records import HUMAN
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows.validate_metrics import validate
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.preflight.dry_run import estimate
+from gre_bench.stats import clustered_interval
+from gre_bench.stats.effects import holm
+from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.store import Store
+from gre_bench.tasks import steps
+from tests.cli.calling import shown
+from tests.conftest import ROOT
+from tests.flows.refreshing import (
+    EDITION,
+    add_reviews,
+    assert_same,
+    demo,
+    query,
+    refreshed,
+    reviews_by,
+    run,
+    tables,
+    use,
+)  # fmt: skip
+from tests.scripted_lms import OverlapLM
+
+ON = ("scoring.chance=true", 'scoring.metrics=["gem", "gem_s_abstract"]')
+
+
+def like_humans(model: str, turn: int = 0) -> list[dict]:
+    """A review of each paper in the words of a human one; by *turn* it stands on a paper that many places further on.
+    """
+    human: dict[str, str] = {}
+    for line in (ROOT / "data" / "sample" / "reviews.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        human.setdefault(row["paper_id"], row["judgments"])
+    texts = [human[row["paper_id"]] for row in reviews_by(model)]
+    return [row | {"judgments": texts[place - turn]} for place, row in enumerate(reviews_by(model))]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    state = tmp_path_factory.mktemp("chance")
+    use(OverlapLM())
+    run(state, *ON)
+    add_reviews(state, like_humans("knows"))
+    add_reviews(state, like_humans("knows-nothing", turn=1))
+    run(state, *ON)
+    return state
+
+
+def scores(state, metric: str) -> dict[tuple[str, str, str], float]:
+    rows = query(
+        state,
+        "select candidate_id, paper_id, reference_id, value from pairs join signatures using (signature_id) "
+        f"where metric = '{metric}' and state = 'scored'",
+    )
+    return {row[:3]: row[3] for row in rows}
+
+
+def moved(state) -> dict[tuple[str, str], tuple[str, str]]:
+    rows = query(state, "select candidate_id, paper_id, review_id, swap from moved")
+    return {row[:2]: row[2:] for row in rows}
+
+
+def board(state, columns: str, metric: str = "gem") -> dict[str, tuple]:
+    rows = query(state, f"select candidate, {columns} from leaderboard where metric = '{metric}'")
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_the_boards_above_chance_is_the_mean_of_the_specific_pairs_by_exchange(state):
+    own, specific, exchanges = scores(state, "gem"), scores(state, "gem_specific"), moved(state)
+    said = board(state, "chance, above_chance, above_chance_low, above_chance_high, above_chance_papers")
+    for name, (chance, above, low, high, papers) in said.items():
+        keys = [key for key in specific if key[0] == name]
+        units = [exchanges.get(key[:2], ("", key[1]))[1] for key in keys]
+        interval = clustered_interval([specific[key] for key in keys], units)
+        assert (above, low, high) == pytest.approx((interval.value, interval.low, interval.high))
+        assert chance == pytest.approx(sum(own[key] - specific[key] for key in keys) / len(keys))
+        assert papers == 16
+
+
+def test_the_specific_board_has_the_same_interval_though_it_is_read_from_the_view(state):
+    above = board(state, "above_chance, above_chance_low, above_chance_high")
+    own = board(state, "mean, low, high", "gem_specific")
+    assert {name: pytest.approx(values) for name, values in above.items()} == own
+
+
+def test_who_knows_nothing_of_its_papers_is_at_chance_and_who_does_is_above(state):
+    said = board(state, "surely_above_chance, above_chance, mean")
+    assert said["knows"][0] and said[HUMAN][0]
+    assert not said["knows-nothing"][0] and said["knows-nothing"][1] < said["knows"][1] / 3
+    assert not said[OTHER_PAPER][0] and said[GENERIC][:2] == (False, 0.0)
+
+
+def test_tests_against_chance_are_of_the_one_family_of_the_board(state):
+    rows = query(state, "select candidate, above_chance_p, above_chance_p_holm, tests from leaderboard "
+                        "where metric = 'gem' and rank is not null order by rank")  # fmt: skip
+    pairs = query(
+        state,
+        "select value, paper_id, candidate_id, reference_id from pairs join signatures using (signature_id) "
+        "join candidates using (candidate_id) where metric = 'gem' and state = 'scored' and kind <> 'control'",
+    )
+    between = pair_tests(*zip(*pairs, strict=True))
+    family = holm([*(test.p for test in between), *(row[1] for row in rows)])
+    assert [row[2] for row in rows] == pytest.approx(family[len(between) :])
+    assert {row[3] for row in rows} == {len(between) + len(rows)}
+    unranked = query(state, "select above_chance_p_holm, above_chance_p from leaderboard where candidate = 'other-paper'")
+    assert all(corrected is None and p is not None for corrected, p in unranked if p is not None)
+
+
+def test_the_plan_and_the_dry_run_count_what_is_scored_by_chance(state, tmp_path):
+    use(OverlapLM())
+    job = Job(demo(*ON), tmp_path / "state")
+    found = estimate(job, tmp_path / "scratch")
+    pairs = {row["metric"]: row["planned"] for row in found["metrics"]}
+    assert pairs == {"gem": 96, "gem_specific": 96, "gem_s_abstract": 96, "gem_s_abstract_specific": 96}
+    assert found["due"] == sum(pairs.values())
+    off = estimate(Job(demo(ON[1]), tmp_path / "state"), tmp_path / "other")
+    assert {row["metric"] for row in off["metrics"]} == {"gem", "gem_s_abstract"}
+
+
+def test_of_each_pair_one_text_more_is_scored(tmp_path):
+    """The conditional on the own review is known already; of the generic control both are the same.
+
+    A moved review of other-paper may be the human review that stands there by chance too, which is asked once.
+    """
+    asked = {}
+    for chance in ("false", "true"):
+        use(OverlapLM())
+        run(tmp_path / chance, f"scoring.chance={chance}", 'scoring.metrics=["gem"]')
+        asked[chance] = len(query(tmp_path / chance, "select prediction from spans"))
+    assert 2 * 16 < asked["true"] - asked["false"] <= 2 * 2 * 16
+
+
+def test_reviews_that_come_later_change_the_moves_and_what_was_scored_by_others_is_scored_anew(tmp_path):
+    use(OverlapLM())
+    whole, grown = tmp_path / "whole", tmp_path / "grown"
+    for state in (whole, grown):
+        run(state, *ON)
+    rows = reviews_by("model-a")
+    add_reviews(grown, rows[:9])
+    run(grown, *ON)
+    early = moved(grown)
+    add_reviews(grown, rows[9:])
+    add_reviews(whole, rows)
+    for state in (whole, grown):
+        run(state, *ON)
+    assert early != {key: value for key, value in moved(grown).items() if key in early}
+    assert moved(grown) == moved(whole)
+    assert scores(grown, "gem_specific") == pytest.approx(scores(whole, "gem_specific"))
+
+
+def test_a_pilot_after_the_whole_edition_moves_nothing_elsewhere(state):
+    use(OverlapLM())
+    before = moved(state), scores(state, "gem_specific")
+    run(state, *ON, limit=4)
+    assert (moved(state), scores(state, "gem_specific")) == before
+
+
+def test_a_run_that_is_stopped_half_way_ends_with_the_tables_of_an_undisturbed_one(tmp_path):
+    class Stops(OverlapLM):
+        calls = 0
+
+        def logprob(self, predictions):
+            self.calls += 1
+            if self.calls == 3:
+                raise KeyboardInterrupt
+            return super().logprob(predictions)
+
+    use(Stops())
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "stopped", *ON, "run.chunk_papers=4")
+    use(OverlapLM())
+    run(tmp_path / "stopped", *ON, "run.chunk_papers=4")
+    run(tmp_path / "whole", *ON, "run.chunk_papers=4")
+    assert_same(tables(tmp_path / "stopped"), tables(tmp_path / "whole"))
+
+
+def test_a_board_shows_its_metric_alone_and_the_specific_one_when_asked(state, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, told = shown("leaderboard", EDITION, "--state", state)
+    assert code == 0 and "above chance" in told and f"{EDITION} · gem_specific" not in told
+    assert "not above chance" in " ".join(told.split())
+    code, told = shown("leaderboard", EDITION, "--state", state, "--metric", "gem_specific")
+    assert code == 0 and f"{EDITION} · gem_specific" in told
+
+
+def test_a_specific_metric_that_the_settings_name_is_a_board_of_its_own(tmp_path):
+    use(OverlapLM())
+    run(tmp_path, 'scoring.metrics=["gem_specific"]')
+    assert [row["metric"] for row in Store(tmp_path, EDITION).read("current_signatures")] == ["gem_specific"]
+
+
+def test_why_takes_a_specific_score_apart_and_counts_it_again(state):
+    code, told = shown("why", EDITION, "gem_specific", "knows", "--paper", "s02", "--state", state)
+    assert code == 0, told
+    assert "given the candidate's review of another paper" in told and "DOES NOT HOLD" not in told
+
+
+def test_two_candidates_are_compared_by_what_they_have_above_chance_too(state):
+    code, told = shown("compare", "knows", "knows-nothing", "--in", EDITION, "--state", state, "--json")
+    found = json.loads(told)["candidates"]
+    specific = scores(state, "gem_specific")
+    by_paper = defaultdict(list)
+    for (name, paper, reference), value in specific.items():
+        if name == "knows":
+            by_paper[paper].append(value - specific["knows-nothing", paper, reference])
+    expected = sum(sum(values) / len(values) for values in by_paper.values()) / len(by_paper)
+    assert code == 0 and found[0]["above_chance"]["difference"] == pytest.approx(expected)
+
+
+def test_history_says_how_far_candidates_were_above_chance(state):
+    code, told = shown("history", "--state", state, "--json")
+    row = next(row for row in json.loads(told)["rows"] if row["candidate"] == "knows" and row["metric"] == "gem")
+    assert code == 0 and row["above_chance"] == pytest.approx(board(state, "above_chance")["knows"][0])
+
+
+def test_a_specific_metric_is_validated_like_any_other(tmp_path):
+    """What a change does to every review alike, a review of another paper has too: the specific form does not rise."""
+    use(OverlapLM())
+    asked = demo('scoring.metrics=["gem", "gem_specific"]', "validation.level=judgments", "validation.resamples=200")
+    found = validate(Job(asked, tmp_path), steps.undecorated())
+    metrics = {row["metric"]: row for row in found["metrics"]}
+    assert set(metrics) == {"gem", "gem_specific"}
+    assert metrics["gem"]["planned"] == metrics["gem_specific"]["planned"]
+    assert metrics["gem_specific"]["missing"] == metrics["gem_specific"]["failed"] == 0
+    assert {row["metric"] for row in found["verdicts"]} == {"gem", "gem_specific"}
+
+
+def test_chance_can_be_left_out(tmp_path):
+    use(OverlapLM())
+    refresh(Job(demo('scoring.metrics=["gem"]'), tmp_path), steps.undecorated())
+    assert board(tmp_path, "above_chance, surely_above_chance") == dict.fromkeys(
+        (HUMAN, OTHER_PAPER, GENERIC), (None, None)
+    )
+    assert query(tmp_path, "select count(*) from moved") == [(0,)]
+
+
+def test_an_edition_refreshed_before_chance_was_scored_gets_it_beside_its_scores(tmp_path):
+    state = refreshed(tmp_path)
+    use(OverlapLM())
+    before = scores(state, "gem")
+    run(state, "scoring.chance=true")
+    assert scores(state, "gem") == before and scores(state, "gem_specific").keys() == before.keys()

@@ -1,0 +1,82 @@
+"""What became of what LMs were asked, by candidate, purpose and LM: on the board, as JSON and in the status."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from typer.testing import CliRunner
+
+from gre_bench.cli.app import app
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.store import Store
+from gre_bench.tasks import steps
+from gre_bench.writing import http_writer
+from tests.flows.refreshing import EDITION, use
+from tests.pipeline.runs.test_bounds import LM, of_edition
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, scripted_chat, written
+
+KINDS = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
+
+
+@pytest.fixture
+def edition(tmp_path, monkeypatch):
+    """Three papers: one review refused, one cut; no judgments of the other two; a grade that is always refused; 429 for synopses."""
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=1, first_wait_s=0.01, concurrency=1))
+    use(OverlapLM())
+    reviews = iter(["refusal", "length", "ok"])
+
+    def due(body):
+        system = body["messages"][0]["content"]
+        if "<summary> tags" in system:
+            return next(reviews)
+        return "429" if "<strengths_claimed_by_the_paper>" in system else "filter" if "<overall_score>" in system else None
+
+    def write(body):
+        system, user = (part["content"] for part in body["messages"])
+        mine = "It is good that" in user or "appreciates clarity" in user
+        return "No." if "summarize each evaluation" in system and mine else written(body)
+
+    with scripted_chat(when=due, write=write) as server:
+        refresh(of_edition(tmp_path / "state", server.url), steps.undecorated())
+    return tmp_path / "state"
+
+
+def counted(rows):
+    """The kinds that there are, by candidate and purpose."""
+    assert all(row["asked"] == sum(row[kind] for kind in KINDS) for row in rows)
+    assert {row["model"] for row in rows} == {f"{LM}@{MODEL}"}
+    return {(row["candidate"], row["purpose"]): {kind: row[kind] for kind in KINDS if row[kind]} for row in rows}
+
+
+def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
+    found = counted(Store(edition, EDITION).read("outcomes"))
+    assert found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}
+    assert found[LM, "judgments"] == {"unparsable": 2}
+    # Of further papers too: those whose human review stands in for another one's as a control.
+    assert all(found[whose, "judgments"].keys() == {"ok"} and found[whose, "judgments"]["ok"] >= 3 for whose in ("human", "references"))
+    assert found[None, "synopses"] == {"rate_limited": 3}
+    assert found["human", "grades of lm_examiner"] == {"refused": 3}
+    # The whole of it on the board, as a table and as JSON, and in the status.
+    shown = CliRunner().invoke(app, ["leaderboard", "--details", "--state", str(edition)]).output
+    table = shown[shown.index("Asked of LMs, and what became of it"):]
+    head = next(line for line in table.splitlines() if "candidate" in line)
+    assert head.split() == ["candidate", "purpose", "LM", "asked", "ok", "cut", "refused", "unparsable", "rate", "limited"]
+    assert any(line.split()[:2] == [LM, "reviews"] and line.split()[-5:] == ["1", "1", "1", "0", "0"] for line in table.splitlines())
+    as_json = json.loads(CliRunner().invoke(app, ["leaderboard", "--json", "--state", str(edition)]).output)
+    status = json.loads(CliRunner().invoke(app, ["status", "--json", "--state", str(edition)]).output)
+    assert counted(as_json["outcomes"]) == counted(status[0]["outcomes"]) == found
+    # Requests, not texts: after two in a row that came to nothing the endpoint is left alone.
+    assert status[0]["spent_by_model"][LM]["outcomes"]["rate_limited"] == 2
+    # Judgments that could not be read are judged reviews that say nothing: their share stands on the board.
+    row = next(row for row in as_json["rows"] if row["candidate"] == LM and row["metric"] == "gem")
+    assert (row["judged"], row["unparsable"]) == (2, 2)
+
+
+def test_a_problem_that_passed_is_counted_no_more(edition):
+    with scripted_chat() as server:
+        refresh(of_edition(edition, server.url), steps.undecorated())
+    found = counted(Store(edition, EDITION).read("outcomes"))
+    assert found[None, "synopses"] == {"ok": 3} and found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}

@@ -1,0 +1,176 @@
+"""What a board claims: ranks with their tests, contamination, lengths, costs. The sample edition, scripted LM."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from gre_bench.catalogs import models
+from gre_bench.cli import app
+from gre_bench.pipeline.ranking import cost
+from gre_bench.stats.effects import holm
+from gre_bench.store import Store
+from tests.flows.refreshing import EDITION, add_reviews, query, refreshed, reviews_by, run, use
+from tests.scripted_lms import OverlapLM
+
+LONG = "\nThe reviewer criticizes the baselines of paper {n}.\nThe reviewer suggests an ablation of part {n}."
+
+
+def wordier(model: str) -> list[dict]:
+    """Reviews with two judgments more, on every paper but s03."""
+    rows = [row for row in reviews_by(model) if row["paper_id"] != "s03"]
+    return [row | {"judgments": row["judgments"] + LONG.format(n=row["paper_id"][1:])} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    state = refreshed(tmp_path_factory.mktemp("standings"))
+    use(OverlapLM())
+    add_reviews(state, reviews_by("model-a"))
+    add_reviews(state, wordier("openai/gpt-4o"))
+    # Learnt until July 2025; the reviews of SAMPLE 2026 came out in November 2025, those of 2024 earlier.
+    file = state / "models.toml"
+    file.write_text(
+        "\n".join(
+            f'[[model]]\nname = "{name}"\nendpoint = "http://127.0.0.1:1/v1"\nmodel = "{name}"\nfamily = "{family}"\n'
+            f"knowledge_cutoff = {cutoff}\nprice_in = 2.0\nprice_out = 10.0\n"
+            for name, family, cutoff in (("model-a", "Alpha 1", "2025-07-31"), ("late", "Late", "2025-12-31"))
+        )
+    )
+    add_reviews(state, [row | {"judgments": row["judgments"] + " Late."} for row in reviews_by("late")])
+    run(state, f"writing.models={file}")
+    return state
+
+
+def board(state, columns: str, where: str = "true") -> list[tuple]:
+    return query(state, f"select candidate, {columns} from leaderboard where metric = 'gem' and {where} order by rank")
+
+
+def by_paper(state, candidate: str) -> dict[tuple[str, str], float]:
+    rows = query(
+        state,
+        "select paper_id, reference_id, value from pairs join signatures using (signature_id) "
+        f"where metric = 'gem' and candidate_id = '{candidate}' and state = 'scored'",
+    )
+    return {(paper, reference): value for paper, reference, value in rows}
+
+
+def paired(state, one: str, other: str):
+    a, b = by_paper(state, one), by_paper(state, other)
+    differences: dict[str, list[float]] = {}
+    for key in a.keys() & b.keys():
+        differences.setdefault(key[0], []).append(a[key] - b[key])
+    return stats.ttest_1samp([np.mean(values) for values in differences.values()], 0)
+
+
+def test_each_rank_stands_on_students_test_by_paper_with_holm_over_all_pairs_of_the_ranked(state):
+    rows = board(state, "next_candidate, next_difference, next_p, difference_p_holm, tied, tests", "rank is not null")
+    names = [row[0] for row in rows]
+    assert set(names) == {"human", "model-a"}
+    tests = {(one, other): paired(state, one, other) for k, one in enumerate(names) for other in names[k + 1 :]}
+    adjusted = dict(zip(tests, holm([test.pvalue for test in tests.values()]), strict=True))
+    first = rows[0]
+    assert first[1] == names[1]
+    assert first[3] == pytest.approx(adjusted[names[0], names[1]], rel=1e-6)
+    assert (first[5], first[6]) == (first[3] >= 0.05, len(tests))
+    assert rows[-1][1:4] == (None, None, None)
+
+
+def test_a_contaminated_candidate_is_ranked_on_the_whole_board_alone(state):
+    ((_, rank, unranked, contamination),) = board(state, "rank, unranked, contamination", "candidate = 'late'")
+    assert (rank, contamination) == (None, "contaminated")
+    assert unranked == "contaminated: learnt until 2025-12-31, reviews of 2025-11-11"
+    whole = query(state, "select candidate, rank, tests from boards where board = 'all' and metric = 'gem' order by 1")
+    assert {(name, rank is not None) for name, rank, _ in whole} >= {
+        ("late", True),
+        ("human", True),
+        ("generic", False),
+    }
+    assert {tests for _, rank, tests in whole if rank} == {3}
+    found = dict(board(state, "contamination"))
+    assert (found["human"], found["model-a"], found["generic"]) == ("none", "clean", "none")
+
+
+def test_an_incomplete_candidate_has_its_length_but_no_rank(state):
+    ((_, rank, unranked, words, at),) = board(state, "rank, unranked, words, at_length", "candidate = 'openai/gpt-4o'")
+    assert (rank, unranked) == (None, "only 30 of 32 pairs scored")
+    assert words > board(state, "words", "candidate = 'model-a'")[0][1]
+    assert math.isfinite(at)
+
+
+def test_words_are_those_of_the_judgments_and_the_human_score_stays_at_the_human_length(state):
+    (words,) = [row[1] for row in board(state, "words", "candidate = 'model-a'")]
+    texts = [row["judgments"] for row in reviews_by("model-a")]
+    assert words == pytest.approx(np.mean([len(text.split()) for text in texts]))
+    ((_, mean, at, human_words),) = board(state, "mean, at_length, human_words", "kind = 'human'")
+    assert at == pytest.approx(mean)
+    lengths = query(
+        state,
+        "select j.text from sample s join judgments j using (review_id) where role = 'candidate'",
+    )
+    assert human_words == pytest.approx(np.exp(np.mean([np.log(len(text.split())) for (text,) in lengths])))
+
+
+def test_a_score_at_a_length_that_a_candidate_never_wrote_at_is_marked(state, tmp_path):
+    rows = board(state, "human_words, shortest, longest, extrapolated", "kind <> 'control'")
+    assert len(rows) > 2
+    for name, at, shortest, longest, extrapolated in rows:
+        texts = {row["judgments"] for row in reviews_by(name)} if name == "model-a" else set()
+        counts = [len(text.split()) for text in texts] or [shortest, longest]
+        assert (shortest, longest, extrapolated) == (min(counts), max(counts), not min(counts) <= at <= max(counts))
+    assert ("human", False) in [(row[0], row[4]) for row in rows]
+    shutil.copytree(state / "editions", tmp_path / "editions")
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"):
+        with store.transaction() as connection:
+            connection.execute("update lengths set shortest = 5000, longest = 6000 where candidate_id = 'model-a'")
+        store.copy_for_readers()
+    shown = CliRunner().invoke(app.app, ["leaderboard", EDITION, "--details", "--state", str(tmp_path)]).stdout
+    assert "blank: it would be a guess" in shown
+    told = json.loads(CliRunner().invoke(app.app, ["leaderboard", EDITION, "--json", "--state", str(tmp_path)]).stdout)
+    marked = {row["candidate"] for row in told["rows"] if row["extrapolated"]}
+    assert marked == {"model-a", *(row[0] for row in rows if row[4])}
+
+
+def test_what_was_imported_has_a_price_that_nobody_knows(state):
+    assert {row[1:] for row in board(state, "asked, prompt_tokens, usd", "candidate = 'model-a'")} == {(0, None, None)}
+
+
+def test_no_claim_of_order_outlives_new_scores(state, tmp_path):
+    shutil.copytree(state / "editions", tmp_path / "editions")
+    add_reviews(tmp_path, reviews_by("model-b"))
+
+    class Stops(OverlapLM):
+        def logprob(self, predictions):
+            raise KeyboardInterrupt
+
+    use(Stops())
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    use(OverlapLM())
+    assert query(tmp_path, "select count(*) from standings") == [(0,)]
+    run(tmp_path)
+    assert query(tmp_path, "select count(*) > 0 from standings") == [(True,)]
+
+
+def test_tokens_and_money_are_those_of_reviews_and_judgments_at_the_listed_prices():
+    known = models.load()
+    asked = {"asked": 10, "unusable": 1, "unstated": 0, "prompt_tokens": 2_000_000, "reply_tokens": 100_000}
+    review = asked | {"task": "review", "writer": "openai/gpt-4o@2024-05-13 · prompt 00 · sampling 00"}
+    price = known["openai/gpt-4o"]
+    expected = 2 * price.price_in + 0.1 * price.price_out
+    judged = {"asked": 10, "unusable": 0, "unstated": 10, "prompt_tokens": None, "reply_tokens": None}
+    by_rule = judged | {"task": "judgments", "writer": "rule-judgments-2"}
+    found = cost([review, by_rule], known, "review")
+    assert (found["asked"], found["unusable"], found["prompt_tokens"]) == (20, 1, 2_000_000)
+    assert found["usd"] == pytest.approx(expected)
+    assert cost([review | {"unstated": 1}], known, "review")["usd"] is None
+    assert cost([review | {"writer": "somebody@1"}], known, "review")["usd"] is None
+    assert cost([by_rule], known, "review")["usd"] is None
+    assert cost([by_rule], known, "judgments")["usd"] == 0

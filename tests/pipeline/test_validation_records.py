@@ -1,0 +1,127 @@
+"""Certificates: which one counts, what it says, and when there is none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gre_bench.core.errors import StoreError
+from gre_bench.core.records import LMIdentity
+from gre_bench.core.settings import ScoringSettings, ValidationSettings
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows.validate_metrics import validate
+from gre_bench.metrics.catalog import recipe_of
+from gre_bench.metrics.signing import signature
+from gre_bench.pipeline import validation_records
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validation_records import certificate, grant
+from gre_bench.tasks import steps
+from tests.flows.refreshing import query, use
+from tests.flows.test_validation import asked
+from tests.scripted_lms import FaultyLM, OverlapLM
+
+SIGNED = signature(recipe_of("gem"), LMIdentity("lm", "0" * 64, "1"), ScoringSettings(), "rule")
+
+
+@pytest.fixture(autouse=True)
+def nothing_ships(monkeypatch, tmp_path):
+    monkeypatch.setattr(validation_records, "SHIPPED", tmp_path / "shipped")
+
+
+def granted(state, edition, verdict, at, monkeypatch, **settings):
+    from datetime import UTC, datetime
+
+    monkeypatch.setattr(validation_records, "now", lambda: datetime(2026, 1, at, tzinfo=UTC))
+    row = {"change": "injection", "verdict": verdict, "papers": 300, "d": 0.0, "made_by": "rule"}
+    return grant(state, edition, SIGNED, [row], [], ValidationSettings(**settings))
+
+
+def counts(state, edition=None):
+    found = certificate(state, SIGNED.signature_id, edition)
+    return found.edition, found.verdict
+
+
+def test_a_failure_elsewhere_is_not_washed_off_by_a_later_pass_and_what_is_open_undoes_neither(tmp_path, monkeypatch):
+    granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+    granted(tmp_path, "B-2024", "undecided", 2, monkeypatch)
+    assert counts(tmp_path) == ("A-2024", "pass")
+    granted(tmp_path, "C-2024", "fail", 3, monkeypatch)
+    granted(tmp_path, "D-2024", "pass", 4, monkeypatch)
+    assert counts(tmp_path) == ("C-2024", "fail")
+
+
+def test_an_editions_own_decision_stands_before_all_others_and_its_own_open_one_does_not(tmp_path, monkeypatch):
+    granted(tmp_path, "A-2024", "fail", 1, monkeypatch)
+    granted(tmp_path, "B-2024", "pass", 2, monkeypatch)
+    granted(tmp_path, "C-2024", "undecided", 3, monkeypatch)
+    assert counts(tmp_path, "B-2024") == ("B-2024", "pass")
+    assert counts(tmp_path, "C-2024") == counts(tmp_path, "D-2024") == ("A-2024", "fail")
+
+
+def test_the_newest_validation_of_one_edition_takes_the_place_of_the_older_one_and_of_the_one_that_ships(
+    tmp_path, monkeypatch
+):
+    granted(tmp_path, "A-2024", "fail", 1, monkeypatch)
+    granted(tmp_path, "A-2024", "pass", 2, monkeypatch)
+    assert counts(tmp_path) == ("A-2024", "pass")
+    old = json.loads((tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json").read_text())
+    del old["sha256"]
+    (tmp_path / "shipped").mkdir()
+    file = tmp_path / "shipped" / f"{SIGNED.signature_id}.json"
+    file.write_text(json.dumps(old | {"verdict": "fail"}))
+    assert counts(tmp_path) == ("A-2024", "pass")
+    file.write_text(json.dumps(old | {"verdict": "fail", "edition": "Z-2020"}))
+    assert counts(tmp_path) == ("Z-2020", "fail")
+
+
+def test_a_certificate_says_on_how_many_papers_and_by_which_margin_where_it_is_not_the_usual_one(tmp_path, monkeypatch):
+    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+    assert made.detail == "passes 1 of 1 changes on 300 papers"
+    lax = granted(tmp_path, "A-2024", "pass", 1, monkeypatch, margin=5.0)
+    assert lax.detail == "passes 1 of 1 changes on 300 papers by margin 5.0"
+    assert (lax.rules["margin"], lax.made_by) == (5.0, {"injection": "rule"})
+
+
+@pytest.mark.parametrize("wrong", ["{", "[]", '{"signature_id": "x"}', "null"])
+def test_a_damaged_certificate_is_one_line(tmp_path, monkeypatch, wrong):
+    granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+    file = tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json"
+    file.write_text(wrong)
+    with pytest.raises(StoreError, match="is damaged; remove it"):
+        certificate(tmp_path, SIGNED.signature_id)
+
+
+def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbehaves(tmp_path):
+    from dataclasses import replace
+
+    from gre_bench.core.errors import SpanError
+
+    down = SpanError("timed_out", "no answer", final=False)
+    use(
+        FaultyLM(
+            lambda _: down, lambda prediction: "injected" in (prediction.x or "") or "ablation" in prediction.reply
+        )
+    )
+    wanted = asked('scoring.metrics=["gem", "rouge_l"]', 'validation.changes=["sentence_deletion"]')
+    summary = validate(Job(wanted, tmp_path), steps.undecorated())
+    assert summary["outcome"] == "incomplete"
+    assert [
+        row[0] for row in query(tmp_path, "select s.metric from validations join signatures s using (signature_id)")
+    ] == ["rouge_l"]
+    assert any("no certificate" in note for note in summary["notes"])
+    use(OverlapLM("scripted-faulty"))
+    again = validate(replace(Job(wanted, tmp_path), retry_failed=True), steps.undecorated())
+    assert again["outcome"] == "done"
+    assert query(tmp_path, "select count(*) from validations") == [(2,)]
+
+
+def test_a_board_forgets_a_validation_whose_certificate_was_removed(tmp_path):
+    use(OverlapLM())
+    wanted = asked('scoring.metrics=["rouge_l"]', 'validation.changes=["sentence_deletion"]')
+    found = validate(Job(wanted, tmp_path), steps.undecorated())["verdicts"][0]["signature_id"]
+    assert query(tmp_path, "select signature_id from validations") == [(found,)]
+    (file,) = (tmp_path / "validations").rglob(f"{found}.json")
+    file.unlink()
+    refresh(Job(wanted, tmp_path), steps.undecorated())
+    assert query(tmp_path, "select distinct validation from leaderboard") == [("unvalidated",)]

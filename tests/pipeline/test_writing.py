@@ -1,0 +1,338 @@
+"""The whole pipeline from notes and PDFs: texts written by rule or by a scripted server, each once, each accounted for."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from gre_bench.core import settings
+from gre_bench.core.errors import BudgetReached, SettingsError, SourceError
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs import spending
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.preflight.dry_run import estimate
+from gre_bench.store import Store
+from gre_bench.tasks import steps
+from gre_bench.writing import http_writer
+from tests.conftest import ROOT
+from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, scripted_chat
+
+__all__ = ["Path"]
+
+DEMO = ROOT / "deployments" / "demo.toml"
+MODELS = """
+[[model]]
+name = "scripted"
+endpoint = "{url}"
+model = "{model}"
+"""
+
+
+@pytest.fixture(autouse=True)
+def lm(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+    return use(OverlapLM())
+
+
+def run(state, *overrides, **asked):
+    chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides))
+    if not any(override.startswith("sources.") for override in overrides):
+        with_papers_read(state)
+    return refresh(Job(chosen, state, **asked), steps.undecorated())
+
+
+def by_lm(tmp_path, server, *more):
+    """Overrides that have everything written by the scripted server."""
+    models = tmp_path / "models.toml"
+    models.write_text(MODELS.format(url=server.url, model=MODEL))
+    return (
+        f"writing.models={models}",
+        "writing.judgments=scripted",
+        "writing.assw=scripted",
+        "writing.candidates=['scripted']",
+        *more,
+    )
+
+
+def test_by_rule_every_pair_of_every_metric_ends_with_a_score_or_a_reason(tmp_path, lm):
+    summary = run(tmp_path)
+    assert summary["outcome"] == "done"
+    assert summary["writer"] == "rule-judgments-2"
+    counts = {row["metric"]: (row["planned"], row["scored"], row["excluded"]) for row in summary["metrics"]}
+    assert counts == {
+        name + form: (160, 128, 32) if name == "gem_raw" else (160, 160, 0)
+        for name in ("gem", "gem_s_abstract", "gem_s_assw", "gem_raw")
+        for form in ("", "_specific")
+    }
+    assert query(tmp_path, "select status, count(*) from texts group by all") == [("ok", 16)]
+    assert query(tmp_path, "select kind, count(*) from candidates group by all order by all") == [
+        ("control", 4),
+        ("human", 1),
+    ]
+    lm.asked.clear()
+    again = run(tmp_path)
+    assert (again["scored_now"], lm.asked) == (0, [])
+
+
+def test_the_synopsis_of_assw_is_abstract_strengths_and_weaknesses(tmp_path, lm):
+    run(tmp_path, limit=2)
+    abstract, assw = query(
+        tmp_path,
+        """
+        select p.abstract, s.text
+        from papers p join synopses s using (paper_id) join sample using (paper_id)
+        where position = 0 and place = 0""",
+    )[0]
+    assert f"{abstract}\n\n{assw}" in {prediction.synopsis for prediction in lm.asked}
+
+
+def test_a_scripted_server_writes_a_whole_board_and_nothing_is_asked_twice(tmp_path):
+    with scripted_chat() as server:
+        summary = run(tmp_path, *by_lm(tmp_path, server), limit=4)
+        assert summary["outcome"] == "done"
+        assert summary["writer"].startswith(f"scripted@{MODEL} · prompt ")
+        assert query(tmp_path, "select scored from leaderboard where metric = 'gem' and candidate = 'scripted'") == [
+            (8,)
+        ]
+        asked = server.count
+        run(tmp_path, *by_lm(tmp_path, server), limit=4)
+        assert server.count == asked
+        # Another state with the same archive: everything comes from there.
+        (tmp_path / "other").mkdir()
+        os.symlink(tmp_path / "replies", tmp_path / "other" / "replies")
+        run(tmp_path / "other", *by_lm(tmp_path, server), limit=4)
+        assert server.count == asked
+    assert query(tmp_path / "other", "select distinct archived from replies") == [(True,)]
+
+
+def test_a_model_of_the_models_file_is_added_by_its_name_alone(tmp_path):
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, limit=2)
+        assert server.count == 0
+        summary = run(tmp_path, models, candidates=("scripted",), limit=2)
+        assert server.count == 2
+    assert summary["outcome"] == "done"
+    assert query(tmp_path, "select scored, kind from leaderboard where metric = 'gem' and candidate = 'scripted'") == [
+        (4, "model")
+    ]
+
+
+def test_a_dry_run_asks_no_lm_and_counts_what_it_would_ask(tmp_path):
+    with scripted_chat() as server:
+        chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *by_lm(tmp_path, server)))
+        (tmp_path / "scratch").mkdir()
+        found = estimate(Job(chosen, tmp_path / "state", limit=2), tmp_path / "scratch")
+        assert server.count == 0
+    assert found["to_write"]["reviews by scripted"] == 2
+    assert found["to_write"]["assw by scripted"] == 2
+    assert found["to_write"]["judgments by scripted"] >= 8
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_server_that_is_down_leaves_pairs_missing_and_the_next_run_fetches_them(tmp_path, monkeypatch):
+    with scripted_chat() as server:
+        good = by_lm(tmp_path, server)
+    summary = run(tmp_path, *good, limit=2)
+    assert summary["outcome"] == "incomplete"
+    assert sum(row["scored"] for row in summary["metrics"] if row["metric"] == "gem") == 0
+    assert query(tmp_path, "select distinct outcome, final from replies") == [("failed", False)]
+    with scripted_chat() as server:
+        again = run(tmp_path, *by_lm(tmp_path, server), limit=2)
+    assert again["outcome"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "outcome"), [("refusal", "refused"), ("empty", "empty"), ("thinking_unclosed", "empty")]
+)
+def test_replies_that_cannot_be_used_fail_their_pairs_with_the_reason(tmp_path, behaviour, outcome):
+    with scripted_chat(then=behaviour) as server:
+        overrides = by_lm(tmp_path, server, "writing.judgments=rule", "writing.assw=rule")
+        summary = run(tmp_path, *overrides, limit=2)
+    assert summary["outcome"] == "done"
+    assert (("gem", "failed", outcome, 4)) in {
+        (row["metric"], row["state"], row["reason"], row["pairs"]) for row in summary["reasons"]
+    }
+    assert query(tmp_path, "select unranked from leaderboard where metric = 'gem' and candidate = 'scripted'") == [
+        ("only 0 of 4 pairs scored",)
+    ]
+
+
+def test_an_unknown_writer_is_named_with_the_known_ones(tmp_path):
+    with pytest.raises(SettingsError, match="no writer 'gpt-9'; known: rule, extractive-full"):
+        run(tmp_path, "writing.judgments=gpt-9", limit=2)
+
+
+def test_a_run_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_tables(tmp_path):
+    with scripted_chat(pause_s=0.01) as server:
+        whole = by_lm(tmp_path, server)
+        (tmp_path / "undisturbed").mkdir()
+        run(tmp_path / "undisturbed", *whole, limit=3)
+        undisturbed = server.count
+        for bound in (0, 2, 7):
+            with pytest.raises(BudgetReached, match=f"paused at budget.requests: {bound} of {bound} requests"):
+                run(tmp_path, *whole, f"budget.requests={bound}", limit=3)
+            assert server.count == undisturbed + bound
+            assert Store(tmp_path, EDITION).status()["state"] == "paused"
+        with pytest.raises(BudgetReached, match="budget.models.scripted.prompt_tokens"):
+            run(tmp_path, *whole, 'budget.models={scripted={prompt_tokens=20}}', limit=3)
+        assert server.count == undisturbed + 7
+        summary = run(tmp_path, *whole, f"budget.requests={undisturbed}", limit=3)
+        assert (summary["outcome"], server.count) == ("done", 2 * undisturbed)
+    assert_same(tables(tmp_path), tables(tmp_path / "undisturbed"))
+    assert query(tmp_path, "select outcome, count(*) from runs where command = 'refresh' group by all order by all") == [("done", 1), ("paused", 4)]
+
+
+def test_hours_of_a_run_are_bounded_over_all_its_starts(tmp_path):
+    with pytest.raises(BudgetReached, match="paused at budget.hours"):
+        run(tmp_path, "budget.hours=1e-6", limit=2)
+    assert query(tmp_path, "select count(*) > 0 from texts") == [(True,)]
+    with pytest.raises(BudgetReached, match="Raise it .--set budget.hours="):
+        run(tmp_path, "budget.hours=1e-6", limit=2)
+    assert run(tmp_path, "budget.hours=1", limit=2)["outcome"] == "done"
+
+
+
+def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
+    with scripted_chat() as server:
+        overrides = by_lm(tmp_path, server, "writing.chunk=64")
+        program = f"""
+import os, signal
+from tests.pipeline import test_writing
+from gre_bench.writing import catalog
+kept = catalog.LMScribe._written
+def dying(self, *arguments):
+    kept(self, *arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+catalog.LMScribe._written = dying
+test_writing.use(test_writing.OverlapLM())
+test_writing.run(test_writing.Path({str(tmp_path)!r}), *{overrides!r}, limit=2)
+"""
+        found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+        assert found.returncode == -signal.SIGKILL, found.stderr
+        asked = server.count
+        assert asked == 2
+        summary = run(tmp_path, *overrides, limit=2)
+        assert summary["outcome"] == "done"
+        assert query(tmp_path, "select count(*) from replies where task = 'review' and archived") == [(2,)]
+        assert server.count == len(query(tmp_path, "from replies"))
+
+
+def test_a_candidate_that_would_write_otherwise_than_before_is_refused(tmp_path):
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, candidates=("scripted",), limit=2)
+        file = tmp_path / "models.toml"
+        file.write_text(file.read_text() + "sampling = { temperature = 1.0 }\n")
+        with pytest.raises(SettingsError, match="candidate scripted .* would now write as .*never mixed: give"):
+            run(tmp_path, models, limit=4)
+        assert server.count == 2
+    assert query(tmp_path, "select prompt like 'scripted@%sampling%' from candidates where kind = 'model'") == [(True,)]
+
+
+def test_a_candidate_added_by_name_is_gone_on_with_by_a_plain_refresh(tmp_path):
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+    summary = run(tmp_path, models, candidates=("scripted",), limit=2)
+    assert (summary["outcome"], "connection" in summary["message"].lower()) == ("incomplete", True)
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        summary = run(tmp_path, models, limit=2)
+        assert server.count == 2
+    assert summary["outcome"] == "done"
+    assert query(tmp_path, "select scored from leaderboard where metric = 'gem' and candidate = 'scripted'") == [(4,)]
+
+
+def test_a_refusal_is_asked_again_only_with_retry_failed(tmp_path):
+    with scripted_chat(then="refusal") as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, candidates=("scripted",), limit=2)
+    with scripted_chat() as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, limit=2)
+        assert server.count == 0
+        summary = run(tmp_path, models, limit=2, retry_failed=True)
+        assert server.count == 2
+    assert sum(row["failed"] for row in summary["metrics"]) == 0
+
+
+def test_a_paper_whose_text_comes_later_is_read_and_reviewed_then(tmp_path):
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    for number in range(1, 17):
+        (bad / f"s{number:02d}.pdf").write_bytes(b"%PDF-1.4 torn")
+    summary = run(tmp_path, f"sources.pdfs={bad}", limit=2)
+    assert ("gem", "failed", "no_text") in {(row["metric"], row["state"], row["reason"]) for row in summary["reasons"]}
+    summary = run(tmp_path, limit=2)
+    assert sum(row["failed"] for row in summary["metrics"]) == 0
+
+
+def test_files_that_are_not_there_are_one_line(tmp_path):
+    for override in ("sources.notes=none.jsonl", "sources.texts=none.parquet"):
+        with pytest.raises(SourceError, match="no file .*none"):
+            run(tmp_path, override)
+    with pytest.raises(SourceError, match="no folder .*nowhere; PDFs lie in a folder"):
+        run(tmp_path, "sources.pdfs=nowhere")
+
+
+def test_a_dry_run_prices_what_is_to_be_bought_and_says_which_bounds_it_would_break(tmp_path):
+    with scripted_chat() as server:
+        overrides = by_lm(tmp_path, server, "scoring.metrics=['gem', 'lm_examiner']", "scoring.examiner=scripted")
+        file = tmp_path / "models.toml"
+        file.write_text(file.read_text() + "price_in = 2.0\nprice_out = 10.0\n")
+        chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides, "budget.usd=0.01", "budget.requests=99"))
+        (tmp_path / "scratch").mkdir()
+        found = estimate(Job(chosen, tmp_path / "state", limit=2), tmp_path / "scratch")
+        assert server.count == 0  # the trial of the pace asks no examiner either
+    row, = found["to_buy"]
+    assert row["requests"] == sum(found["to_write"].values()) and "grades by scripted" in found["to_write"]
+    assert row["usd"] == pytest.approx((2 * row["prompt_tokens"] + 10 * row["reply_tokens"]) / 1e6) and row["usd"] > 0.01
+    assert [line.partition(" ")[0] for line in found["over_budget"]] == ["budget.usd"]
+
+
+def test_status_tells_what_is_spent_by_model_what_became_of_it_and_what_is_left(tmp_path):
+    with scripted_chat("refusal") as server:
+        models = by_lm(tmp_path, server)[0]
+        run(tmp_path, models, "budget.requests=9", candidates=("scripted",), limit=2)
+        found = spending.account(Store(tmp_path, EDITION))
+    assert found["spent_by_model"]["scripted"]["outcomes"] == {"refused": 1, "ok": 1}
+    assert (found["spent"]["requests"], found["remaining"], found["ledger_lines_damaged"]) == (2, {"requests": 7}, 0)
+    assert found["spent"]["hours"] > 0
+    by_outcome = {row["outcome"]: row["texts"] for row in found["texts"] if row["task"] == "review" and "scripted" in row["writer"]}
+    assert by_outcome == {"ok": 1, "refused": 1}
+
+
+def test_the_log_of_a_run_has_its_ids_its_stages_and_every_text_that_failed_and_no_secret(tmp_path, monkeypatch):
+    canary = "cannot review"  # words of the refusal: the log must not tell them
+    monkeypatch.setenv("OPENREVIEW_PASSWORD", canary)
+    with scripted_chat("refusal") as server:
+        summary = run(tmp_path, by_lm(tmp_path, server)[0], candidates=("scripted",), limit=2)
+    log = Path(Store(tmp_path, EDITION).status()["log"])
+    assert log == tmp_path / "logs" / f"{summary['run_id']}.jsonl"
+    assert canary not in log.read_text()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {(line["edition"], line["run"]) for line in lines} == {(EDITION, summary["run_id"])}
+    assert [lines[0]["event"], lines[-1]["event"], lines[-1]["state"]] == ["started", "ended", "done"]
+    failed = [line for line in lines if line["event"] == "text"]
+    assert [(line["task"], line["outcome"], line["detail"]) for line in failed] == [("review", "refused", "I [secret] this.")]
+    assert {"importing", "writing reviews by scripted", "scoring"} <= {line["stage"] for line in lines if line["event"] == "stage"}
+
+
+def test_a_log_that_cannot_be_written_stops_no_run(tmp_path):
+    (tmp_path / "logs").touch()
+    assert run(tmp_path, limit=2)["outcome"] == "done"
+    assert Store(tmp_path, EDITION).status()["log"] is None
+
+
+def test_a_bound_of_a_model_that_there_is_not_is_named(tmp_path):
+    with pytest.raises(SettingsError, match="budget.models: no model 'gpt-9' in the models file; known: "):
+        run(tmp_path, "budget.models={gpt-9={usd=5}}", limit=2)

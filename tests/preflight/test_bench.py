@@ -1,0 +1,133 @@
+"""``gre-bench bench scoring`` as a user calls it, on a model so small that its figures mean nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("torch", reason="measuring needs the extra `lm`")
+
+import torch
+
+from gre_bench.cli.app import app
+from gre_bench.cli.commands.bench import _show
+from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.lm import random_model
+from gre_bench.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer
+from gre_bench.preflight.bench_scoring import load
+from tests.lm.chat_models import build_chat_model
+from tests.servers.scripted_vllm import scripted_vllm
+
+SMALL = ["--candidates", "2", "--synopses", "2", "--rounds", "1", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(build_chat_model(tmp_path_factory.mktemp("model") / "llama3", context=8192))
+
+
+def test_json_has_the_ratios_of_each_method(model):
+    done = CliRunner().invoke(app, ["bench", "scoring", "--model", model, *SMALL, "--json", "--growth"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert {"one-by-one", "batches", "trie"} <= set(found["methods"])
+    for row in found["methods"].values():
+        assert {"cpu_ratio", "wall_ratio", "work_ratio"} <= set(row)
+    assert found["pairs"] == 1 * 2 * 2 * 2
+    assert found["methods"]["trie"]["work_ratio"] > 1
+    assert [row["papers"] for row in found["growth"]] == [1, 2, 4, 8]
+
+
+def test_the_table_names_each_method_and_the_hours_of_an_edition(model):
+    done = CliRunner().invoke(app, ["bench", "scoring", "--model", model, *SMALL])
+    assert done.exit_code == 0, done.output
+    for words in ("one-by-one", "batches", "trie", "TFLOP/s", "8 pairs", " h"):
+        assert words in done.output
+
+
+def test_a_paper_has_its_candidates_references_and_synopses():
+    asked = load(None, None, papers=2, candidates=3, synopses=2)
+    assert asked.pairs == 2 * 3 * 2 * 2
+    for paper in asked.papers:
+        # Marginals once for each reference and synopsis.
+        assert len(paper) == len(set(paper)) == 2 * (3 + 1) * 2
+        assert len({one.synopsis for one in paper}) == 2 and len({one.reply for one in paper}) == 2
+
+
+def test_too_few_reviews_are_refused_with_what_there_is():
+    with pytest.raises(SettingsError, match="papers with three judged reviews: too few for 1 papers with 500"):
+        load(None, None, papers=1, candidates=500, synopses=1)
+    with pytest.raises(SettingsError, match="and 40 synopses each"):
+        load(None, None, papers=1, candidates=1, synopses=40)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--endpoint", "http://127.0.0.1:1"], "--endpoint needs --model, the folder of the model that is served"),
+        (["--model", "m", "--shape", "60m"], "--shape is for a random model and --model for a real one"),
+        (["--model", "m", "--tokenizer", "m"], "--tokenizer is for a random model and --model for a real one"),
+        (["--quantisation", "nf4"], "--quantisation needs --model"),
+        (["--model", "m", "--key-env", "KEY"], "--key-env needs --endpoint"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_in_one_line(options, why):
+    done = CliRunner().invoke(app, ["bench", "scoring", *options, *SMALL])
+    assert isinstance(done.exception, SettingsError) and str(done.exception).startswith(why)
+
+
+@pytest.mark.parametrize(
+    "options", [["--dtype", "foo"], ["--device", "foo"], ["--attention", "foo"], ["--quantisation", "foo"]]
+)
+def test_an_unknown_option_is_refused_with_the_known_ones_before_anything_is_read(options):
+    # The last of two options counts.
+    done = CliRunner().invoke(app, ["bench", "scoring", *SMALL, "--judgments", "nowhere.jsonl", *options])
+    assert isinstance(done.exception, LMError)
+    assert "'foo' is none of " in str(done.exception) and "," in str(done.exception)
+
+
+@pytest.mark.parametrize("option", [{"dtype": "foo"}, {"device": "tpu"}, {"attention": "flash"}])
+def test_a_random_model_names_the_options_that_are_known(option):
+    (value,) = option.values()
+    with pytest.raises(LMError, match=f"random model 60m: '{value}' is none of .+, .+"):
+        random_weights("60m", learnt_tokenizer([]), **option)
+
+
+def test_a_random_model_on_a_gpu_that_is_not_there_is_one_clear_line(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(LMError, match="random model 60m: no CUDA device is available"):
+        random_weights("60m", learnt_tokenizer([]), device="cuda")
+
+
+def test_a_random_model_that_memory_does_not_hold_is_refused(model, monkeypatch, tmp_path):
+    monkeypatch.setattr(random_model, "MEMINFO", tmp_path / "meminfo")
+    (tmp_path / "meminfo").write_text("MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\n")
+    with pytest.raises(LMError, match=r"its weights take 15\.0 GiB and this machine has 14\.3 GiB left"):
+        random_weights("llama-3.1-8b", read_tokenizer(model), device="cpu", dtype="bfloat16")
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_a_random_model_that_memory_holds_is_made_in_its_dtype(model, monkeypatch, tmp_path):
+    monkeypatch.setattr(random_model, "MEMINFO", tmp_path / "nowhere")
+    monkeypatch.setitem(random_model.SHAPES, "60m", random_model.SHAPES["60m"] | {"num_hidden_layers": 1})
+    weights = random_weights("60m", read_tokenizer(model), device="cpu", dtype="bfloat16", attention="eager")
+    assert {str(one.dtype) for one in weights.model.parameters()} == {"torch.bfloat16"}
+    assert weights.model.config._attn_implementation == weights.attention == "eager"
+
+
+def test_a_server_with_a_key_is_measured_too_and_its_share_of_our_peak_is_left_empty(model, monkeypatch, capsys):
+    monkeypatch.setenv("MY_KEY", "secret")
+    with scripted_vllm(served={"tiny": 8192}) as server:
+        asked = ["bench", "scoring", "--model", model, *SMALL, "--endpoint", server.url, "--key-env", "MY_KEY"]
+        done = CliRunner().invoke(app, [*asked, "--json"])
+        assert done.exit_code == 0, done.output
+    assert {headers["authorization"] for headers in server.headers} == {"Bearer secret"}
+    rows = json.loads(done.stdout)["methods"]
+    assert rows["vllm"]["peak_fraction"] is None and rows["vllm"]["wall_ratio"] > 0
+    assert all(row["peak_fraction"] > 0 for name, row in rows.items() if name != "vllm")
+    _show(json.loads(done.stdout))
+    shown = capsys.readouterr().out
+    (line,) = (line for line in shown.splitlines() if line.strip().startswith("vllm"))
+    assert "%" not in line and shown.count("%") == len(rows) - 1

@@ -1,0 +1,70 @@
+"""Who may have learnt from an edition's reviews, and who is judged by its own family: the shipped models first."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from gre_bench.catalogs import models
+from gre_bench.ranking.exposure import conflict, exposure, found
+
+SHIPPED = models.load()
+ICLR_2024 = date(2023, 11, 10)
+ICLR_2023 = date(2022, 11, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "released", "status"),
+    [
+        ("openai/gpt-4o", ICLR_2024, "clean"),  # until October 2023
+        ("openai/gpt-4o@iclr", ICLR_2024, "clean"),  # under a guideline
+        ("openai/gpt-4o", ICLR_2023, "contaminated"),
+        ("meta-llama/llama-3.1-70b-instruct", ICLR_2024, "contaminated"),  # until December 2023
+        ("openai/gpt-4o", date(2023, 10, 31), "contaminated"),  # the same day does not precede
+        ("openai/gpt-4o", date(2023, 11, 1), "clean"),
+        ("deepseek/deepseek-chat", ICLR_2024, "unknown"),  # no cutoff stated
+        ("a-model-of-ours", ICLR_2024, "unknown"),
+        ("openai/gpt-4o", None, "unknown"),  # nobody knows when the reviews came out
+    ],
+)
+def test_a_candidate_is_clean_only_if_its_cutoff_precedes_the_reviews(name, released, status):
+    assert exposure("candidate", name, SHIPPED, released).status == status
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "status"),
+    [
+        ("evaluation_lm", "Llama-3.1-8B-Instruct", "contaminated"),
+        ("evaluation_lm", "meta-llama/Llama-3.1-8B-Instruct", "contaminated"),
+        ("evaluation_lm", "Llama-3.1-8B-Instruct in a copying mixture", "contaminated"),
+        ("evaluation_lm", "cache-ngram", "clean"),
+        ("evaluation_lm", "none", "none"),
+        ("writer", "gpt-4o-2024-05-13", "clean"),
+        ("writer", "openai/gpt-4o@2024-05-13 · prompt 0a1b2c3d · sampling 4e5f6a7b", "clean"),
+        ("writer", "rule-judgments-2", "none"),
+        ("writer", "somebody", "unknown"),
+        ("synopsis_writer", "the paper's own abstract", "none"),
+    ],
+)
+def test_evaluation_lms_and_writers_are_known_by_the_names_they_sign_with(role, name, status):
+    assert exposure(role, name, SHIPPED, ICLR_2024).status == status
+
+
+def test_the_shipped_evaluation_lms_have_read_iclr_2023():
+    assert exposure("evaluation_lm", "cache-ngram", SHIPPED, ICLR_2023).status == "contaminated"
+
+
+def test_a_maker_that_does_not_fit_is_another_model():
+    assert found("somebody-else/gpt-4o", SHIPPED) is None
+    assert found("gpt-4o", SHIPPED).name == "openai/gpt-4o"
+
+
+def test_a_candidate_in_the_hands_of_its_own_family_is_flagged():
+    others = {"evaluation_lm": "Llama-3.1-8B-Instruct", "writer": "openai/gpt-4o@2024-05-13 · prompt 0a1b2c3d"}
+    assert "evaluation LM" in conflict("meta-llama/llama-3-8b-instruct", others, SHIPPED)
+    assert "writer of the judgments openai/gpt-4o" in conflict("openai/gpt-3.5-turbo", others, SHIPPED)
+    assert conflict("anthropic/claude-3-opus", others, SHIPPED) is None
+    assert conflict("a-model-of-ours", others, SHIPPED) is None
+    one_maker = {"evaluation_lm": "mistralai/mixtral-8x7b-instruct"}
+    assert conflict("mistralai/mistral-large", one_maker, SHIPPED)

@@ -1,0 +1,92 @@
+"""Standings from pairs: ties and the papers they lack, ranks that tests allow, scores at the human length."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gre_bench.ranking.rank_statistics import Pairs, at_human_length, standings
+from gre_bench.stats.pair_tests import pair_tests, papers_needed
+
+
+def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float = 1.0) -> Pairs:
+    random = np.random.default_rng(seed)
+    hard = {(paper, place): 3 * random.normal() for paper in range(papers) for place in (1, 2)}
+    rows = [
+        (name, f"p{paper}", f"r{paper}-{place}", mean + hard[paper, place] + noise * random.normal())
+        for name, mean in means.items()
+        for paper, place in hard
+    ]
+    return Pairs(*map(list, zip(*rows, strict=True)))
+
+
+def ranked(pairs: Pairs) -> dict[str, int]:
+    names = sorted(set(pairs.candidates), key=lambda name: -np.mean(pairs.of([name]).values))
+    return {name: place for place, name in enumerate(names, 1)}
+
+
+def test_far_apart_neighbours_are_ranked_and_near_ones_tied_with_the_papers_they_lack():
+    pairs = board({"human": 5, "a": 0.05, "b": 0, "c": -5})
+    found = {row.candidate_id: row for row in standings(pairs, ranked(pairs))}
+    assert (found["human"].rank_low, found["human"].rank_high, found["human"].tied) == (1, 1, False)
+    first, second = sorted(("a", "b"), key=lambda name: found[name].rank)
+    assert found[first].tied and found[first].next_candidate == second
+    assert (
+        (found[first].rank_low, found[first].rank_high) == (2, 3) == (found[second].rank_low, found[second].rank_high)
+    )
+    assert (found["c"].rank, found["c"].rank_low, found["c"].next_candidate, found["c"].tied) == (4, 4, None, None)
+    assert found["human"].difference_p_holm is None and found["a"].difference_p_holm < 1e-6
+    tests = {(test.first, test.second): test for test in pair_tests(*[pairs.columns[k] for k in (3, 1, 0, 2)])}
+    test = tests.get((first, second)) or tests[second, first]
+    assert found[first].more_papers == papers_needed(test, 0.05) - 40
+    assert found["human"].more_papers is None
+    assert {row.tests for row in found.values()} == {6}
+
+
+def test_equal_candidates_are_called_different_no_more_often_than_the_level_allows():
+    worlds, wrong = 300, 0
+    for seed in range(worlds):
+        pairs = board({"human": 0, "a": 0, "b": 0}, papers=12, seed=seed)
+        tests = pair_tests(*[pairs.columns[k] for k in (3, 1, 0, 2)])
+        wrong += any(test.p_holm < 0.05 for test in tests)
+    assert stats.binomtest(wrong, worlds, 0.05, alternative="greater").pvalue > 0.01
+
+
+def test_no_test_is_a_reason_and_no_claim():
+    one = Pairs(["human"] * 2, ["p", "q"], ["r", "s"], [1.0, 2.0])
+    (row,) = standings(one, {"human": 1})
+    assert (row.rank, row.rank_low, row.tied, row.problem) == (1, None, None, "nobody to be compared with")
+    apart = Pairs(["human", "a"], ["p", "q"], ["r", "s"], [1.0, 2.0])
+    assert {row.problem for row in standings(apart, {"a": 1, "human": 2})} == {
+        "human and a do not have two papers in common"
+    }
+    assert standings(one, {}) == []
+
+
+def test_a_score_that_length_alone_explains_is_the_same_at_the_human_length():
+    random = np.random.default_rng(3)
+    words = {(name, f"p{paper}"): int(times * (80 + 60 * random.random())) for name, times in (("human", 1), ("a", 3))
+             for paper in range(60)}  # fmt: skip
+    rows = [
+        (name, paper, f"{paper}-{place}", 10 * math.log(count) + 0.1 * random.normal())
+        for (name, paper), count in words.items()
+        for place in (1, 2)
+    ]
+    pairs = Pairs(*map(list, zip(*rows, strict=True)))
+    at, scores = at_human_length(pairs, words)
+    human = [count for (name, _), count in words.items() if name == "human"]
+    assert at == pytest.approx(stats.gmean(human))
+    assert np.mean(pairs.of(["a"]).values) - np.mean(pairs.of(["human"]).values) > 10
+    assert scores["a"].value == pytest.approx(scores["human"].value, abs=0.3)
+
+
+def test_without_humans_or_with_one_candidate_there_is_no_length_to_hold():
+    pairs = board({"a": 1, "b": 0}, papers=5)
+    words = {(name, f"p{paper}"): 10 + paper for name in ("a", "b", "human") for paper in range(5)}
+    assert at_human_length(pairs, words) == (None, {})
+    alone = board({"human": 1}, papers=5)
+    at, scores = at_human_length(alone, words)
+    assert at > 0 and scores == {}

@@ -1,0 +1,182 @@
+"""``gre-bench compare`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.reports.compare_sides import from_run
+from tests.cli.calling import shown
+from tests.flows.refreshing import EDITION, refreshed
+
+
+def compare(*arguments: object) -> tuple[int, str]:
+    """Exit code and what was printed; an expected failure is its code and its line, as `main` gives them."""
+    return shown("compare", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("tables", "lines"),
+    [
+        (("table6", "table7"), ("gem 20 0.926 0.93", "gem_s_abstract 20 0.904 0.92", "gem_s_assw 20 0.893 0.90")),
+        (("table7", "table10"), ("gem 18 0.835 0.89", "gem_s_abstract 18 0.876 0.85", "gem_s_assw 18 0.882 0.83")),
+    ],
+)
+def test_two_published_boards_give_spearman_to_three_decimals_beside_what_is_printed(tables, lines):
+    code, shown = compare("--published", tables[0], "--published", tables[1])
+    assert code == 0
+    found = [" ".join(line.split()) for line in shown.splitlines()]
+    for line in lines:
+        metric, n, rho, printed = line.split()
+        assert any(re.fullmatch(rf"{metric} {n} {rho} \S+ {printed}", row) for row in found), shown
+
+
+def board_file(folder, name, scores, writer="w"):
+    rows = [
+        {
+            "metric": "gem",
+            "candidate": model,
+            "kind": "model",
+            "mean": mean,
+            "low": mean - 1,
+            "high": mean + 1,
+            "rank": 1,
+        }
+        for model, mean in scores.items()
+    ]
+    rows.append(
+        {
+            "metric": "gem",
+            "candidate": "generic",
+            "kind": "control",
+            "mean": 0.0,
+            "low": 0,
+            "high": 0,
+            "rank": None,
+            "unranked": "control",
+        }
+    )
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"edition": name, "signatures": [{"metric": "gem", "writer": writer}], "rows": rows}))
+    return path
+
+
+def test_two_boards_of_ones_own_are_compared_by_rank_controls_left_out(tmp_path):
+    a = board_file(tmp_path, "A", {"m1": 1.0, "m2": 2.0, "m3": 3.0, "m4": 4.0})
+    b = board_file(tmp_path, "B", {"m1": 10.0, "m2": 30.0, "m3": 20.0, "m4": 40.0}, writer="other")
+    code, shown = compare("--board", a, "--board", b, "--json")
+    assert code == 0
+    found = json.loads(shown)
+    (row,) = found["consistency"]
+    assert (row["n"], round(row["spearman"], 6)) == (4, 0.8)
+    assert found["left_out"] == {str(path): {"generic": "control"} for path in (a, b)}
+    assert found["differ_in"] == {"writer": ["w", "other"]}
+    assert "signatures differ in writer: w | other" in compare("--board", a, "--board", b)[1]
+
+
+def test_a_board_beside_a_published_one_shows_no_differences_of_nats(tmp_path):
+    scores = {"openai/gpt-4o": 3.0, "anthropic/claude-2": 4.0, "openai/gpt-4o-mini": 1.0}
+    code, shown = compare("--published", "table6", board_file(tmp_path, "A", scores), "--json")
+    found = json.loads(shown)
+    assert code == 0 and found["consistency"][0]["n"] == 3
+    assert {row["difference"] for row in found["beside"]} == {None}
+    assert sum(row["found"] is not None for row in found["beside"]) == 3
+
+
+def test_effects_of_a_run_stand_beside_a_published_table(tmp_path):
+    run = tmp_path / "run.json"
+    rows = [
+        {"metric": "gem", "change": "sentence_deletion", "d": -0.2, "low": -0.3, "high": -0.1, "problem": None},
+        {"metric": "gem", "change": "completion", "d": None, "low": None, "high": None, "problem": "no writer"},
+    ]
+    run.write_text(json.dumps({"effects": rows}))
+    code, shown = compare("--published", "table2", run)
+    assert code == 0
+    line = next(row for row in shown.splitlines() if row.startswith("gem ") and "sentence_deletion" in row)
+    assert line.split() == ["gem", "sentence_deletion", "-0.401", "-0.200", "-0.300", "to", "-0.100", "0.201"]
+    assert "left out of run.json: gem, completion: no writer" in shown
+    assert "(1) the figure of Sentence Deletion, likely a misprint" in shown
+
+
+def test_benchmarks_are_correlated_with_a_board_missing_entries_counted(tmp_path):
+    path = tmp_path / "benchmarks.csv"
+    path.write_text(
+        "model,benchmark,value\nopenai/gpt-4o,MMLU,88.7\nanthropic/claude-3-opus,MMLU,86.8\n"
+        "meta-llama/llama-3-8b-instruct,MMLU,\nmistralai/mistral-tiny,MMLU,60.1\nnobody/knows,MMLU,50\n"
+    )
+    code, shown = compare("--benchmarks", path, "--published", "table6", "--json")
+    found = json.loads(shown)
+    assert code == 0
+    assert (found["blank_entries"], found["models_not_on_the_board"]) == (1, ["nobody/knows"])
+    row = found["benchmarks"][0]
+    assert (row["metric"], row["n"], row["left_out"], row["printed"], row["spearman"]) == ("gem", 3, 17, 0.55, 0.5)
+    assert compare("--benchmarks", path, "--published", "table6")[1].count("MMLU") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model,benchmark\na,b\n", "no column value"),
+        ("model,benchmark,value\na,MMLU,high\n", "line 2: 'high' is no number"),
+        ("model,benchmark,value\na,MMLU,nan\n", "line 2: 'nan' is no number"),
+        ("model,benchmark,value\n,MMLU,1\n", "line 2: model and benchmark must be given"),
+        ("model,benchmark,value\na,MMLU,1\na,MMLU,2\n", "line 3: a has two values of MMLU"),
+    ],
+)
+def test_a_line_of_benchmarks_that_is_none_is_named(tmp_path, text, message):
+    path = tmp_path / "b.csv"
+    path.write_text(text)
+    code, shown = compare("--benchmarks", path, "--published", "table6")
+    assert code == 2 and message in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--published", "table6"), "two things beside each other, got 1"),
+        (("--published", "table15", "--published", "table6"), "no published table table15"),
+        (("--published", "table2", "--published", "table6"), "do not hold the same kind"),
+        (("--published", "table2", "ICLR-1999"), "no edition ICLR-1999"),
+        (("--published", "table2", "gone.json"), "no file gone.json"),
+        (("--benchmarks", "gone.csv", "--published", "table6"), "cannot read gone.csv"),
+        (("--benchmarks", "gone.csv", "--published", "table2"), "--benchmarks takes one leaderboard"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(tmp_path, arguments, message):
+    code, shown = compare(*arguments, "--state", tmp_path)
+    assert code == 2 and message in shown and "\n" not in shown
+
+
+def test_an_edition_is_a_board_by_its_key_and_has_no_effects_before_it_is_validated(tmp_path):
+    refreshed(tmp_path)
+    side = from_run(EDITION, "board", tmp_path)
+    assert {figure.item for figure in side.figures} == {"human"} and "generic" in side.left_out
+    code, shown = compare("--board", EDITION, "--published", "table6", "--state", tmp_path, "--json")
+    found = json.loads(shown)
+    assert code == 0 and {row["n"] for row in found["consistency"]} == {0}
+    assert all(row["only_second"] == ["human"] for row in found["consistency"])
+    assert "not defined" in compare("--board", EDITION, "--published", "table6", "--state", tmp_path)[1]
+    with pytest.raises(SettingsError, match=f"no effects yet; run: gre-bench validate --edition {EDITION}"):
+        from_run(EDITION, "effects", tmp_path)
+
+
+@pytest.mark.parametrize("text", ["not json", "[1]", "{}", '{"rows": [{"metric": "gem"}]}', '{"rows": 3}', "3"])
+def test_a_file_that_is_no_board_is_refused(tmp_path, text):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(SourceError):
+        from_run(str(path), "board", tmp_path)
+
+
+def test_a_board_without_ranks_or_with_two_numbers_for_one_candidate_is_refused(tmp_path):
+    empty = board_file(tmp_path, "empty", {})
+    with pytest.raises(SettingsError, match="no ranked row"):
+        from_run(str(empty), "board", tmp_path)
+    twice = board_file(tmp_path, "twice", {"m": 1.0})
+    tree = json.loads(twice.read_text())
+    twice.write_text(json.dumps(tree | {"rows": tree["rows"][:1] * 2}))
+    with pytest.raises(SettingsError, match="gem has two numbers for m"):
+        from_run(str(twice), "board", tmp_path)

@@ -1,0 +1,110 @@
+"""Candidates through the years, and two of one edition: only what is paired is compared."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gre_bench.pipeline.intake import import_reviews
+from gre_bench.pipeline.runs.job import recorded
+from gre_bench.reports.history import changes
+from gre_bench.store import Store
+from tests.cli.calling import shown
+from tests.flows.refreshing import EDITION, add_reviews, demo, query, reviews_by, run, use
+from tests.scripted_lms import OverlapLM
+
+NEXT = "SAMPLE-2027"
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """The sample edition, and the same reviews drawn with another seed as another year's."""
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("history")
+    later = ("edition.year=2027", "edition.seed=1")
+    run(state, "scoring.metrics=['gem']")
+    run(state, "scoring.metrics=['gem']", *later)
+    twin = [
+        row | {"judgments": row["judgments"] + "\nThe reviewer suggests a baseline."} for row in reviews_by("model-b")
+    ]
+    add_reviews(state, reviews_by("model-a") + twin)
+    store = Store(state, NEXT)
+    with store.lock("import"), recorded(store, "import", demo(*later), shown=False) as progress:
+        import_reviews(store, progress.status["run_id"], state / "rows.jsonl")
+        progress.end("done")
+    run(state, "scoring.metrics=['gem']")
+    run(state, "scoring.metrics=['gem']", *later)
+    return state
+
+
+@pytest.fixture
+def call(state):
+    return lambda *arguments: shown(*arguments, "--state", state)
+
+
+def leads(state, edition: str, candidate: str, anchor: str = "human") -> np.ndarray:
+    rows = query(
+        state,
+        "select avg(c.value - h.value) from pairs c join pairs h using (signature_id, paper_id, reference_id) "
+        f"where c.candidate_id = '{candidate}' and h.candidate_id = '{anchor}' group by paper_id",
+        edition,
+    )
+    return np.array([row[0] for row in rows])
+
+
+def test_years_compare_by_the_change_of_the_difference_to_the_human_baseline(call, state):
+    code, shown = call("history", "--json")
+    assert code == 0
+    found = json.loads(shown)
+    assert {(row["edition"], row["candidate"]) for row in found["rows"]} == {
+        (edition, model) for edition in (EDITION, NEXT) for model in ("model-a", "model-b")
+    }
+    for row in found["changes"]:
+        assert (row["from"], row["to"]) == (EDITION, NEXT)
+        one, other = (leads(state, edition, row["candidate"]) for edition in (EDITION, NEXT))
+        expected = stats.ttest_ind(other, one, equal_var=False)
+        assert (row["value"], row["p"]) == pytest.approx((other.mean() - one.mean(), expected.pvalue), rel=1e-6)
+        assert row["p"] <= row["p_holm"] <= 2 * row["p"] + 1e-12
+    assert len(found["changes"]) == 2
+
+
+def test_another_anchor_is_another_difference(call, state):
+    found = json.loads(call("history", "--anchor", "model-a", "--json")[1])
+    rows = {row["candidate"]: row for row in found["rows"] if row["edition"] == EDITION}
+    assert set(rows) == {"human", "model-b"}
+    assert rows["model-b"]["difference"] == pytest.approx(leads(state, EDITION, "model-b", "model-a").mean())
+
+
+def test_two_signatures_and_two_samples_are_two_histories():
+    row = {"metric": "gem", "candidate": "a", "venue": "V", "difference": 1.0, "se": 0.1, "papers": 30, "year": 1}
+    one = row | {"edition": "V-2024", "signature_id": "s1"}
+    assert changes([one, row | {"edition": "V-2025", "signature_id": "s2"}]) == []
+    assert changes([one, row | {"edition": "V-2025-pilot", "signature_id": "s1"}]) == []
+    assert len(changes([one, row | {"edition": "V-2025", "signature_id": "s1"}])) == 1
+
+
+def test_an_anchor_that_nobody_scored_is_one_line(call):
+    code, line = call("history", "--anchor", "nobody")
+    assert (code, "no history to show (SAMPLE-2026: no candidate on the same pairs as nobody" in line) == (2, True)
+
+
+def test_two_candidates_are_compared_on_the_pairs_that_both_have(call, state):
+    code, shown = call("compare", "model-b", "model-a", "--in", EDITION, "--json")
+    (row,) = json.loads(shown)["candidates"]
+    found = leads(state, EDITION, "model-b", "model-a")
+    assert code == 0
+    assert (row["difference"], row["p"]) == pytest.approx((found.mean(), stats.ttest_1samp(found, 0).pvalue))
+    assert (row["won"], row["lost"]) == ((found > 0).sum(), (found < 0).sum())
+    assert "asked alone" in call("compare", "model-b", "model-a", "--in", EDITION)[1]
+
+
+@pytest.mark.parametrize(
+    ("names", "part"),
+    [(("model-a",), "compares two candidates"), (("model-a", "nobody"), "gem has no pair of candidate nobody")],
+)
+def test_candidates_that_are_not_there_are_one_line(call, names, part):
+    code, line = call("compare", *names, "--in", EDITION)
+    assert (code, part in line) == (2, True)

@@ -1,0 +1,159 @@
+"""``gre-bench why``: a number is taken apart to its tokens and comes out again; a tampered one does not."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+
+import pytest
+
+from gre_bench.core.errors import GreBenchError, SettingsError
+from gre_bench.reports.why import why
+from gre_bench.store import Store
+from gre_bench.tasks import steps
+from tests.cli.calling import shown
+from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
+from tests.scripted_lms import OverlapLM
+
+METRICS = "scoring.metrics=['gem', 'gem_s_abstract', 'gem_raw', 'bleu', 'bartscore_f1']"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("why")
+    run(state)
+    add_reviews(state, reviews_by("model-a"))
+    run(state, METRICS)
+    return state
+
+
+@pytest.fixture
+def state(made, tmp_path):
+    use(OverlapLM())
+    shutil.copytree(made / "editions", tmp_path / "editions")
+    return tmp_path
+
+
+def explained(state, metric, candidate, paper=None, recount=True):
+    signature = next(row for row in Store(state, EDITION).read("planned_signatures") if row["metric"] == metric)
+    return why(state, EDITION, signature, candidate, paper, steps.undecorated() if recount else None)
+
+
+def tamper(state, statement: str) -> None:
+    store = Store(state, EDITION)
+    with store.lock("tamper"):
+        with store.transaction() as connection:
+            connection.execute(statement)
+        store.copy_for_readers()
+
+
+def failed(found) -> list[str]:
+    return [row["what"] for row in found.checks if not row["holds"]]
+
+
+@pytest.mark.parametrize("metric", ["gem", "gem_s_abstract", "gem_raw", "bleu", "bartscore_f1"])
+@pytest.mark.parametrize("candidate", ["human", "model-a", "other-paper"])
+def test_every_metric_of_every_kind_of_candidate_comes_out_again(made, metric, candidate):
+    use(OverlapLM())
+    found = explained(made, metric, candidate)
+    assert failed(found) == []
+    assert len(found.checks) == 4
+    assert all(row["recount"] == pytest.approx(row["value"], rel=1e-6) for row in found.pairs)
+
+
+def test_a_paper_shows_tokens_that_gained_texts_prompts_and_digests(state):
+    found = explained(state, "gem", "model-a", "s03")
+    assert [row["reference_id"] for row in found.pairs] == [row["reference_id"] for row in found.details]
+    for detail, row in zip(found.details, found.pairs, strict=True):
+        given, alone = detail["terms"]
+        assert row["value"] == pytest.approx(given["total"] - alone["total"])
+        assert sum(token["gain"] for token in detail["tokens"]) == pytest.approx(row["value"], rel=1e-5)
+        assert detail["x"] in given["prompt"]["user"] and detail["x"] not in alone["prompt"]["user"]
+        assert given["prompt"]["reply"] == detail["y"]
+        words = [*detail["y"].split(), "."]
+        gained = {words[k] for k, token in enumerate(detail["tokens"][:-1]) if token["gain"] > 0}
+        assert gained <= set(detail["x"].split()) | {word for word in words if word.lower() in detail["x"].lower()}
+    assert found.paper["paper_id"] == "s03" and len(found.paper["abstract_sha256"]) == 64
+    assert {row["candidate"] for row in found.reviews} == {"human", "model-a"}
+    assert failed(found) == []
+
+
+def test_a_text_that_changed_since_is_found(state):
+    tamper(state, "update judgments set text = text || ' criticizes' where review_id = 's03:model-a'")
+    assert "texts and prompts are those that were scored" in failed(explained(state, "gem", "model-a", recount=False))
+    found = explained(state, "gem", "model-a", "s03")
+    assert any("a recount of 2 pairs" in what for what in failed(found))
+    assert failed(explained(state, "gem", "model-a", "s04")) == []
+
+
+def test_a_score_that_was_changed_is_found(state):
+    tamper(state, "update scores set value = value * 1.00001 where candidate_id = 'model-a' and paper_id = 's05'")
+    found = explained(state, "gem", "model-a", "s05")
+    assert sum("the score is made of these" in what for what in failed(found)) == 2
+    assert any("a recount of 2 pairs" in what for what in failed(found))
+
+
+def test_log_probabilities_that_were_changed_are_found(state):
+    tamper(state, "update spans set logprobs = list_transform(logprobs, lambda x: x * 0.9)")
+    assert sum("tokens add up" in what for what in failed(explained(state, "gem", "model-a", "s05", False))) == 2
+
+
+def test_another_evaluation_lm_is_told_by_what_differs(state):
+    use(OverlapLM("scripted-other"))
+    found = explained(state, "gem", "model-a", "s05")
+    (check,) = [row for row in found.checks if row["what"] == "what scores today is what scored then"]
+    assert not check["holds"]
+    assert check["detail"] == "evaluation_lm: scripted-overlap then, scripted-other now"
+
+
+def test_a_small_model_that_answers_otherwise_does_not_agree(state):
+    class Off(OverlapLM):
+        @staticmethod
+        def span(prediction):
+            span = OverlapLM.span(prediction)
+            logprobs = (span.logprobs[0] * 1.001, *span.logprobs[1:])
+            return type(span)(math.fsum(logprobs), span.ids, logprobs)
+
+    use(Off())
+    (what,) = failed(explained(state, "gem", "model-a", "s05"))
+    assert what.startswith("a recount of 2 pairs")
+
+
+def call(state, *arguments: object) -> tuple[int, str]:
+    return shown("why", *arguments, "--state", state)
+
+
+def test_the_command_tells_all_and_its_exit_code_says_whether_it_holds(state):
+    code, shown = call(state, EDITION, "gem", "model-a", "--paper", "s03")
+    assert code == 0
+    for part in ("gained most", "the candidate's review (x)", "holds a recount of 2 pairs agrees within 1e-06"):
+        assert part in shown
+    code, shown = call(state, EDITION, "gem", "model-a", "--json")
+    assert (code, json.loads(shown)["holds"]) == (0, True)
+    tamper(state, "update scores set value = value + 0.01 where candidate_id = 'model-a' and paper_id = 's05'")
+    code, shown = call(state, EDITION, "gem", "model-a")
+    assert (code, "DOES NOT HOLD a recount of 32 pairs" in shown) == (1, True)
+    assert call(state, EDITION, "gem", "model-a", "--no-recount")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("gem", "nobody"), "has no candidate nobody; known, nearest first: "),
+        (("length", "human"), "has no scores of length"),
+        (("gem", "human", "--paper", "zz"), "no pair of paper zz; there are: s01"),
+    ],
+)
+def test_what_is_not_there_is_one_line(state, arguments, part):
+    code, line = call(state, EDITION, *arguments)
+    assert (code, part in line, "\n" in line) == (2, True, False), line
+
+
+def test_a_pair_without_a_score_keeps_its_reason(state):
+    assert query(state, "select count(*) from pairs where state = 'excluded'")[0][0] > 0
+    with pytest.raises(GreBenchError, match="generic has no pair that was scored by gem_raw"):
+        explained(state, "gem_raw", "generic")
+    with pytest.raises(SettingsError, match="no edition"):
+        why(state, "NONE-2020", {"signature_id": "x", "metric": "gem"}, "human", None, None)

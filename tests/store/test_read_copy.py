@@ -1,0 +1,180 @@
+"""The copy for readers: forged ones and logs beside it are never believed, and no kill makes a good one unreadable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gre_bench.core.errors import StoreError
+from gre_bench.release.database import opened
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.publishing import publish_edition
+from gre_bench.store import Store
+from gre_bench.store.read_copy import CopyForReaders
+from tests.faults.commands import assert_one_line, command
+from tests.flows.refreshing import EDITION, refreshed
+
+MENDED = "gre-bench refresh --edition SAMPLE-2026"
+MEAN = "select round(avg(value), 6) as mean from pairs where candidate_id = 'human' and state = 'scored'"
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(refreshed(tmp_path / "state"), EDITION)
+
+
+@pytest.fixture
+def state(store):
+    return store.folder.parent.parent
+
+
+def forge(file: Path, log: Path | None = None) -> None:
+    """Raises the human scores of the copy *file* by 1000; with *log* only there, as a writer's log before it is brought in."""
+    made = file.with_name("forged.duckdb")
+    shutil.copyfile(file, made)
+    with duckdb.connect(str(made)) as run:
+        run.execute("pragma disable_checkpoint_on_shutdown" if log else "select 1")
+        run.execute("set checkpoint_threshold = '1GB'")
+        run.execute("update scores set value = value + 1000 where candidate_id = 'human'")
+    os.replace(made.with_name("forged.duckdb.wal") if log else made, log or file)
+    made.unlink(missing_ok=True)
+
+
+def believed(store: Store) -> float:
+    return store.query(MEAN)[1][0]["mean"]
+
+
+def test_a_forged_log_would_be_replayed_by_whoever_opened_the_copy_beside_it(store):
+    log = store.read_file.with_name("read.duckdb.wal")
+    forge(store.read_file, log)
+    assert log.stat().st_size > 100
+    with duckdb.connect(str(store.read_file), read_only=True) as run:
+        assert run.execute(MEAN).fetchall()[0][0] > 900
+
+
+@pytest.mark.parametrize("end", ["wal", "wal.recovery", "wal.checkpoint"])
+def test_a_forged_log_is_refused_wherever_the_copy_is_read_and_the_next_write_takes_it_away(store, state, end):
+    mean = believed(store)
+    log = store.read_file.with_name(f"read.duckdb.{end}")
+    forge(store.read_file, log)
+    asked = (("sql", EDITION, MEAN), ("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human"))
+    for arguments in asked if end == "wal" else asked[:3]:
+        assert_one_line(command(*arguments, "--state", state), 1, log.name, "lies beside the copy", MENDED)
+    assert not (state / "releases").exists() or not Shelf(state / "releases", EDITION).names()
+    with store.lock("refresh"):
+        store.copy_for_readers()
+    assert not log.exists() and believed(store) == mean
+
+
+def test_a_forged_copy_is_refused_wherever_it_is_read_and_the_next_write_makes_it_anew(store, state):
+    mean = believed(store)
+    times = store.read_file.stat()
+    forge(store.read_file)
+    os.utime(store.read_file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    for arguments in (("sql", EDITION, MEAN), ("leaderboard", EDITION), ("publish", EDITION), ("plot", EDITION, "--out", state)):
+        assert_one_line(command(*arguments, "--state", state), 1, "read.duckdb", "not as it was written", MENDED)
+    with store.lock("refresh"):
+        store.copy_for_readers()
+    assert believed(store) == mean
+
+
+def test_a_copy_that_is_changed_where_it_lies_is_refused_by_who_has_read_it_before(store):
+    store.read("papers")
+    whole = store.read_file.read_bytes()
+    with store.read_file.open("r+b") as file:
+        file.seek(len(whole) // 2)
+        file.write(bytes([whole[len(whole) // 2] ^ 1]))
+    with pytest.raises(StoreError, match="not as it was written"):
+        store.read("papers")
+
+
+@pytest.mark.parametrize("sums", [None, "", "no digest\n", "0" * 64 + "  read.duckdb\n"])
+def test_a_copy_without_its_digest_is_refused_and_a_refresh_makes_it_anew(store, sums):
+    if sums is None:
+        store.copy.sums.unlink()
+    else:
+        store.copy.sums.write_text(sums)
+    with pytest.raises(StoreError, match="(no digest of it in read.sha256|not as it was written).*makes it anew"):
+        store.read("papers")
+    assert store.read_mended("papers")
+    assert store.copy.sums.read_text().count("read.duckdb\n") == 1
+
+
+@pytest.mark.parametrize("before", ["record", "replace", "second record"])
+def test_a_writer_that_is_killed_between_the_two_leaves_a_copy_that_is_believed(store, before):
+    earlier = len(store.read("papers"))
+    process = os.fork()
+    if process == 0:
+        replace, done = os.replace, []
+
+        def killing(source: Path, target: Path) -> None:
+            done.append(target)
+            if len(done) == ["record", "replace", "second record"].index(before) + 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            replace(source, target)
+
+        os.replace = killing
+        with store.lock("refresh"):
+            store.write(("add_papers", [{"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}]))
+            store.copy_for_readers()
+        os._exit(1)
+    assert os.waitpid(process, 0)[1] == signal.SIGKILL
+    assert len(Store(store.folder.parent.parent, EDITION).read("papers")) == earlier + (before == "second record")
+    with store.lock("refresh"):
+        store.copy_for_readers()
+    assert len(store.read("papers")) == earlier + 1
+    assert store.copy.sums.read_text().count("\n") == 1
+    assert sorted(path.name for path in store.folder.iterdir()) == [
+        "edition.duckdb", "edition.lock", "read.duckdb", "read.sha256", "status.json"
+    ]  # fmt: skip
+
+
+def test_readers_never_refuse_a_copy_that_a_writer_replaces_again_and_again(store):
+    stop, faults = threading.Event(), []
+
+    def write() -> None:
+        try:
+            with store.lock("refresh"):
+                for k in range(40):
+                    store.write(("add_papers", [{"paper_id": f"new{k}", "title": "", "abstract": None, "text": None, "source_row": None}]))
+                    store.copy_for_readers()
+        finally:
+            stop.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    looks = 0
+    while not stop.is_set() or looks < 5:
+        copy = CopyForReaders(EDITION, store.read_file)
+        try:
+            copy.check()
+        except StoreError as error:
+            faults.append(str(error))
+        looks += 1
+    writer.join()
+    assert not faults
+
+
+def test_reading_leaves_nothing_beside_the_copy(store):
+    before = sorted(path.name for path in store.folder.iterdir())
+    store.read("papers")
+    believed(store)
+    assert sorted(path.name for path in store.folder.iterdir()) == before
+
+
+def test_what_is_published_comes_from_the_store_and_not_from_a_copy_that_somebody_also_gave_a_digest(store, state):
+    from gre_bench.store.read_copy import sha256
+
+    mean = believed(store)
+    forge(store.read_file)
+    store.copy.sums.write_text(f"{sha256(store.read_file)}  read.duckdb\n")
+    assert believed(store) > mean + 900
+    made = publish_edition(store, Shelf(state / "releases", EDITION))
+    with opened(made.folder / "release.duckdb") as run:
+        assert run.execute(MEAN).fetchall() == [(mean,)]

@@ -1,0 +1,232 @@
+"""The store: what it refuses, who may write, what readers see, what a cut leaves behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gre_bench.core.errors import Clash, LockedError, SettingsError, StoreError
+from gre_bench.core.records import Edition
+from gre_bench.core.settings import checkout
+from gre_bench.store import SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, Store, find_editions, now, statement
+
+EDITION = Edition("TEST", 2026)
+SIGNATURE = {
+    "signature_id": "s1",
+    "metric": "gem",
+    "prompt_sha256": "p",
+    "evaluation_lm": "lm",
+    "lm_digest": "d",
+    "dtype": "float32",
+    "quantisation": "none",
+    "attention": "none",
+    "template_digest": "none",
+    "writer": "w",
+    "synopsis_writer": "none",
+    "form": "as_written",
+    "text_cut": "none",
+    "ascii_fold": False,
+    "engine_version": "1",
+    "chance": "none",
+}
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"):
+        store.write(("add_signature", SIGNATURE))
+        yield store
+
+
+def score(**changes):
+    return {
+        "signature_id": "s1",
+        "paper_id": "p",
+        "candidate_id": "c",
+        "reference_id": "r",
+        "value": 1.0,
+        "problem": None,
+        "problem_message": None,
+        "broken": False,
+        "predictions": ("a", "b"),
+        "run_id": "run",
+    } | changes
+
+
+def test_every_sql_file_is_listed_and_states_its_grain():
+    folder = checkout() / "sql"
+    assert sorted(TABLES) == sorted(path.stem for path in (folder / "tables").glob("*.sql"))
+    assert sorted(VIEWS) == sorted(path.stem for path in (folder / "views").glob("*.sql"))
+    for path in folder.rglob("*.sql"):
+        assert path.read_text().startswith("-- "), path
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"value": float("nan")},
+        {"value": float("inf")},
+        {"value": None},
+        {"problem": "too_long"},
+        {"signature_id": "unknown"},
+        {"signature_id": None},
+        {"predictions": None},
+    ],
+)
+def test_the_database_refuses_a_score_that_is_none(store, changes):
+    with pytest.raises(duckdb.Error):
+        store.write(("add_scores", [score(**changes)]))
+    store.write(("add_scores", [score()]))
+
+
+def test_the_database_refuses_a_second_score_of_a_pair(store):
+    store.write(("add_scores", [score()]))
+    with pytest.raises(Clash, match="Duplicate key"):
+        store.write(("add_scores", [score(value=2.0)]))
+
+
+@pytest.mark.parametrize("changes", [{"total": float("nan")}, {"total": 1.0}, {"ids": [1]}])
+def test_the_database_refuses_a_span_that_cannot_be(store, changes):
+    span = {"lm_id": "l", "prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}
+    with pytest.raises(duckdb.Error):
+        store.write(("add_spans", [span | changes]))
+    store.write(("add_spans", [span]))
+    assert store.rows("spans_of", lm_id="l", predictions=["a", "z"]) == [
+        {"prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}
+    ]
+
+
+def test_a_transaction_that_fails_leaves_nothing(store):
+    with pytest.raises(duckdb.Error):
+        store.write(("add_scores", [score()]), ("add_scores", [score(paper_id="q", value=float("nan"))]))
+    store.write(("add_scores", [score()]))
+
+
+def test_the_file_is_of_the_pinned_storage_version(store):
+    with store.transaction() as run:
+        (tags,) = run.execute("select tags from duckdb_databases() where not internal").fetchone()
+    assert tags["storage_version"].startswith(STORAGE_VERSION)
+
+
+def hold(folder: Path, seconds: float, held) -> None:
+    with Store(folder, EDITION).lock("refresh"):
+        held.set()
+        time.sleep(seconds)
+
+
+@pytest.fixture
+def holder(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    held = context.Event()
+    process = context.Process(target=hold, args=(tmp_path, 60, held))
+    process.start()
+    assert held.wait(60)
+    yield process
+    process.kill()
+    process.join()
+
+
+def test_a_second_writer_is_told_who_holds_the_lock(tmp_path, holder):
+    store = Store(tmp_path, EDITION)
+    assert store.is_being_written()
+    with pytest.raises(LockedError, match=rf"process {holder.pid} on .*\(refresh, since"), store.lock("refresh"):
+        pass
+
+
+def test_a_killed_writer_leaves_no_lock(tmp_path, holder):
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.join()
+    store = Store(tmp_path, EDITION)
+    assert not store.is_being_written()
+    with store.lock("refresh"):
+        assert store.rows("papers") == []
+
+
+def test_a_reader_sees_the_copy_and_not_what_came_after(store):
+    with pytest.raises(StoreError, match="nothing to read yet"):
+        store.read("papers")
+    store.copy_for_readers()
+    paper = {"paper_id": "p", "title": "", "abstract": None, "text": None, "source_row": None}
+    store.write(("add_papers", [paper]))
+    assert store.read("papers") == []
+    store.copy_for_readers()
+    assert [row["paper_id"] for row in store.read("papers")] == ["p"]
+
+
+def test_readers_read_while_the_copy_is_replaced_again_and_again(store):
+    store.copy_for_readers()
+    for _ in range(20):
+        with store.reading() as reader:
+            store.copy_for_readers()
+            assert reader.execute(statement("queries", "papers")).fetchall() == []
+
+
+def test_an_unknown_edition_is_named_with_the_known_ones(store, tmp_path):
+    with pytest.raises(SettingsError, match="no edition NONE-2020 .* known: TEST-2026"):
+        Store(tmp_path, "NONE-2020").read("papers")
+    assert find_editions(tmp_path) == ["TEST-2026"]
+
+
+def test_a_store_of_another_schema_version_is_refused(tmp_path):
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"), store.transaction() as run:
+        run.execute("update meta set schema_version = 99")
+    with pytest.raises(StoreError, match="schema version 99"), store.lock("test"):
+        pass
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 1000, b""])
+def test_a_damaged_store_is_one_line(tmp_path, content):
+    store = Store(tmp_path, EDITION)
+    store.folder.mkdir(parents=True)
+    store.file.write_bytes(content)
+    with pytest.raises(StoreError, match="damaged") as caught, store.lock("test"):
+        pass
+    assert "\n" not in str(caught.value)
+
+
+def test_what_a_killed_making_left_beside_is_no_hindrance(tmp_path):
+    store = Store(tmp_path, EDITION)
+    store.folder.mkdir(parents=True)
+    (store.folder / ".new.duckdb").write_bytes(b"half a file")
+    with store.lock("test"):
+        assert store.rows("papers") == []
+
+
+def test_a_foreign_database_is_refused(tmp_path):
+    store = Store(tmp_path, EDITION)
+    store.folder.mkdir(parents=True)
+    with duckdb.connect(str(store.file)) as foreign:
+        foreign.execute("create table mine (x integer)")
+    with pytest.raises(StoreError, match="not made here"), store.lock("test"):
+        pass
+
+
+def test_a_damaged_status_and_read_copy_are_one_line_each(store):
+    store.status_file.write_text("{")
+    with pytest.raises(StoreError, match="damaged"):
+        store.status()
+    store.read_file.write_bytes(b"x" * 5000)
+    with pytest.raises(StoreError, match="makes it anew"):
+        store.read("papers")
+
+
+def test_a_status_is_read_back(store):
+    assert store.status() is None
+    store.save_status({"state": "running", "at": now()})
+    assert store.status()["state"] == "running"
+    assert json.loads(store.status_file.read_text())["state"] == "running"
+
+
+def test_a_change_of_the_tables_needs_a_new_schema_version():
+    tables = hashlib.sha256("".join(statement("tables", name) for name in sorted(TABLES)).encode()).hexdigest()
+    assert (SCHEMA_VERSION, tables[:16]) == (6, "0fe2ae282c743387")

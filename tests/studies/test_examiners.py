@@ -1,0 +1,511 @@
+"""The study of examiners from end to end, against a scripted server over real HTTP: what it is known to say comes back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from scipy.stats import kendalltau, pearsonr, spearmanr
+from typer.testing import CliRunner
+
+from gre_bench.cli.app import app
+from gre_bench.core import settings
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import LMIdentity, SpanLogprob
+from gre_bench.examiners.layouts import LAYOUTS
+from gre_bench.flows.examiner_study import ExaminerJob, examiner_study, study
+from gre_bench.ingest.datasets.graded_texts import read_graded_texts
+from gre_bench.pipeline.domain_intake import import_graded
+from gre_bench.pipeline.runs.job import recorded
+from gre_bench.store import Store
+from gre_bench.studies.examiners.estimate import estimate
+from gre_bench.studies.examiners.grid import grid
+from gre_bench.studies.examiners.settings import load_study, parse_study
+from gre_bench.tasks import steps
+from gre_bench.writing import http_writer
+from tests.conftest import ROOT, SHARED
+from tests.flows.refreshing import use
+from tests.holds import wait_for
+from tests.servers.scripted_chat import MODEL, scripted_chat
+from tests.servers.scripted_examiner import chooser, distribution, examiner
+
+MODELS = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
+HUMAN = [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 1.25, 2.25, 4.25]
+"""Human scores, three texts a source, by players M0, M1 and M2."""
+REAL = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+
+
+def quality(human):
+    """A human score as the quality that the scripted examiner reads in the text."""
+    return (human - 1) / 4
+
+
+def table(folder, rows=None, name="texts.tsv"):
+    """A file of texts whose stated quality is the human score, unless *rows* (quality, human) say otherwise."""
+    lines = ["SRC\tHYP\tScore\tmodel_id\tid"]
+    for place, (given, human) in enumerate(rows or [(quality(human), human) for human in HUMAN]):
+        words = "so " * (place % 5)
+        lines.append(f'Source "{place // 3}\tA text {words}of quality {given:.4f}.\t{human}\tM{place % 3}\tdoc{place // 3}')
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return folder / name
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Makes a study of *examiners* (by name) on the texts of `table`, asking the server."""
+    def make(server, examiners=None, rows=None, name="study", limit=None, again=False, **more):
+        (tmp_path / "models.toml").write_text(MODELS.format(name="scripted", url=server.url, model=MODEL))
+        tree = {"models": ["scripted"], "models_file": str(tmp_path / "models.toml"), "resamples": 200,
+                "baselines": ["length"], "examiners": examiners or {}} | more
+        return ExaminerJob(name, parse_study(tree), table(tmp_path, rows), None, limit, again, tmp_path / "state")
+
+    return make
+
+
+def run(asked):
+    return study(asked, steps.undecorated())
+
+
+def found(summary):
+    return {row["name"]: row for row in summary["outcomes"]}
+
+
+def grades(asked):
+    with (asked.state / "studies" / "examiners" / asked.name / "grades.csv").open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def cells(line):
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def test_known_scores_come_back_as_known_taus(job):
+    upside_down = [(1 - quality(human), human) for human in HUMAN]
+    with scripted_chat(write=examiner()) as server:
+        asked = {"hundred": {"template": "base"}, "fine": {"template": "base", "granularity": "fine"}}
+        summary = run(job(server, asked))
+        reverse = run(job(server, asked, upside_down, name="reverse"))
+    assert summary["outcome"] == "done"
+    for name in asked:
+        assert found(summary)[name]["kendall"]["value"] == pytest.approx(1)
+        assert found(reverse)[name]["kendall"]["value"] == pytest.approx(-1)
+    assert found(summary)["hundred"]["spearman"]["value"] == pytest.approx(1)
+
+
+def test_every_coefficient_is_that_of_scipy_on_the_grades_that_are_kept(job):
+    noisy = [(quality(HUMAN[(7 * place) % 12]), human) for place, human in enumerate(HUMAN)]
+    with scripted_chat(write=examiner()) as server:
+        asked = job(server, {"five": {"template": "human"}, "p5": {"template": "p5"}, "p7": {"template": "p7"}}, noisy)
+        summary = run(asked)
+    rows = grades(asked)
+    assert {row["state"] for row in rows} == {"scored"}
+    for name, outcome in found(summary).items():
+        mine = [(float(row["grade"]), float(row["human"])) for row in rows if row["examiner"] == name]
+        assert len(mine) == len(HUMAN)
+        for kind, test in (("kendall", kendalltau), ("spearman", spearmanr), ("pearson", pearsonr)):
+            assert outcome[kind]["value"] == pytest.approx(test(*zip(*mine, strict=True)).statistic)
+            assert outcome[kind]["flat_p"] == pytest.approx(test(*zip(*mine, strict=True)).pvalue)
+            assert outcome[kind]["low"] <= outcome[kind]["value"] <= outcome[kind]["high"]
+        scores = [score for score, _ in mine]
+        pairs = [(a, b) for place, a in enumerate(scores) for b in scores[:place]]
+        assert outcome["tied"] == pytest.approx(sum(a == b for a, b in pairs) / len(pairs))
+        assert outcome["after"] == len(set(scores))
+    assert found(summary)["five"]["tied"] > found(summary)["p5"]["tied"] >= 0
+
+
+def test_differences_are_to_the_best_examiner_and_to_length_on_the_same_texts(job):
+    def moody(body):
+        # P7 is told nothing of the quality: its order is another one.
+        return examiner(quality=lambda prompt: len(prompt) % 7 / 7)(body) if "Very Good" in body["messages"][-1]["content"] else examiner()(body)
+
+    with scripted_chat(write=moody) as server:
+        summary = run(job(server, {"good": {"template": "base"}, "poor": {"template": "p7"}}))
+    rows = {(row["family"], row["first"]): row for row in summary["differences"]}
+    assert set(rows) == {("best", "poor · scripted"), ("best", "length"), ("length", "good · scripted"), ("length", "poor · scripted")}
+    taus = {name: row["kendall"]["value"] for name, row in found(summary).items()}
+    assert rows["best", "poor · scripted"]["difference"] == pytest.approx(taus["poor"] - taus["good"])
+    assert rows["length", "good · scripted"]["difference"] == pytest.approx(taus["good"] - taus["length"])
+    assert all(row["p_holm"] >= row["p"] for row in rows.values())
+
+
+def test_what_cannot_be_read_is_counted_and_missing_with_its_reason(job):
+    def at_times(body):
+        manner = "refusing" if "quality 0.0000" in body["messages"][-1]["content"] else "exact"
+        return examiner(manner)(body)
+
+    with scripted_chat(write=at_times) as server:
+        asked = job(server, {"base": {"template": "base"}})
+        summary = run(asked)
+    outcome = found(summary)["base"]
+    assert (outcome["planned"], outcome["scored"], outcome["failed"], outcome["reasons"]) == (12, 11, 1, {"unparsable": 1})
+    assert (outcome["replies"], outcome["unparsable"]) == (11 + 3, 3)
+    [row] = [row for row in grades(asked) if row["state"] == "failed"]
+    assert row["item_id"] == "doc0:M0" and row["grade"] == "" and "no_score" in row["reason"]
+    assert summary["lacking"] == ["base · scripted: unparsable (1)"]
+
+
+def test_a_text_without_human_score_is_excluded_and_never_asked_about(job, tmp_path):
+    with scripted_chat(write=examiner()) as server:
+        rows = [(quality(human), "" if place == 4 else human) for place, human in enumerate(HUMAN)]
+        asked = job(server, {"base": {"template": "base"}}, rows)
+        summary = run(asked)
+        assert server.count == 11
+    assert all((row["planned"], row["scored"], row["excluded"]) == (12, 11, 1) for row in summary["outcomes"])
+    assert [row["reason"] for row in grades(asked) if row["state"] == "excluded"] == ["no_human_score"] * 2
+
+
+def test_tokens_and_money_are_those_of_the_endpoint_and_the_models_file(job):
+    with scripted_chat(write=examiner()) as server:
+        outcome = found(run(job(server, {"p1": {"template": "p1"}})))["p1"]
+        prompt = sum(sum(len(message["content"]) for message in body["messages"]) // 4 for body in server.requests)
+    assert outcome["prompt_tokens"] == prompt
+    assert outcome["usd"] == pytest.approx((prompt * 1.0 + outcome["reply_tokens"] * 2.0) / 1e6)
+
+
+def test_binning_shows_how_many_scores_there_were_before(job):
+    with scripted_chat(write=examiner()) as server:
+        tree = {"template": "human_test", "granularity": "fine", "binning": {"bins": 4}}
+        summary = run(job(server, {"binned": tree}))
+    outcome = found(summary)["binned"]
+    assert (outcome["before"], outcome["after"]) == (12, 4)
+    assert any("12 → 4" in row for row in summary["tables"][0]["rows"])
+
+
+def test_probabilities_come_from_the_endpoint_with_their_mass(job):
+    logprobs = distribution({"1": 0.1, "2": 0.2, "3": 0.3, "4": 0.2, "5": 0.1, "maybe": 0.1})
+    with scripted_chat(write=lambda body: "3", logprobs=logprobs) as server:
+        asked = job(server, {"weighed": {"template": "human", "aggregation": "logprob"}})
+        summary = run(asked)
+    assert found(summary)["weighed"]["mass"] == pytest.approx(0.9)
+    assert {row["grade"] for row in grades(asked) if row["examiner"] == "weighed"} == {"3.0"}
+    assert "do not vary" in found(summary)["weighed"]["problem"]
+
+
+class Weigher:
+    """An evaluation LM of chats: the nearer a score to the quality that the text states, the likelier."""
+
+    identity = LMIdentity("scripted-weigher", "0" * 64, "scripted-1")
+    reads_chats = True
+
+    def logprob(self, predictions):
+        totals = [-abs(float(chat.reply) - 1 - 4 * float(re.findall(r"quality ([\d.]+)\.", chat.user)[-1])) for chat in predictions]
+        return [SpanLogprob(total - 1.0, (0,), (total - 1.0,)) for total in totals]
+
+
+def test_probabilities_come_from_an_evaluation_lm_where_the_settings_say_so(job):
+    use(Weigher())
+    with scripted_chat(write=examiner()) as server:
+        trees = {"weighed": {"template": "human", "granularity": "fine", "aggregation": "logprob"}, "told": {"template": "base"}}
+        asked = job(server, trees, probabilities="evaluation_lm", evaluation_lm={"backend": "scripted"})
+        summary = run(asked)
+        assert server.count == 12
+    assert found(summary)["weighed"]["by"] == "scripted-weigher" and found(summary)["told"]["by"] == "scripted"
+    assert found(summary)["weighed"]["kendall"]["value"] == pytest.approx(1)
+    [middle] = [float(row["grade"]) for row in grades(asked) if row["examiner"] == "weighed" and row["human"] == "2.0"]
+    weights = [math.exp(-abs(score - 2)) for score in range(1, 6)]
+    assert middle == pytest.approx(sum(score * weight for score, weight in enumerate(weights, 1)) / sum(weights))
+
+
+def test_nothing_is_asked_twice_and_a_further_examiner_pays_for_itself_only(job):
+    with scripted_chat(write=examiner()) as server:
+        first = run(job(server, {"base": {"template": "base"}}))
+        assert server.count == 12
+        again = run(job(server, {"base": {"template": "base"}}))
+        assert server.count == 12
+        assert found(again)["base"]["kendall"] == found(first)["base"]["kendall"]
+        run(job(server, {"base": {"template": "base"}, "p1": {"template": "p1"}}))
+        assert server.count == 24
+
+
+def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_asks_for_the_rest(job):
+    ill = {"when": lambda body: "500" if "quality 0.0000" in body["messages"][-1]["content"] else None}
+    with scripted_chat(write=examiner(), **ill) as server:
+        summary = run(job(server, {"base": {"template": "base"}}))
+        assert (summary["outcome"], found(summary)["base"]["missing"]) == ("incomplete", 1)
+        assert "1 grades are still missing" in summary["message"]
+        server.when, before = None, server.count
+        summary = run(job(server, {"base": {"template": "base"}}))
+        assert (summary["outcome"], server.count - before) == ("done", 1)
+
+
+def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
+    (tmp_path / "study.toml").write_text('layouts = ["003_table9"]\nresamples = 200\nbaselines = ["length"]\nmodels = ["scripted"]\n')
+    with scripted_chat(write=examiner()) as server:
+        server.until = lambda number: number <= 18
+        asked = job(server, layouts=["003_table9"])
+        command = [sys.executable, "-m", "gre_bench.cli.app", "examiners", "--items", str(asked.items), "--settings", str(tmp_path / "study.toml"),
+                   "--models", str(tmp_path / "models.toml"), "--state", str(asked.state), "--no-prefect", "--name", "study"]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: server.count > 18, process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        server.until = None
+        summary = run(asked)
+        assert summary["outcome"] == "done"
+        assert 6 * 12 <= server.count <= 6 * 12 + http_writer.Patience().concurrency
+    assert found(summary)["p2-coarse"]["kendall"]["value"] > 0.9
+
+
+def test_the_tables_have_the_layout_of_the_papers_with_their_values_beside(job):
+    with scripted_chat(write=examiner()) as server:
+        asked = job(server, {"mine": {"template": "base"}}, layouts=["001_table8", "003_table8", "003_table9"], baselines=[])
+        summary = run(asked)
+    lines = (asked.state / "studies" / "examiners" / "study" / "tables.md").read_text().splitlines()
+    start = lines.index("## Kim et al. 2023, Table 8: Evaluation steps")
+    assert cells(lines[start + 2]) == ["Template", "Steps", "scripted", "Orca-7B (published)", "Orca-13B (published)"]
+    rows = {tuple(cells(line)[:2]): cells(line)[2:] for line in lines[start + 4 : start + 8]}
+    assert rows["Human", "Complex"][1:] == ["0.2969", "0.4027"]
+    tau = found(summary)["human-fine-steps_complex"]["kendall"]
+    assert rows["Human", "Complex"][0] == f"{tau['value']:.4f} ({tau['low']:.3f}, {tau['high']:.3f})"
+    start = lines.index("## Kotonya et al. 2023, Table 8: Prompts and approaches")
+    rows = {cells(line)[0]: cells(line)[2:] for line in lines[start + 4 : start + 18]}
+    assert rows["P12"][1] == "0.2837" and rows["P5"][0].startswith("1.0000 (")
+    # Direct Assessment asks what the examiner of one's own asks: it is one examiner, asked once.
+    assert summary["rows"]["003_table8"]["Baseline | Direct Assessment"] == "mine"
+    start = lines.index("## Kotonya et al. 2023, Table 9: Score ranges")
+    assert cells(lines[start + 4])[:2] == ["P1", "9 of 1 to 5"] and cells(lines[start + 4])[3] == "0.32"
+
+
+def test_the_shipped_settings_have_every_row_of_every_table():
+    shipped = load_study(ROOT / "deployments" / "examiners.toml")
+    assert set(shipped.layouts) == set(LAYOUTS)
+    found = grid(shipped, "summary", dict.fromkeys(shipped.generated, "Read the text."))
+    assert {name: set(rows) for name, rows in found.rows.items()} == {name: set(one.rows) for name, one in LAYOUTS.items()}
+    assert all(name in found.examiners for rows in found.rows.values() for name in rows.values())
+    of_reviews = grid(shipped, "review", dict.fromkeys(shipped.generated, "Read the text."))
+    assert {one.item for one in of_reviews.examiners.values()} == {"review"}
+    used = {value for one in found.examiners.values() for value in (one.aggregation, one.demonstration, one.description, one.steps, one.chosen_criteria)}
+    assert used >= {"direct", "logprob", "approximation", "base_worst", "base_best", "reason_worst", "reason_best", "expert", "short",
+                    "long", "complex", "ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"}
+    assert {one.template for one in found.examiners.values()} >= {"base", "human", "model", "human_test", "rationale", "explanation", "random",
+                                                                   "generated", "five_level", "hundred_level", *(f"p{n}" for n in range(1, 15))}
+
+
+def test_a_name_of_ones_own_takes_no_place_of_a_printed_row():
+    own = {"human-fine": {"template": "p1"}, "p5-coarse": {"template": "p5"}}
+    made = grid(parse_study({"layouts": ["001_table8", "003_table8"], "examiners": own}), "summary", {})
+    printed = made.rows["001_table8"]["Human | Base"]
+    assert printed.startswith("human-fine#") and made.examiners[printed].template == "human"
+    assert made.examiners["human-fine"].template == "p1"
+    assert made.rows["003_table8"]["P5 | (1) Standard Prompt (7) Zero-shot"] == "p5-coarse"
+
+
+def test_the_panel_is_examined_on_other_texts_than_it_decides_upon(job):
+    with scripted_chat(write=examiner()) as server:
+        panel = {"human": [1, 5], "questions": 6, "second": {"five": "hundred"}, "rules": ["uniform", "exp"]}
+        asked = job(server, {"five": {"template": "five_level"}, "hundred": {"template": "base"}}, panel=panel)
+        summary = run(asked)
+    rows = grades(asked)
+    exams = {row["examiner"]: row for row in summary["panel"]["exams"]}
+    kept = {row["item_id"] for row in rows if row["examiner"] == "panel of 2, uniform weights" and row["state"] == "scored"}
+    questions = {row["item_id"] for row in rows if row["reason"] == "exam_question"}
+    assert len(kept) == len(questions) == 6 and not kept & questions
+    assert not {name.split(":")[0] for name in kept} & {name.split(":")[0] for name in questions}
+    given = {(row["examiner"], row["item_id"]): float(row["grade"]) for row in rows if row["grade"]}
+    human = {row["item_id"]: float(row["human"]) for row in rows}
+    for name, low, high in (("five", 1, 5), ("hundred", 0, 100)):
+        squares = [((given[name, item] - low) / (high - low) - quality(human[item])) ** 2 for item in questions]
+        assert exams[f"{name} · scripted"]["reference"] == pytest.approx(1 - sum(squares) / 6)
+    both = [((given["five", item] - 1) / 4 - given["hundred", item] / 100) ** 2 for item in questions]
+    assert exams["five · scripted"]["consistency"] == pytest.approx(1 - sum(both) / 6)
+    for item in kept:
+        assert given["panel of 2, uniform weights", item] == pytest.approx(((given["five", item] - 1) / 4 + given["hundred", item] / 100) / 2)
+    assert found(summary)["panel of 2, uniform weights"]["excluded"] == 6
+
+
+def test_a_panel_nobody_qualifies_for_says_so_and_the_study_goes_on(job):
+    with scripted_chat(write=examiner(quality=lambda prompt: 0.0)) as server:
+        panel = {"human": [1, 5], "questions": 6, "threshold": 0.99, "rules": ["uniform"]}
+        summary = run(job(server, {"base": {"template": "base"}}, panel=panel))
+    row = found(summary)["panel of 0, uniform weights"]
+    assert (summary["outcome"], row["scored"], row["failed"], row["excluded"], row["reasons"]["no_panel"]) == ("done", 0, 6, 6, 6)
+
+
+@pytest.mark.parametrize(("bias", "accuracy", "always_first"), [(0.0, 1.0, 0), (1.01, 0.0, 12)])
+def test_pairs_are_asked_both_ways_and_show_who_goes_by_the_place(job, bias, accuracy, always_first):
+    with scripted_chat(write=chooser(bias)) as server:
+        summary = run(job(server, pairwise={"orders": 20}, panel={"human": [1, 5], "questions": 6}))
+        assert server.count == 2 * 12
+    reports = {report["name"]: report for report in summary["pairs"]}
+    report = reports["scripted"]
+    assert (report["accuracy"], report["position"]["always_first"], report["exam"]["passed"]) == (accuracy, always_first, accuracy == 1)
+    # Within a source the human score rises with the player's number; in the last source too.
+    assert [row["player"] for row in reports["humans"]["elo"]] == ["M2", "M1", "M0"]
+    if accuracy:
+        assert report["elo"] == reports["humans"]["elo"]
+        assert reports["panel of 1, uniform weights"]["games"] == 6
+        assert "never lost to any of M0" in report["problem"]
+    else:
+        assert {row["value"] for row in report["bradley_terry"]} == {0.0}
+        assert "no examiner passed" in reports["panel, uniform weights"]["problem"]
+
+
+def test_instructions_that_an_lm_writes_become_an_examiner_or_a_reason(job):
+    def author(body):
+        prompt = body["messages"][-1]["content"]
+        if prompt.startswith("Write a set of instructions"):
+            return '"1. Read.\n2. Give each of the following aspects a score from 1 to 5: coherence, consistency, fluency, relevance."'
+        if prompt.startswith("Rewrite"):
+            return "1. Read.\n3. Score."
+        return examiner()(body)
+
+    generated = {"good": {"model": "scripted"}, "bad": {"model": "scripted", "instructions": "1. Read.", "phrase": "rewrite"}}
+    with scripted_chat(write=author) as server:
+        summary = run(job(server, generated=generated))
+        assert sum("Read.\n3." in str(body) for body in server.requests) == 0
+    assert summary["instructions"]["good"].startswith("1. Read.\n2. Give") and found(summary)["good"]["kendall"]["value"] > 0.85
+    assert (found(summary)["bad"]["failed"], found(summary)["bad"]["reasons"]) == (12, {"instructions_unparsable": 12})
+
+
+def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job, tmp_path):
+    with scripted_chat(write=examiner("reasons")) as server:
+        asked = job(server, {"why": {"template": "rationale"}}, rationales=5)
+        run(asked)
+    sheet = asked.state / "studies" / "examiners" / "study" / "rationales-why-scripted.csv"
+    rows = list(csv.DictReader(sheet.open()))
+    assert len(rows) == 5 and rows[0]["rationale"] == "It names 2 of the 3 main points." and rows[0]["hallucination"] == ""
+    shown = CliRunner().invoke(app, ["examiners", "errors", f"mine={sheet}"])
+    assert "row 1 of the sheet: write yes or no into column inconsistent" in str(shown.exception)
+    for place, row in enumerate(rows):
+        row |= {"inconsistent": "no", "hallucination": "yes" if place < 2 else "no", "different_aspect": "yes" if place == 0 else "no"}
+    with sheet.open("w", newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    shown = CliRunner().invoke(app, ["examiners", "errors", f"mine={sheet}"])
+    table = {line.split()[1]: line.split()[-3:] for line in shown.output.splitlines() if re.match(r" +\d ", line)}
+    assert shown.exit_code == 0
+    assert table == {"Good": ["60", "50", "69"], "Inconsistent": ["0", "11", "17"], "Hallucination": ["40", "36", "6"], "Different": ["20", "6", "8"]}
+
+
+def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
+    key, tree = "PROPOSALS-2026", {"edition": {"venue": "PROPOSALS", "year": 2026, "domain": "proposals"}}
+    store = Store(tmp_path / "state", key)
+    with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
+        import_graded(store, progress.status["run_id"], settings.checkout() / "data" / "sample_proposals" / "proposals.jsonl", "proposals", None, None)
+        progress.end("done")
+    with scripted_chat(write=examiner(quality=lambda prompt: len(prompt) % 50 / 50)) as server:
+        asked = job(server, {"base": {"template": "base"}})
+        asked = ExaminerJob(key, asked.settings, None, key, state=asked.state)
+        summary = run(asked)
+        assert all("[Review]" in body["messages"][-1]["content"] or "eview" in body["messages"][-1]["content"] for body in server.requests)
+    outcome = found(summary)["base"]
+    assert outcome["scored"] == outcome["planned"] - outcome["excluded"] > 10
+    assert outcome["groups"] == summary["sources"]
+    assert {row["state"] for row in grades(asked)} <= {"scored", "excluded"}
+
+
+def test_two_examiners_that_differ_in_one_word_of_their_prompt_have_different_signatures(job):
+    with scripted_chat(write=examiner()) as server:
+        summary = run(job(server, {"ht": {"template": "human"}, "mt": {"template": "human", "criteria": "mt"}}))
+    one, other = (summary["signatures"][f"{name} · scripted"] for name in ("ht", "mt"))
+    assert one["signature"] != other["signature"] and one["name"] == other["name"] == f"scripted@{MODEL}"
+
+
+def test_a_study_of_other_texts_needs_another_name(job, tmp_path):
+    with scripted_chat(write=examiner()) as server:
+        run(job(server, {"base": {"template": "base"}}))
+        with pytest.raises(SettingsError, match="study study was made of other texts; choose another name"):
+            run(job(server, {"base": {"template": "base"}}, [(0.5, 3.0)] * 6))
+
+
+@pytest.mark.parametrize(("change", "why"), [
+    ({"models": []}, "the examiners need an LM to ask"),
+    ({"models": ["nope"]}, "no model 'nope' in the models file; known: scripted"),
+    ({"layouts": ["001_table3"]}, "no layout of a table 001_table3"),
+    ({"examiners": {"odd": {"template": "p1", "granularity": "fine"}}}, "examiners.odd: p?.*coarse only"),
+    ({"examiners": {"odd": {"template": "base", "item": "review"}}}, "examiners.odd: item = review, and the items are"),
+    ({"item": "review"}, "item = review, and the texts are of kind summary"),
+    ({"panel": {"human": [1, 5], "examiners": ["nope"]}}, "panel: no examiner nope; there are: base"),
+    ({"panel": {"human": [1, 5], "second": {"base": "five"}, "measure": "exact"},
+      "examiners": {"base": {"template": "base"}, "five": {"template": "human"}}}, "different scales"),
+    ({"panel": {"human": [1, 5], "questions": 12}}, "12 questions leave nothing of 12 texts"),
+    ({"panel": {"human": [1, 4], "questions": 4}}, r"panel.human = \[1, 4\], and the human score of"),
+])  # fmt: skip
+def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
+    with scripted_chat(write=examiner()) as server:
+        with pytest.raises(SettingsError, match=why) as error:
+            run(job(server, **({"examiners": {"base": {"template": "base"}}} | change)))
+        assert "\n" not in str(error.value)
+        assert server.count == 0 or "questions" in why or "panel.human" in why
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts that no human has scored"),
+    ("SRC\tHYP\tScore\n", "has no rows"),
+    ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
+    ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),
+    ("SRC\tHYP\tScore\na\tb\t1\na\tb\n", "row 2: it has other cells than the heading"),
+])
+def test_a_file_that_is_none_is_refused_with_the_row(tmp_path, text, why):
+    (tmp_path / "texts.tsv").write_text(text)
+    with pytest.raises(SourceError, match=why):
+        read_graded_texts(tmp_path / "texts.tsv")
+
+
+def test_quotation_marks_are_text_in_a_tsv_file_and_quote_in_a_csv_file(tmp_path):
+    found = read_graded_texts(table(tmp_path))
+    assert found[0].source == 'Source "0' and found[0].item_id == "doc0:M0" and len({text.item_id for text in found}) == 12
+    (tmp_path / "texts.csv").write_text('SRC,HYP,Score\n"A, b",c,3\n"A, b",d,\n')
+    one, other = read_graded_texts(tmp_path / "texts.csv")
+    assert (one.source, one.group, one.human) == ("A, b", other.group, 3.0) and other.human is None
+
+
+def test_an_estimate_counts_the_requests_that_are_then_made(job):
+    with scripted_chat(write=examiner()) as server:
+        asked = job(server, {"fine": {"template": "human", "granularity": "fine"}, "some": {"template": "base", "aggregation": "approximation", "samples": 3}})
+        [row] = estimate(asked)["models"]
+        assert server.count == 0
+        summary = run(asked)
+        assert server.count == row["requests"] == 12 * 4 + 12 * 3
+    assert row["prompt_tokens"] == pytest.approx(sum(one["prompt_tokens"] for one in summary["outcomes"]), rel=0.01)
+
+
+@pytest.mark.slow
+def test_the_flow_runs_under_the_prefect_engine(job):
+    with scripted_chat(write=examiner()) as server:
+        summary = examiner_study(job(server, {"base": {"template": "base"}}))
+        assert (summary["outcome"], server.count) == ("done", 12)
+
+
+def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
+    (tmp_path / "study.toml").write_text('resamples = 200\nbaselines = ["length"]\n[examiners.base]\ntemplate = "base"\n')
+    ill = {"when": lambda body: "500" if "quality 0.0000" in body["messages"][-1]["content"] else None}
+    with scripted_chat(write=examiner(), **ill) as server:
+        asked = job(server)
+        command = ["examiners", "--items", str(asked.items), "--settings", str(tmp_path / "study.toml"), "-m", "scripted",
+                   "--models", str(tmp_path / "models.toml"), "--state", str(asked.state), "--no-prefect"]
+        shown = CliRunner().invoke(app, command)
+        assert shown.exit_code == 3 and "1 grades are still missing" in shown.output
+        server.when = None
+        shown = CliRunner().invoke(app, [*command, "--json"])
+        assert shown.exit_code == 0 and found(json.loads(shown.stdout))["base"]["scored"] == 12
+        shown = CliRunner().invoke(app, [*command, "--layout", "003_table9", "--dry-run"])
+        assert shown.exit_code == 0 and "scripted: 72 requests" in shown.output
+    assert isinstance(CliRunner().invoke(app, ["examiners", "--settings", str(tmp_path / "nope.toml"), "--items", "x.tsv"]).exception, SettingsError)
+
+
+@pytest.mark.shared
+def test_metrics_without_an_lm_have_their_real_taus_on_the_shared_task(tmp_path):
+    if not REAL.is_file():
+        pytest.skip("the summaries of the shared task are not on this machine")
+    asked = ExaminerJob("real", parse_study({"resamples": 200}), REAL, state=tmp_path)
+    summary = run(asked)
+    assert (summary["texts"], summary["sources"]) == (320, 97)
+    taus = {name: row["kendall"]["value"] for name, row in found(summary).items()}
+    assert taus == pytest.approx({"length": 0.080, "rouge_l": 0.164, "bertscore": 0.268}, abs=5e-4)
+    texts = read_graded_texts(REAL)
+    assert taus["length"] == pytest.approx(kendalltau([len(text.text.split()) for text in texts], [text.human for text in texts]).statistic)

@@ -1,0 +1,355 @@
+"""The guideline study from end to end, against a scripted server over real HTTP: what it is known to say comes back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from typer.testing import CliRunner
+
+from gre_bench.cli.app import app
+from gre_bench.core import settings
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows.compare_guidelines import GuidelineJob, compare, compare_guidelines, estimate
+from gre_bench.guidelines.ratings import normalised
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.prompts.conditions import condition
+from gre_bench.studies.guidelines.results import outcome_row
+from gre_bench.studies.guidelines.summary import outcomes_of, yardstick_of
+from gre_bench.tasks import steps
+from gre_bench.writing import http_writer
+from tests.conftest import ROOT
+from tests.flows.refreshing import query, use
+from tests.holds import wait_for
+from tests.scripted_lms import OverlapLM
+from tests.servers.scripted_chat import MODEL, scripted_chat, written
+
+PAPERS = 12
+HUMAN = [3, 4, 5, 6, 7, 8, 3, 5, 6, 5, 4, 6]
+MODELS = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
+OFFICIAL = "Reviewers are asked to be kind."
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Makes a job over papers whose human means are `HUMAN`, and the server's models file."""
+    papers, ratings, own = (tmp_path / name for name in ("papers.jsonl", "ratings.tsv", "own.txt"))
+    rows = [{"paper_id": f"p{place}", "title": f"Paper number {place}", "abstract": "An abstract.", "text": "A body of text."}
+            for place in range(PAPERS)]
+    papers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = [f"p{place}\t{mean - 1}\t{mean + 1}\t\tReject" for place, mean in enumerate(HUMAN)]
+    ratings.write_text("\n".join(["paper_id\t0\t1\t2\tdecision", *lines]) + "\n")
+    own.write_text(OFFICIAL)
+
+    def job(server, *conditions, name="scripted", **more):
+        models = tmp_path / "models.toml"
+        models.write_text(MODELS.format(name=name, url=server.url, model=MODEL))
+        asked = {"papers": papers, "ratings": ratings, "models_file": models, "state": tmp_path / "state"} | more
+        return GuidelineJob("study", (name,), conditions, **asked)
+
+    return job
+
+
+def run(job):
+    return compare(job, steps.undecorated())
+
+
+def paper_of(body):
+    return int(re.search(r"Paper number (\d+)", body["messages"][-1]["content"])[1])
+
+
+def condition_of(body):
+    """Which condition a request is of, by what it holds."""
+    text = body["messages"][-1]["content"]
+    if "# Scoring Procedure" in text:
+        return "rubric"
+    names = ("arr", "neurips", "iclr", "good", "middle", "bad")
+    return next((name for name in names if condition(name).guideline in text), "own" if OFFICIAL in text else "none")
+
+
+def reviewer(body):
+    """Rates as follows: without a guideline 2 too high; ARR right; NeurIPS 1 off to either side; ICLR always 5."""
+    mean, name = HUMAN[paper_of(body)], condition_of(body)
+    if name == "rubric":
+        temporary = (-10, 0, 4)[paper_of(body) % 3]
+        return f"Temporary score: {temporary}\nNormalized: {normalised(temporary)}\nIt is sound.\nOverall Rating: (8)"
+    offset = {"none": 2, "arr": 0, "neurips": (-1) ** paper_of(body), "own": 1}.get(name, 0)
+    rating = 5 if name == "iclr" else mean + offset
+    return f"<think>\nOverall Rating: (1)\n</think>\nThe paper is sound and clear, and the method is sound.\n\n**Overall Rating: ({rating})**"
+
+
+def found(summary):
+    return {outcome.condition: outcome for outcome in outcomes_of(summary)}
+
+
+def test_known_ratings_come_back_as_known_errors(study):
+    with scripted_chat(write=reviewer) as server:
+        summary = run(study(server, "none", "arr", "neurips", "iclr"))
+    assert summary["outcome"] == "done"
+    close = {name: outcome.closeness for name, outcome in found(summary).items()}
+    assert {name: (one.rmse.value, one.bias.value) for name, one in close.items() if name != "iclr"} == {
+        "none": (2, 2), "arr": (0, 0), "neurips": (1, 0)}
+    assert (close["none"].rmse.low, close["none"].rmse.high) == (2, 2)
+    assert close["none"].spearman.value == close["arr"].spearman.value == pytest.approx(1)
+    assert close["iclr"].spearman is None
+    assert close["iclr"].rmse.value ** 2 == pytest.approx(sum((mean - 5) ** 2 for mean in HUMAN) / PAPERS)
+    pairs = {(row["first"], row["second"]): row for row in summary["differences"]["scripted"]}
+    assert len(pairs) == 6 and pairs["none", "arr"]["rmse"]["value"] == 2
+    assert found(summary)["arr"].wording.mean_words == 14
+    assert yardstick_of(summary).reviewer == 2.0
+
+
+def test_every_file_of_a_study_accounts_for_every_planned_paper(study, tmp_path):
+    with scripted_chat(write=reviewer) as server:
+        summary = run(study(server, "none", "good+rubric"))
+    folder = tmp_path / "state" / "studies" / "guidelines" / "study"
+    rows = list(csv.DictReader((folder / "ratings.csv").open()))
+    assert len(rows) == 2 * PAPERS and {row["state"] for row in rows} == {"scored"}
+    assert {(row["rating"], row["recomputed"]) for row in rows if row["condition"] == "good+rubric"} == {("8", "1"), ("8", "5"), ("8", "7")}
+    assert len((folder / "reviews.jsonl").read_text().splitlines()) == 2 * PAPERS
+    assert json.loads((folder / "study.json").read_text())["outcomes"] == json.loads(json.dumps(summary))["outcomes"]
+    assert (folder / "distributions.svg").read_text().startswith("<svg")
+    signed = summary["signatures"]["scripted · none"]
+    assert signed["writer"] == f"scripted@{MODEL}" and signed["sha256"] == condition("none").sha256
+    assert [row["condition"] for row in csv.DictReader((folder / "outcomes.csv").open())] == ["none", "good+rubric"]
+    assert not list(folder.glob(".*"))
+
+
+def test_a_rubric_shows_the_models_own_rating_and_the_recomputed_one(study):
+    with scripted_chat(write=reviewer) as server:
+        outcome = found(run(study(server, "bad+rubric")))["bad+rubric"]
+    expected = [normalised((-10, 0, 4)[place % 3]) - mean for place, mean in enumerate(HUMAN)]
+    assert outcome.closeness.bias.value == pytest.approx(8 - sum(HUMAN) / PAPERS)
+    assert outcome.recomputed.bias.value == pytest.approx(sum(expected) / PAPERS)
+    assert outcome.recomputed.papers == PAPERS
+    assert outcome_row(outcome)["recomputed_papers"] == PAPERS
+
+
+def test_nothing_is_asked_twice_and_a_further_condition_pays_for_itself_only(study):
+    with scripted_chat(write=reviewer) as server:
+        first = run(study(server, "none"))
+        assert server.count == PAPERS
+        again = run(study(server, "none"))
+        assert server.count == PAPERS and again["outcomes"] == first["outcomes"]
+        run(study(server, "none", "arr"))
+        assert server.count == 2 * PAPERS
+
+
+def test_a_reply_without_a_rating_is_asked_for_with_other_seeds_and_then_missing_for_good(study):
+    def silent(body):
+        return reviewer(body) if paper_of(body) else "A fine paper. Rating: 9"
+
+    with scripted_chat(write=silent) as server:
+        summary = run(study(server, "arr"))
+        assert [body.get("seed") for body in server.requests if paper_of(body) == 0] == [None, 1, 2]
+    outcome = found(summary)["arr"]
+    assert summary["outcome"] == "done"
+    assert (outcome.scored, outcome.failed, outcome.reasons) == (PAPERS - 1, 1, {"unparsable: no_rating": 1})
+    assert outcome.closeness.papers == PAPERS - 1
+
+
+def test_a_rating_that_another_seed_gives_counts(study):
+    def late(body):
+        return reviewer(body) if body.get("seed") == 2 else "Overall Rating: (Your Rating)"
+
+    with scripted_chat(write=late) as server:
+        outcome = found(run(study(server, "arr")))["arr"]
+        assert server.count == 3 * PAPERS
+    assert (outcome.scored, outcome.closeness.rmse.value) == (PAPERS, 0)
+
+
+@pytest.mark.parametrize(("stunt", "reason"), [("refusal", "refused"), ("empty", "empty"), ("too_long", "failed")])
+def test_what_an_lm_will_not_do_is_a_failure_with_its_reason(study, stunt, reason):
+    with scripted_chat(write=reviewer, when=lambda body: stunt if paper_of(body) == 3 else None) as server:
+        summary = run(study(server, "arr"))
+    outcome = found(summary)["arr"]
+    assert (summary["outcome"], outcome.scored, outcome.failed, outcome.reasons) == ("done", PAPERS - 1, 1, {reason: 1})
+
+
+def test_a_reply_that_was_cut_before_its_rating_is_no_rating(study):
+    def cut(body):
+        return reviewer(body) if paper_of(body) != 3 else "The paper is sound. Overall Rat"
+
+    with scripted_chat(write=cut, when=lambda body: "length" if paper_of(body) == 3 else None) as server:
+        outcome = found(run(study(server, "arr")))["arr"]
+    assert outcome.reasons == {"unparsable: no_rating (cut at the token limit)": 1}
+
+
+def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_asks_for_the_rest(study):
+    with scripted_chat(write=reviewer, when=lambda body: "500" if paper_of(body) < 2 else None) as server:
+        summary = run(study(server, "arr"))
+        assert (summary["outcome"], found(summary)["arr"].missing) == ("incomplete", 2)
+        assert "2 ratings are still missing" in summary["message"]
+        server.when = None
+        before = server.count
+        summary = run(study(server, "arr"))
+        assert (summary["outcome"], server.count - before) == ("done", 2)
+
+
+def test_a_paper_without_text_or_human_rating_is_accounted_for(study, tmp_path):
+    with scripted_chat(write=reviewer) as server:
+        job = study(server, "arr")
+        rows = [json.loads(line) for line in job.papers.read_text().splitlines()]
+        rows[0]["text"] = None
+        rows.append({"paper_id": "unrated", "text": "A body."})
+        job.papers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        outcome = found(run(job))["arr"]
+        assert server.count == PAPERS - 1
+    assert (outcome.planned, outcome.scored, outcome.reasons) == (PAPERS, PAPERS - 1, {"no_text": 1})
+
+
+def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
+    with scripted_chat(write=reviewer) as server:
+        server.until = lambda number: number < PAPERS + 4
+        job = study(server, "none", "arr", "neurips")
+        asked = ["guidelines", "compare", "-m", "scripted", "-c", "none", "-c", "arr", "-c", "neurips", "--papers", str(job.papers),
+                 "--ratings", str(job.ratings), "--models", str(job.models_file), "--state", str(job.state), "--no-prefect", "--name", "study"]
+        process = subprocess.Popen([sys.executable, "-m", "gre_bench.cli.app", *asked], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: server.count >= PAPERS + 4, process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        server.until = None
+        summary = run(job)
+        assert summary["outcome"] == "done"
+        assert server.count <= 3 * PAPERS + http_writer.Patience().concurrency
+    assert {name: one.closeness.rmse.value for name, one in found(summary).items()} == {"none": 2, "arr": 0, "neurips": 1}
+
+
+def test_the_tables_have_the_layout_of_the_paper_with_its_values_beneath(study, tmp_path):
+    with scripted_chat(write=reviewer) as server:
+        job = study(server, "none", "arr", "neurips", "iclr", "iclr_official", "good", "good+rubric", guidelines={"iclr_official": study_file(tmp_path)})
+        run(job)
+    text = (job.state / "studies" / "guidelines" / "study" / "tables.md").read_text()
+    lines = text.splitlines()
+    assert "## Table 1: Official conference guidelines" in lines
+    instruction = lines[lines.index("## Table 1: Guidelines rewritten into instruction-style prompts"):]
+    assert instruction[2] == "| Model | No-Guideline | ARR | NeurIPS | ICLR |"
+    assert instruction[4].startswith("| scripted | 2.00 (2.00, 2.00) | **0.00 (0.00, 0.00)** | <u>1.00 (1.00, 1.00)</u> | 1.")
+    assert "| Qwen3-32B (published) | 3.58 | <u>3.16</u> | 3.32 | **3.09** |" in instruction
+    assert "| Qwen3-32B (published) | 3.58 | 3.32 | **2.51** | <u>2.89</u> |" in lines
+    imitating = lines[lines.index("## Table 2: reviewer-imitating guidelines"):]
+    assert imitating[2] == "| Model | Setting | Base. | Good | Mid. | Bad |"
+    assert [line.split(" | ")[1] for line in imitating[4:7]] == ["w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed"]
+    assert "| Qwen3-32B (published) | w/ Rubric | N/A | <u>4.57</u> | **4.31** | 4.62 |" in imitating
+    assert any("above No-Guideline" in line for line in lines)
+
+
+def study_file(tmp_path):
+    return tmp_path / "own.txt"
+
+
+def test_official_text_is_the_users_own(study, tmp_path):
+    with scripted_chat(write=reviewer) as server:
+        outcome = found(run(study(server, "mine", guidelines={"mine": study_file(tmp_path)})))["mine"]
+        assert all(f"# Reviewer Guideline\n{OFFICIAL}\n" in body["messages"][0]["content"] for body in server.requests)
+    assert outcome.closeness.bias.value == 1
+
+
+def test_another_model_or_other_papers_do_not_mix(study):
+    with scripted_chat(write=reviewer) as server:
+        job = study(server, "none")
+        run(job)
+        job.ratings.write_text(job.ratings.read_text().replace("p0\t2\t4", "p0\t3\t4"))
+        with pytest.raises(SettingsError, match="study study was made of other papers or ratings; choose another name"):
+            run(job)
+
+
+@pytest.mark.parametrize(("change", "kind", "why"), [
+    ({"models": ()}, SettingsError, "name at least one model"),
+    ({"models": ("nope",)}, SettingsError, "no model 'nope' in the models file; known: scripted"),
+    ({"conditions": ("nope",)}, SettingsError, "no guideline condition 'nope'"),
+    ({"papers": None}, SettingsError, "name the papers: --edition"),
+    ({"edition": "ICLR-2099"}, SettingsError, "an edition has papers and ratings of its own"),
+    ({"edition": "ICLR-2099", "papers": None, "ratings": None}, SettingsError, "no edition ICLR-2099"),
+    ({"name": "../up"}, SettingsError, "study name"),
+    ({"guidelines": {"mine": ROOT / "nope.txt"}}, SourceError, "guideline mine: .*nope.txt cannot be read"),
+    ({"conditions": ("mine+rubric",), "guidelines": {"mine": "few"}}, SourceError, "needs 10 good and 10 bad questions, this has 1 good and 1 bad"),
+])
+def test_what_cannot_be_asked_says_so_and_asks_nothing(study, tmp_path, change, kind, why):
+    few = tmp_path / "few.txt"
+    few.write_text("peer_review_behavior_checklist:\n" + "".join(f"  {side}:\n    all:\n      - question: x?\n" for side in ("good_paper", "bad_paper")))
+    if change.get("guidelines", {}).get("mine") == "few":
+        change = change | {"guidelines": {"mine": few}}
+    with scripted_chat(write=reviewer) as server:
+        job = study(server, "none")
+        asked = {name: getattr(job, name) for name in job.__slots__} | change
+        with pytest.raises(kind, match=why):
+            run(GuidelineJob(**asked))
+        assert server.count == 0
+
+
+def test_an_estimate_counts_requests_and_money_and_sends_nothing(study):
+    with scripted_chat(write=reviewer) as server:
+        plan = estimate(study(server, "none", "arr", limit=5))
+        assert server.count == 0
+    (row,) = plan["models"]
+    assert (plan["papers"], row["requests"], row["reply_tokens_at_most"]) == (5, 10, 40_000)
+    assert row["usd_at_most"] == pytest.approx((row["prompt_tokens"] + 2 * 40_000) / 1e6, rel=0.01)
+
+
+@pytest.mark.slow
+def test_the_flow_runs_under_the_prefect_engine(study):
+    with scripted_chat(write=reviewer) as server:
+        summary = compare_guidelines(study(server, "arr", limit=3))
+        assert (summary["outcome"], server.count) == ("done", 3)
+
+
+def test_the_command_ends_with_a_code_that_says_how_it_went(study):
+    with scripted_chat(write=reviewer, when=lambda body: "500" if paper_of(body) == 0 else None) as server:
+        job = study(server)
+        asked = ["guidelines", "compare", "-m", "scripted", "--papers", str(job.papers), "--ratings", str(job.ratings),
+                 "--models", str(job.models_file), "--state", str(job.state), "--no-prefect"]
+        shown = CliRunner().invoke(app, asked)
+        assert shown.exit_code == 3 and "1 ratings are still missing" in shown.output
+        server.when = None
+        shown = CliRunner().invoke(app, [*asked, "--json"])
+        assert shown.exit_code == 0 and json.loads(shown.output)["outcomes"][0]["scored"] == PAPERS
+        shown = CliRunner().invoke(app, [*asked, "--dry-run"])
+        assert shown.exit_code == 0 and f"scripted: 0 requests ({PAPERS} more are archived)" in shown.output
+        for wrong in (["--guideline", "x"], ["--condition", "nope"]):
+            assert isinstance(CliRunner().invoke(app, [*asked, *wrong]).exception, SettingsError)
+
+
+def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_path):
+    use(OverlapLM())
+
+    def answers(body):
+        return written(body) if len(body["messages"]) > 1 else reviewer_of_samples(body)
+
+    with scripted_chat(write=answers) as server:
+        models = tmp_path / "models.toml"
+        models.write_text(MODELS.format(name="scripted", url=server.url, model=MODEL))
+        chosen = settings.load(ROOT / "deployments" / "demo.toml", (
+            "evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
+            "writing.candidates=['scripted', 'scripted@none', 'scripted@iclr', 'scripted@good+rubric']", "scoring.metrics=['gem']"))
+        summary = refresh(Job(chosen, tmp_path, limit=3), steps.undecorated())
+        # The same texts under the same prompt: what was written to be ranked is what the study rates, and is not bought again.
+        asked = server.count
+        study = run(GuidelineJob("SAMPLE-2026", ("scripted",), ("iclr",), edition="SAMPLE-2026", models_file=models, state=tmp_path))
+        assert server.count == asked
+    (rated,) = outcomes_of(study)
+    assert (rated.planned, rated.scored, rated.reasons) == (16, 3, {"no_text": 13})
+    assert summary["outcome"] == "done"
+    board = query(tmp_path, "select candidate, scored from leaderboard where metric = 'gem' and candidate like 'scripted%' order by candidate")
+    assert board == [(name, 6) for name in ("scripted", "scripted@good+rubric", "scripted@iclr", "scripted@none")]
+    known = query(tmp_path, "select candidate_id, model, guideline from candidates where model = 'scripted' order by all")
+    assert known == [("scripted", "scripted", None), ("scripted@good+rubric", "scripted", "good+rubric"),
+                     ("scripted@iclr", "scripted", "iclr"), ("scripted@none", "scripted", "none")]
+
+
+def reviewer_of_samples(body):
+    sentences = re.findall(r"[A-Z][^.!?\n]{20,}[.]", body["messages"][-1]["content"])[3:9]
+    return "\n".join(sentences) + "\nOverall Rating: (6)"

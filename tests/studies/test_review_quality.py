@@ -1,0 +1,292 @@
+"""The quality of human reviews from notes to groups and guidelines; ratings given elsewhere; both on real reviews too."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from gre_bench.cli.app import app
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.flows.compare_guidelines import compare_given
+from gre_bench.flows.review_quality import QualityJob, generate, judged
+from gre_bench.guidelines import checklist
+from gre_bench.guidelines.review_points import DAY_MS
+from gre_bench.ingest.datasets.rated_reviews import read_human_ratings, read_rated_reviews
+from gre_bench.ingest.records.review_fields import review_fields
+from gre_bench.ingest.records.source_files import read_notes_file
+from gre_bench.ingest.records.venues import venue_of
+from gre_bench.prompts.conditions import condition
+from gre_bench.studies.guidelines.summary import outcomes_of
+from gre_bench.tasks import steps
+from gre_bench.writing import http_writer
+from tests.conftest import ROOT, SHARED
+from tests.servers.scripted_chat import MODEL, scripted_chat
+
+MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
+GROUP = "SAMPLE.cc/2026/Conference"
+START = 1_760_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+
+
+def notes(rows):
+    """Notes of SAMPLE 2026: one submission, and a review for each of *rows* (days after the first, words, changes)."""
+    content = {name: {"value": name} for name in ("title", "abstract")} | {"venueid": {"value": GROUP}}
+    yield {"id": "paper", "forum": "paper", "invitations": [f"{GROUP}/-/Submission"], "content": content}
+    for place, (days, words, changes) in enumerate(rows):
+        fields = {"summary": "word " * words, "strengths": f"Review {place} is strong.", "weaknesses": "w", "questions": "q",
+                  "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good", "rating": "6: weak accept", "confidence": "4"}
+        fields = {name: value for name, value in (fields | changes).items() if value is not None}
+        yield {"id": f"r{place}", "forum": "paper", "replyto": "paper", "invitations": [f"{GROUP}/Submission1/-/Official_Review"],
+               "tcdate": START + round(days * DAY_MS), "content": {name: {"value": value} for name, value in fields.items()}}
+
+
+@pytest.fixture
+def job(tmp_path):
+    def make(rows, server=None, **more):
+        file, models = tmp_path / "notes.jsonl", tmp_path / "models.toml"
+        file.write_text("".join(json.dumps(note) + "\n" for note in notes(rows)))
+        if server:
+            models.write_text(MODELS.format(url=server.url, model=MODEL))
+            more = {"judge": "scripted", "models_file": models} | more
+        return QualityJob(name="q", notes=file, edition="SAMPLE-2026", state=tmp_path / "state", **more)
+
+    return make
+
+
+def run(made):
+    return judged(made, steps.undecorated())
+
+
+def judge_of(points):
+    """A server that gives review *n* the points (reference, content, subscore) of ``points(n)``, in the printed form."""
+
+    def write(body):
+        text = body["messages"][0]["content"]
+        number = re.search(r"Review (\d+) is strong", text)
+        if "references" in text[:300]:
+            score = points(int(number[1]))[0]
+            return (f'Some items apply.\n```yaml\n"suggests_references": true,\n"reference_count": 1,\n"points_out_missing_citations": false,\n'
+                    f'"quality_score": {score},\n"reasoning": "so: it is",\n"reference_quality": "{("low", "medium", "high", "high")[score]}"\n```')
+        which = "content_consistency" if "**overall rating**" in text else "subscore_consistency"
+        score = points(int(number[1]))[1] if number else points(0)[2]
+        return f'```yaml\nquality_score: {score}\n{which}: "{("inconsistent", "somewhat inconsistent", "consistent")[score]}"\n```'
+
+    return write
+
+
+def rows_of(made):
+    return {row["review_id"]: row for row in csv.DictReader((made.state / "studies" / "guidelines" / "q" / "quality.csv").open())}
+
+
+def test_totals_are_the_sum_of_rules_and_verdicts(job):
+    table = [(0, 100, {}), (0, 1000, {}), (0, 100, {}), (30, 1, {})]
+    with scripted_chat(write=judge_of(lambda number: (3, 2, 2) if number == 1 else (0, 0, 2))) as server:
+        made = job(table, server)
+        summary = run(made)
+        assert server.count == 4 + 4 + 1  # the four subscore prompts are word for word the same
+        run(made)
+        assert server.count == 9
+    # The mean date is 7.5 days after the first: three reviews are 7.5 days early (3 points), one 22.5 late (1 point).
+    found = {name: tuple(row[key] for key in ("submission_date", "review_length", "reference_quality", "content_consistency", "subscore_consistency", "total"))
+             for name, row in rows_of(made).items()}
+    assert found == {"r0": ("3", "3", "0", "0", "2", "8"), "r1": ("3", "5", "3", "2", "2", "15"),
+                     "r2": ("3", "3", "0", "0", "2", "8"), "r3": ("1", "1", "0", "0", "2", "4")}
+    assert (summary["outcome"], summary["computable"], summary["totals"]) == ("done", 4, {4: 1, 8: 2, 15: 1})
+    assert {group: found["drawn"] for group, found in summary["groups"].items()} == {"good": [], "middle": [], "bad": ["r3"]}
+
+
+def test_a_missing_field_date_or_verdict_is_not_computable(job):
+    table = [(0, 100, {}), (0, 100, {"soundness": None}), (0, 100, {"rating": None}), (0, 100, {})]
+
+    def write(body):
+        return "I would rather not." if "Review 3" in body["messages"][0]["content"] else judge_of(lambda _: (2, 2, 2))(body)
+
+    with scripted_chat(write=write) as server:
+        made = job(table, server)
+        summary = run(made)
+    rows = rows_of(made)
+    assert {name: row["total"] for name, row in rows.items()} == {"r0": "14", **dict.fromkeys(("r1", "r2", "r3"), "not computable")}
+    assert rows["r1"]["why"] == "subscore_consistency: no soundness"
+    assert rows["r2"]["why"] == "content_consistency: no rating; subscore_consistency: no rating"
+    assert "reference_quality: no_" in rows["r3"]["why"] and rows["r3"]["submission_date"] == "5"
+    assert (summary["computable"], summary["not_computable"]) == (1, 3)
+    assert run(job(table, dated=False))["computable"] == 0
+
+
+def test_verdicts_that_are_still_missing_make_the_run_incomplete(job):
+    with scripted_chat(write=judge_of(lambda _: (1, 1, 1)), when=lambda body: "500" if "Review 0" in str(body) else None) as server:
+        made = job([(0, 10, {})] * 3, server)
+        summary = run(made)
+        assert (summary["outcome"], summary["computable"]) == ("incomplete", 2)
+        server.when = None
+        assert run(made)["computable"] == 3
+
+
+def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path):
+    # Three reviews of the printed 17 points and one of few; ten and ten questions come back, in prose.
+    table = [(0, 1000, {}), (0, 1000, {}), (0, 1000, {}), *[(0, 10, {})] * 9]
+
+    def write(body):
+        text = body["messages"][0]["content"]
+        if "# Form of the guideline" not in text:
+            return judge_of(lambda _: (3, 2, 2))(body)
+        return f"Here it is:\n```yaml\n{condition('middle').guideline.partition(chr(10) * 2)[2]}\n```\nI hope it helps."
+
+    with scripted_chat(write=write) as server:
+        made = job(table, server, size=2)
+        summary = run(made)
+        assert summary["groups"]["good"]["reviews"] == 3 and len(summary["groups"]["good"]["drawn"]) == 2
+        out = tmp_path / "good.txt"
+        asked = ("q", "good", "scripted", out, made.desk, steps.undecorated(), made.state)
+        assert generate(*asked)["reviews"] == 2
+        prompt = server.requests[-1]["messages"][0]["content"]
+        assert "Below are 2 peer reviews" in prompt and prompt.count("## Review ") == 2 and "Soundness: 3 good" in prompt
+        count = server.count
+        generate(*asked)
+        assert server.count == count
+        with pytest.raises(SettingsError, match="group bad of study q has no reviews"):
+            generate("q", "bad", "scripted", out, made.desk, steps.undecorated(), made.state)
+        with pytest.raises(SettingsError, match="no study nope with a group good"):
+            generate("nope", "good", "scripted", out, made.desk, steps.undecorated(), made.state)
+    assert out.read_text().strip() == condition("middle").guideline
+    assert checklist.read(out.read_text()).counts
+    assert condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
+
+
+@pytest.mark.parametrize(("reply", "why"), [
+    ("I cannot do that.", "no peer_review_behavior_checklist"),
+    ("peer_review_behavior_checklist:\n  good_paper:\n    a:\n      - question: x?\n  bad_paper:\n    a:\n      - question: y?\n", "1 good and 1 bad questions, not 10 and 10"),
+    ("peer_review_behavior_checklist:\n  good_paper: []\n", "it has not the parts"),
+    ("peer_review_behavior_checklist:\n  good_paper:\n    a: [x]\n  bad_paper:\n    a: [y]\n", "an item without a question"),
+])
+def test_a_reply_that_is_no_guideline_is_refused_and_nothing_is_written(job, tmp_path, reply, why):
+    def write(body):
+        return reply if "# Form of the guideline" in body["messages"][0]["content"] else judge_of(lambda _: (0, 0, 0))(body)
+
+    with scripted_chat(write=write) as server:
+        made = job([(0, 1, {}), (30, 1, {}), (30, 1, {})], server)
+        assert run(made)["groups"]["bad"]["reviews"] == 3
+        with pytest.raises(SourceError, match=why):
+            generate("q", "bad", "scripted", tmp_path / "bad.txt", made.desk, steps.undecorated(), made.state)
+    assert not (tmp_path / "bad.txt").exists()
+
+
+def test_the_fields_of_the_sample_edition_are_read():
+    raw = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+    found = review_fields(raw, venue_of("SAMPLE", 2026))
+    assert len(found) > 40
+    assert all({"summary", "strengths", "weaknesses", "questions", "rating", "soundness"} <= set(one.fields) for one in found)
+    assert all(one.written_ms for one in found)
+
+
+def given(folder, human="paper_id\t0\t1\tdecision\np1\t5\t7\tReject\np2\t3\t3\t\np3\t8\t\tAccept\np4\t\t\t\n", rows=None, file="llm_reviews.jsonl"):
+    folder.mkdir(exist_ok=True)
+    (folder / "human_ratings.tsv").write_text(human)
+    rows = rows if rows is not None else [
+        {"paper_id": f"p{place}", "model": "m", "run": run_, "Overall": rating, "Summary": "A fine paper.", "Strengths": "['It is new', 'It is clear']"}
+        for run_, offset in (("m_base_x", 1), ("m_few_x", 0)) for place, rating in ((1, 6 + offset), (2, str(3 + offset)), (3, f"{8 + offset}.0"))]
+    if file.endswith(".parquet"):
+        pq.write_table(pa.Table.from_pylist([{**row, "Overall": str(row["Overall"])} for row in rows]), folder / file)
+    else:
+        (folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.mark.parametrize("file", ["llm_reviews.jsonl", "llm_reviews.parquet"])
+def test_reviews_written_elsewhere_are_held_against_human_means(tmp_path, file):
+    summary = compare_given("given", given(tmp_path / "d", file=file), tmp_path / "state")
+    found = {outcome.condition: outcome for outcome in outcomes_of(summary)}
+    assert {name: (one.closeness.rmse.value, one.scored, one.planned) for name, one in found.items()} == {"base": (1, 3, 3), "few": (0, 3, 3)}
+    assert found["base"].wording.mean_words == 11
+    lists = [review.text for review in read_rated_reviews(tmp_path / "d")]
+    assert lists[0] == "Summary:\nA fine paper.\n\nStrengths:\nIt is new\nIt is clear"
+    assert read_human_ratings(tmp_path / "d" / "human_ratings.tsv") == {"p1": (5, 7), "p2": (3, 3), "p3": (8,), "p4": ()}
+
+
+def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_failed(tmp_path):
+    rows = [{"paper_id": paper, "model": "m", "Overall": 5} for paper in ("p1", "p2", "p4", "p9")]
+    (outcome,) = outcomes_of(compare_given("given", given(tmp_path / "d", rows=rows), tmp_path / "state"))
+    assert (outcome.planned, outcome.scored, outcome.excluded, outcome.failed) == (5, 2, 2, 1)
+    assert outcome.reasons == {"no_review": 1, "no_human_rating": 2} and outcome.closeness is None
+
+
+@pytest.mark.parametrize(("more", "why"), [
+    ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
+    ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, line 2: 'five' in column 0 is no rating"),
+    ({"human": "paper_id\t0\np1\tnan\n"}, "line 2: 'nan' in column 0 is no rating"),
+    ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 is there twice"),
+    ({"human": "paper_id\t0\np1\t5\t6\n"}, "line 2: it has more cells than the header"),
+    ({"human": "paper_id\t0\n"}, "human_ratings.tsv has no papers"),
+    ({"rows": []}, "llm_reviews.jsonl has no reviews"),
+    ({"rows": [{"paper_id": "p1", "model": "m"}]}, "llm_reviews.jsonl, row 1: there is no column Overall"),
+    ({"rows": [{"paper_id": "p1", "Overall": 5}]}, "row 1: model is missing"),
+    ({"rows": [{"paper_id": "p1", "model": "m", "Overall": 5}] * 2}, "row 2: m rates paper p1 twice in run none"),
+    ({"file": "other.jsonl"}, "has neither llm_reviews.parquet nor llm_reviews.jsonl"),
+])
+def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
+    with pytest.raises(SourceError, match=re.escape(why)):
+        compare_given("given", given(tmp_path / "d", **more), tmp_path / "state")
+    assert not (tmp_path / "state" / "studies").exists()
+
+
+def test_the_commands_show_what_was_found(tmp_path):
+    shown = CliRunner().invoke(app, ["guidelines", "--reviews", str(given(tmp_path / "d")), "--state", str(tmp_path / "state")])
+    assert shown.exit_code == 0 and "one human reviewer" in shown.output.lower() and "N/A" not in shown.output.split("published")[0]
+    sample = str(ROOT / "data" / "sample" / "notes.jsonl")
+    shown = CliRunner().invoke(app, ["guidelines", "quality", sample, "-e", "SAMPLE-2026", "--state", str(tmp_path / "state"), "--no-prefect"])
+    assert shown.exit_code == 0 and "not_asked: no LM was asked" in shown.output
+    assert isinstance(CliRunner().invoke(app, ["guidelines", "--reviews", "x", "compare"]).exception, SettingsError)
+    assert "human_ratings.tsv" in CliRunner().invoke(app, ["guidelines", "--help"]).output
+
+
+def real(*parts):
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{parts[-1]} is not on this machine")
+    return path
+
+
+@pytest.mark.shared
+def test_six_real_runs_of_three_models_against_the_human_means_of_300_papers(tmp_path):
+    summary = compare_given("real", real("llm-reviews-iclr2022"), tmp_path)
+    found = {(one.model.partition("-2")[0], one.condition): one for one in outcomes_of(summary)}
+    assert len(found) == 6 and all(one.scored == one.planned == 300 for one in found.values())
+    numbers = {key: (round(one.closeness.rmse.value, 2), round(one.closeness.bias.value, 2), round(one.closeness.spearman.value, 2)) for key, one in found.items()}
+    assert numbers == {
+        ("claude-3-5-sonnet", "reflect_5_ensemble_5"): (2.08, 1.69, 0.35),
+        ("gpt-4o", "fewshot_1_reflect_5_ensemble_5"): (1.28, -0.22, 0.36),
+        ("gpt-4o", "plain"): (1.79, -0.42, 0.2),
+        ("gpt-4o", "reflect_5_ensemble_5"): (1.38, -0.1, 0.26),
+        ("gpt-4o", "reflect_5"): (1.7, -0.44, 0.3),
+        ("gpt-4o-mini", "fewshot_1_reflect_5_ensemble_5"): (1.5, -0.51, 0.25),
+    }
+    assert (round(summary["yardstick"]["constant"], 2), round(summary["yardstick"]["reviewer"], 2)) == (1.29, 1.57)
+
+
+@pytest.mark.shared
+def test_real_reviews_of_2024_have_points_for_their_length(tmp_path):
+    made = QualityJob("q", real("openreview", "iclr2024.notes.jsonl.gz"), "ICLR-2024", dated=False, state=tmp_path)
+    summary = run(made)
+    assert summary["points"]["review_length"] == {"1": 12, "2": 41, "3": 53, "4": 25, "5": 26}
+    assert summary["points"]["submission_date"] == {"no_date: the dates are not to be believed": 157}
+    assert (summary["reviews"], summary["median_characters"], summary["computable"]) == (157, 2476, 0)
+
+
+@pytest.mark.shared
+def test_real_reviews_of_2020_have_no_subscores_and_are_not_computable(tmp_path):
+    made = QualityJob("q", real("openreview", "iclr2020.notes.jsonl.gz"), "ICLR-2020", state=tmp_path)
+    summary = run(made)
+    assert (summary["reviews"], summary["computable"], summary["not_computable"]) == (909, 0, 909)
+    assert summary["points"]["subscore_consistency"] == {"no_field: no soundness, presentation, contribution": 909}
+    assert all(group["reviews"] == 0 for group in summary["groups"].values())

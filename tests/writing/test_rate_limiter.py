@@ -1,0 +1,226 @@
+"""The gate of an endpoint, by the server's own clock: what goes at once, how soon, over models, processes and kills."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.catalogs.models import load
+from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
+from gre_bench.core.records import Chat, Sampling
+from gre_bench.core.settings import BudgetSettings
+from gre_bench.http.endpoints import Limits
+from gre_bench.writing.catalog import Desk
+from gre_bench.writing.http_writer import HttpWriter
+from gre_bench.writing.rate_limiter import Gate
+from tests.conftest import ROOT
+from tests.holds import LONGEST_S, wait_for
+from tests.servers.scripted_chat import MODEL, scripted_chat
+
+ENTRY = '[[model]]\nname = "{name}"\nendpoint = "{url}"\nmodel = "{model}"\n'
+ASKING = """
+import sys
+from functools import partial
+from pathlib import Path
+from tests.writing.test_rate_limiter import ask
+print("start", flush=True)
+ask(Path(sys.argv[1]), sys.argv[2], range(int(sys.argv[3]), int(sys.argv[4])))
+"""
+
+
+def limited(folder: Path, url: str, **limits) -> None:
+    """A models file with two models at one endpoint and its limits."""
+    text = "".join(ENTRY.format(name=name, url=url, model=MODEL) for name in ("one", "two"))
+    stated = "".join(f"{name} = {value}\n" for name, value in limits.items())
+    (folder / "models.toml").write_text(f'{text}\n[[endpoint]]\nurl = "{url}/"\n{stated}')
+
+
+def ask(folder: Path, name: str, numbers: range, **bounds) -> list[str]:
+    """What became of the chats *numbers* asked of the model *name*, as any run asks it."""
+    desk = Desk(folder / "replies", folder / "models.toml", budget=BudgetSettings(**bounds))
+    writer = desk.writer(load(desk.models)[name], HttpWriter)
+    return [reply.outcome for reply in writer.write([Chat("system", f"user {n}") for n in numbers], Sampling())]
+
+
+def owed(folder: Path) -> dict[str, float]:
+    """The debt of the only gate as it stands on disk, none before there is one."""
+    file = next((folder / "endpoints").rglob("pace.json"), None)
+    text = file.read_text() if file else ""
+    return json.loads(text) if text else {"requests": 0.0}
+
+
+def process(folder: Path, name: str, first: int, end: int) -> subprocess.Popen:
+    command = [sys.executable, "-c", ASKING, str(folder), name, str(first), str(end)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_models_at_one_endpoint_share_its_places_and_its_pace(tmp_path):
+    with scripted_chat() as server:
+        server.until = lambda _: server.peak >= 3
+        limited(tmp_path, server.url, concurrency=3, requests_per_minute=2400)
+        began = time.monotonic()
+        both = [threading.Thread(target=ask, args=(tmp_path, name, range(15))) for name in ("one", "two")]
+        for thread in both:
+            thread.start()
+        for thread in both:
+            thread.join()
+        assert (server.count, server.peak) == (30, 3)
+        # Whatever holds a request up only makes it later: the bound is exact.
+        assert all(moment - began >= place * 60 / 2400 for place, moment in enumerate(sorted(server.times)))
+
+
+def test_an_endpoint_without_limits_is_asked_eight_at_a_time_and_at_no_pace(tmp_path):
+    with scripted_chat() as server:
+        server.until = lambda _: server.peak >= 8
+        (tmp_path / "models.toml").write_text(ENTRY.format(name="one", url=server.url, model=MODEL))
+        assert ask(tmp_path, "one", range(24)) == ["ok"] * 24
+        assert server.peak == 8
+
+
+def test_more_than_eight_places_are_used_where_the_endpoint_has_them(tmp_path):
+    with scripted_chat() as server:
+        server.until = lambda _: server.peak >= 20
+        limited(tmp_path, server.url, concurrency=20)
+        ask(tmp_path, "one", range(40))
+        assert server.peak == 20
+
+
+def test_tokens_are_counted_as_the_endpoint_states_them(tmp_path):
+    """The server writes 100 tokens for each prompt of 3: at 60,000 a minute, a tenth of a second each."""
+    with scripted_chat(write=lambda body: "a" * 400) as server:
+        limited(tmp_path, server.url, concurrency=1, tokens_per_minute=60_000)
+        began = time.monotonic()
+        ask(tmp_path, "one", range(10))
+    # One request goes before its reply is known; each further one after the replies before it.
+    assert all(moment - began >= place * 0.100 for place, moment in enumerate(server.times))
+
+
+def test_the_pace_and_the_places_hold_over_processes(tmp_path):
+    with scripted_chat() as server:
+        server.until = lambda _: server.peak >= 2
+        limited(tmp_path, server.url, concurrency=2, requests_per_minute=1500)
+        began = time.monotonic()
+        running = [process(tmp_path, name, 0, 12) for name in ("one", "two")]
+        assert [one.wait(LONGEST_S) for one in running] == [0, 0]
+        for one in running:
+            one.stdout.close()
+        assert (server.count, server.peak) == (24, 2)
+        assert all(moment - began >= place * 0.04 for place, moment in enumerate(sorted(server.times)))
+
+
+def test_a_killed_process_leaves_its_place_to_others_and_the_pace_it_owes(tmp_path):
+    with scripted_chat() as server:
+        server.until = lambda number: number > 1
+        limited(tmp_path, server.url, concurrency=1, requests_per_minute=20)
+        asking = process(tmp_path, "one", 0, 1)
+        wait_for(lambda: server.count, asking)
+        asking.send_signal(signal.SIGKILL)
+        asking.wait()
+        asking.stdout.close()
+        left = owed(tmp_path)
+        assert left["requests"] == pytest.approx(3.0)
+        ask(tmp_path, "two", range(1))
+        assert time.time() - left["at"] >= 3.0 and server.count == 2
+
+
+def test_a_wait_that_the_endpoint_asks_for_binds_all_models_and_the_next_run(tmp_path):
+    with scripted_chat("429", retry_after="0.7") as server:
+        limited(tmp_path, server.url, concurrency=4)
+        first = threading.Thread(target=ask, args=(tmp_path, "one", range(1)))
+        first.start()
+        while owed(tmp_path)["requests"] < 0.5 and server.count < 2:
+            time.sleep(0.005)
+        ask(tmp_path, "two", range(1))
+        first.join()
+        assert all(moment - server.times[0] >= 0.7 for moment in server.times[1:]) and server.count == 3
+
+
+def test_who_waits_for_a_turn_is_stopped_at_once_by_a_bound(tmp_path):
+    with scripted_chat() as server:
+        limited(tmp_path, server.url, requests_per_minute=60)
+        began = time.monotonic()
+        with pytest.raises(BudgetReached):
+            ask(tmp_path, "one", range(200), requests=2)
+        assert server.count == 2 and time.monotonic() - began < 100, "two hundred turns would take as many seconds"
+
+
+SENT = st.lists(st.tuples(st.integers(0, 3), st.integers(-50, 500), st.floats(0, 90)), max_size=12)
+
+
+@given(SENT, st.floats(1, 6000), st.floats(100, 1e6))
+def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factory, sent, per_minute, tokens_per_minute):
+    limits = Limits(requests_per_minute=per_minute, tokens_per_minute=tokens_per_minute)
+    folder, moment = tmp_path_factory.mktemp("gate"), 1e9
+    requests = tokens = 0.0
+    with pytest.MonkeyPatch.context() as clock:
+        for count, size, passed in sent:
+            moment += passed
+            clock.setattr(time, "time", partial(float, moment))
+            requests, tokens = max(0.0, requests - passed), max(0.0, tokens - passed)
+            gate = Gate("http://host/v1", limits, folder, 8)  # a new one each time: nothing is kept in memory
+            assert gate._owe(count, size) == pytest.approx(max(requests, tokens), abs=1e-5)
+            requests, tokens = requests + count * 60 / per_minute, max(0.0, tokens + size * 60 / tokens_per_minute)
+
+
+@pytest.mark.parametrize("ahead", [-86_400.0, 86_400.0])
+def test_a_clock_that_jumps_neither_stops_the_gate_nor_breaks_it(tmp_path, monkeypatch, ahead):
+    gate = Gate("http://host/v1", Limits(requests_per_minute=600), tmp_path, 8)
+    gate._owe(1, 0)
+    moment = time.time()
+    monkeypatch.setattr(time, "time", lambda: moment + ahead)
+    assert gate._owe(1, 0) <= 0.1
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"at": 1}', '{"at": "x", "requests": 0, "tokens": 0}'])
+def test_a_torn_pace_is_none(tmp_path, content):
+    gate = Gate("http://host/v1", Limits(requests_per_minute=60), tmp_path, 8)
+    gate._owe(1, 0)
+    (gate.folder / "pace.json").write_text(content)
+    assert gate._owe(0, 0) == 0.0
+
+
+def test_a_gate_that_cannot_be_kept_is_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="the gate .* cannot be used: Not a directory"):
+        Gate("http://host/v1", Limits(), tmp_path / "file", 8)._owe(1, 0)
+
+
+@pytest.mark.parametrize(("lines", "part"), [
+    ('url = "http://h/v2"', "http://h/v2 is the endpoint of no model there"),
+    ('url = "http://h/v1"\n[[endpoint]]\nurl = "http://h/v1/"', "endpoint (entry 2): http://h/v1 stands there twice"),
+    ('concurrency = 2', "endpoint (entry 1): url: not an http(s) URL"),
+    ('url = "http://h/v1"\nconcurrency = 0', "concurrency: "),
+    ('url = "http://h/v1"\nrequests_per_minute = -1', "requests_per_minute: "),
+    ('url = "http://h/v1"\nrpm = 3', "rpm: Extra inputs"),
+    ('url = "https://user:sk-canary@h/v1"', "url: must hold no user, password"),
+])
+def test_a_wrong_limit_is_one_line_that_names_the_entry(tmp_path, lines, part):
+    file = tmp_path / "models.toml"
+    file.write_text(ENTRY.format(name="a", url="http://h/v1", model="m") + f"[[endpoint]]\n{lines}\n")
+    with pytest.raises(SettingsError) as caught:
+        load(file)
+    assert part in str(caught.value) and "\n" not in str(caught.value) and "canary" not in str(caught.value)
+
+
+def test_limits_stand_under_the_endpoint_and_not_under_a_model(tmp_path):
+    file = tmp_path / "models.toml"
+    file.write_text(ENTRY.format(name="a", url="http://h/v1", model="m") + "limits = { concurrency = 2 }\n")
+    with pytest.raises(SettingsError, match=r"model 'a' .*: limits: they are the endpoint's, write them under \[\[endpoint\]\]"):
+        load(file)
+
+
+def test_limits_are_no_part_of_who_a_model_is(tmp_path):
+    limited(tmp_path, "http://h/v1", concurrency=2)
+    known = load(tmp_path / "models.toml")
+    assert known["one"].limits == known["two"].limits == Limits(concurrency=2)
+    assert "limits" not in known["one"].model_dump()
