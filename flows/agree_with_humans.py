@@ -140,9 +140,7 @@ def graded_items(
     ]
 
 
-def correlate_all(
-    store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str
-) -> list[Row]:
+def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
     """Every metric's agreement with the grades, into the store."""
     words = {
         review.review_id: len(text.split())

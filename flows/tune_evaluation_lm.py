@@ -88,8 +88,11 @@ def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:
     metrics = _metrics(job, known)
     learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
     data = {
-        "judgments": [_sha256(file) for file in job.judgments], "rows": list(job.train),
-        "rows kept aside": job.choose, "writer": job.writer, "papers": _sha256(job.papers) if job.papers else None,
+        "judgments": [_sha256(file) for file in job.judgments],
+        "rows": list(job.train),
+        "rows kept aside": job.choose,
+        "writer": job.writer,
+        "papers": _sha256(job.papers) if job.papers else None,
     }
     made = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
     return {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), **made}

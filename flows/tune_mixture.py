@@ -35,4 +35,3 @@ def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Any) -> di
     papers, kept = texts_apart(rows.judgments, rows.train, rows.choose, rows.writer)
     figures = run.fit_mixture(lm, out, papers, kept)
     return {"folder": str(out), "counted_on": len(papers), "chosen_on": len(kept), "held_out": figures}
-

@@ -258,16 +258,17 @@ def grader_of(
         return by_lm(examiner, lm), asked(examiner, lm=lm.identity)
     found = open_examiner(name, desk)
     if examiner.aggregation != "logprob":
-        return by_writer(examiner, found.writer, found.sampling), asked(
-            examiner, found.writer.identity, found.sampling
-        )
+        return by_writer(examiner, found.writer, found.sampling), asked(examiner, found.writer.identity, found.sampling)
     shown = open_logprobs(name, desk)
     return by_endpoint(examiner, shown, found.writer, found.sampling), asked(examiner, shown.identity, found.sampling)
 
 
 @task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)
 def grade_items(
-    name: str | None, desk: Desk, examiner: Examiner, items: Sequence[Item],
+    name: str | None,
+    desk: Desk,
+    examiner: Examiner,
+    items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:
     """Grades of *items* as *examiner* says, by the LM *name*: one grade or problem each, in order, binning aside."""
@@ -456,7 +457,10 @@ def fine_tune_lm(
 
 
 @task(
-    name="fit mixture", tags=["training", "evaluation-lm"], timeout_seconds=24 * HOUR, cache_policy=NO_CACHE,
+    name="fit mixture",
+    tags=["training", "evaluation-lm"],
+    timeout_seconds=24 * HOUR,
+    cache_policy=NO_CACHE,
     persist_result=False,
 )
 def fit_mixture(

@@ -19,7 +19,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 GROUP = "SAMPLE.cc/2026/Conference"
-SUBMITTED, REVIEWED, DECIDED = (datetime(*day, 12, tzinfo=UTC) for day in ((2025, 9, 24), (2025, 10, 31), (2026, 1, 25)))
+SUBMITTED, REVIEWED, DECIDED = (
+    datetime(*day, 12, tzinfo=UTC) for day in ((2025, 9, 24), (2025, 10, 31), (2026, 1, 25))
+)
 MINUTE = 60_000
 LICENCE = "CC BY 4.0"
 """As notes of venues state it: whoever publishes a board of the sample may show its texts."""
@@ -58,9 +60,25 @@ def notes(number: int, source: Path) -> list[dict[str, Any]]:
     authors = f"{GROUP}/Submission{number}/Authors"
     forum = source.stem
     made = [
-        note(forum, forum, number, ["-/Submission", "-/Post_Submission", "-/Edit"], authors, submission, _ms(SUBMITTED, number)),
+        note(
+            forum,
+            forum,
+            number,
+            ["-/Submission", "-/Post_Submission", "-/Edit"],
+            authors,
+            submission,
+            _ms(SUBMITTED, number),
+        ),
         *(review_note(forum, number, place, review) for place, review in enumerate(reviews, start=1)),
-        note(f"{forum}-d", forum, 1, [f"Submission{number}/-/Decision", "-/Edit"], f"{GROUP}/Program_Chairs", decision, _ms(DECIDED, number)),
+        note(
+            f"{forum}-d",
+            forum,
+            1,
+            [f"Submission{number}/-/Decision", "-/Edit"],
+            f"{GROUP}/Program_Chairs",
+            decision,
+            _ms(DECIDED, number),
+        ),
     ]
     return made
 
@@ -68,7 +86,9 @@ def notes(number: int, source: Path) -> list[dict[str, Any]]:
 def review_note(forum: str, number: int, place: int, review: dict[str, Any]) -> dict[str, Any]:
     """One review as the form of the venue holds it."""
     content = {field: review[field].strip() for field in ("summary", "strengths", "weaknesses", "questions")}
-    content |= {field: f"{review[field]} {LEVELS[review[field]]}" for field in ("soundness", "presentation", "contribution")}
+    content |= {
+        field: f"{review[field]} {LEVELS[review[field]]}" for field in ("soundness", "presentation", "contribution")
+    }
     content |= {
         "flag_for_ethics_review": ["No ethics review needed."],
         "rating": f"{review['rating']}: {RATINGS[review['rating']]}",
@@ -80,7 +100,9 @@ def review_note(forum: str, number: int, place: int, review: dict[str, Any]) -> 
     return note(review["id"], forum, place, invitations, signature, content, _ms(REVIEWED, 100 * number + place))
 
 
-def note(note_id: str, forum: str, number: int, invitations: list[str], signature: str, content: dict[str, Any], date: int) -> dict[str, Any]:
+def note(
+    note_id: str, forum: str, number: int, invitations: list[str], signature: str, content: dict[str, Any], date: int
+) -> dict[str, Any]:
     """A note with its envelope; dates are milliseconds since 1970."""
     return {
         "id": note_id,
@@ -111,7 +133,11 @@ def letters(name: str) -> str:
 
 def made() -> str:
     """The content of notes.jsonl."""
-    rows = [note for number, source in enumerate(sorted((HERE / "sources").glob("*.md")), start=1) for note in notes(number, source)]
+    rows = [
+        note
+        for number, source in enumerate(sorted((HERE / "sources").glob("*.md")), start=1)
+        for note in notes(number, source)
+    ]
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

@@ -29,7 +29,12 @@ NUMBERED = {"s03", "s07", "s10", "s11", "s14", "s15"}
 WIDE_FLOATS = {"s06", "s14"}
 """Papers in two columns whose figure spans both."""
 WIDE_ABSTRACT = {"s08", "s12"}
-FONTS = {"R": ("Times-Roman", "tiro"), "B": ("Times-Bold", "tibo"), "I": ("Times-Italic", "tiit"), "H": ("Helvetica", "helv")}
+FONTS = {
+    "R": ("Times-Roman", "tiro"),
+    "B": ("Times-Bold", "tibo"),
+    "I": ("Times-Italic", "tiit"),
+    "H": ("Helvetica", "helv"),
+}
 METRICS = {name: pymupdf.Font(short) for name, (_, short) in FONTS.items()}
 SIGNS = {"\ufb01": 174, "\ufb02": 175, "\u2022": 149}
 
@@ -69,9 +74,15 @@ class Sheet:
 
     parts: list[str] = field(default_factory=list)
 
-    def text(self, x: float, y: float, text: str, font: str, size: float, spread: float = 0.0, grey: float = 0.0) -> None:
-        shown = "".join(f"\\{SIGNS[sign]:03o}" if sign in SIGNS else sign for sign in re.sub(r"([\\()])", r"\\\1", text))
-        self.parts.append(f"BT {grey:g} g /{font} {size:g} Tf {spread:.3f} Tw {x:.2f} {HEIGHT - y:.2f} Td ({shown}) Tj ET")
+    def text(
+        self, x: float, y: float, text: str, font: str, size: float, spread: float = 0.0, grey: float = 0.0
+    ) -> None:
+        shown = "".join(
+            f"\\{SIGNS[sign]:03o}" if sign in SIGNS else sign for sign in re.sub(r"([\\()])", r"\\\1", text)
+        )
+        self.parts.append(
+            f"BT {grey:g} g /{font} {size:g} Tf {spread:.3f} Tw {x:.2f} {HEIGHT - y:.2f} Td ({shown}) Tj ET"
+        )
 
     def line(self, *points: tuple[float, float], width: float = 0.5, grey: float = 0.0) -> None:
         path = " ".join(f"{x:.1f} {HEIGHT - y:.1f} {'l' if place else 'm'}" for place, (x, y) in enumerate(points))
@@ -96,7 +107,13 @@ def breaks(word: str) -> Iterator[tuple[str, str]]:
     for place in range(len(word) - 3, 2, -1):
         if word[place - 1] == "-" and word[:place].count("-") == 1:
             yield word[:place], word[place:]
-        elif word.isalpha() and word.islower() and re.fullmatch(r"[^aeiouy][^aeiouyh]", word[place - 1 : place + 1]) and re.search(r"[aeiouy]", word[: place - 1]) and re.search(r"[aeiouy]", word[place:]):
+        elif (
+            word.isalpha()
+            and word.islower()
+            and re.fullmatch(r"[^aeiouy][^aeiouyh]", word[place - 1 : place + 1])
+            and re.search(r"[aeiouy]", word[: place - 1])
+            and re.search(r"[aeiouy]", word[place:])
+        ):
             yield word[:place] + "-", word[place:]
 
 
@@ -179,7 +196,17 @@ class Paper:
         if self.y + height > BOTTOM:
             self.next_column()
 
-    def lines(self, text: str, *, font: str = "R", size: float = 10, indent: float = 0, inset: float = 0, after: float = 0, hang: float = 0) -> None:
+    def lines(
+        self,
+        text: str,
+        *,
+        font: str = "R",
+        size: float = 10,
+        indent: float = 0,
+        inset: float = 0,
+        after: float = 0,
+        hang: float = 0,
+    ) -> None:
         """A justified paragraph, over as many columns as it takes."""
         leading = self.leading * max(size, 9) / 10
         if self.two and size <= 10 and font == "R":
@@ -336,7 +363,12 @@ class Paper:
             points = []
             for step in range(41):
                 at = step / 40
-                value = end + (start - end) * math.exp(-bend * at) + 0.03 * math.sin(9 * at + number) + self.random.gauss(0, 0.008)
+                value = (
+                    end
+                    + (start - end) * math.exp(-bend * at)
+                    + 0.03 * math.sin(9 * at + number)
+                    + self.random.gauss(0, 0.008)
+                )
                 points.append((x0 + wide * at, y0 - high * min(max(value, 0.02), 0.98)))
             self.sheet.line(*points, width=1.1, grey=0.3 * number)
             key = y0 - high + 9 + 8 * number
@@ -350,7 +382,9 @@ class Paper:
         for number, name in enumerate(labels):
             self.sheet.box(x + number * step + 3, y + 12, step - 18, 28, fill=0.9 if number % 2 else 1)
             size = min(7.0, 7.0 * (step - 22) / measure(name, "H", 7))
-            self.sheet.text(x + number * step + 3 + (step - 18 - measure(name, "H", size)) / 2, y + 28, name, "H", round(size, 1))
+            self.sheet.text(
+                x + number * step + 3 + (step - 18 - measure(name, "H", size)) / 2, y + 28, name, "H", round(size, 1)
+            )
             if number + 1 < len(labels):
                 end = x + (number + 1) * step + 3
                 self.sheet.line((end - 18, y + 26), (end, y + 26))
@@ -362,7 +396,13 @@ class Paper:
             start = x + number * step + (step - 7 * cell) / 2
             for place in range(49):
                 row, column = divmod(place, 7)
-                shade = round(max(0.15, 1 - 0.9 * math.exp(-((row - 3 - number + 1) ** 2 + (column - number - 2) ** 2) / (2 + number))), 2)
+                shade = round(
+                    max(
+                        0.15,
+                        1 - 0.9 * math.exp(-((row - 3 - number + 1) ** 2 + (column - number - 2) ** 2) / (2 + number)),
+                    ),
+                    2,
+                )
                 self.sheet.box(start + column * cell, y + row * cell, cell, cell, fill=shade)
             self.sheet.text(x + number * step + (step - measure(name, "H", 7)) / 2, y + 75, name, "H", 7)
 
@@ -376,10 +416,14 @@ class Paper:
         bodies = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(self.sheets)} >>",
                   f"<< /Title ({shown}) /CreationDate (D:20260101000000Z) >>"]  # fmt: skip
         encoding = "<< /Type /Encoding /BaseEncoding /WinAnsiEncoding /Differences [174 /fi /fl] >>"
-        bodies += [f"<< /Type /Font /Subtype /Type1 /BaseFont /{base} /Encoding {encoding} >>" for base, _ in FONTS.values()]
+        bodies += [
+            f"<< /Type /Font /Subtype /Type1 /BaseFont /{base} /Encoding {encoding} >>" for base, _ in FONTS.values()
+        ]
         for number, sheet in enumerate(self.sheets):
             content = "\n".join(sheet.parts)
-            bodies.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] /Resources << /Font << {names} >> >> /Contents {first + 2 * number + 1} 0 R >>")
+            bodies.append(
+                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] /Resources << /Font << {names} >> >> /Contents {first + 2 * number + 1} 0 R >>"
+            )
             bodies.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
         out, places = "%PDF-1.4\n", []
         for number, body in enumerate(bodies, 1):
@@ -394,7 +438,9 @@ class Paper:
 def typeset(source: Path) -> bytes:
     """The PDF of one source."""
     paper = Paper(source.stem)
-    title, abstract, body = re.fullmatch(r"# (.+?)\n+## Abstract\n+(.+?)\n+(## .+)", source.read_text(encoding="utf-8").strip(), re.S).groups()
+    title, abstract, body = re.fullmatch(
+        r"# (.+?)\n+## Abstract\n+(.+?)\n+(## .+)", source.read_text(encoding="utf-8").strip(), re.S
+    ).groups()
     paper.title(title, abstract)
     opening, references = True, False
     for block in re.split(r"\n\n+|\n(?=\[\d+\]|- )", body):
@@ -413,7 +459,9 @@ def typeset(source: Path) -> bytes:
         elif block.endswith(",") and len(block) < 100:
             paper.display(block)
         else:
-            paper.lines(block, indent=0 if opening or not paper.two or block[0].islower() else 12, after=0 if paper.two else 5.5)
+            paper.lines(
+                block, indent=0 if opening or not paper.two or block[0].islower() else 12, after=0 if paper.two else 5.5
+            )
         opening = False
     while paper.waiting:
         paper.next_column()

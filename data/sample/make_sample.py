@@ -22,16 +22,26 @@ def paper(source: Path) -> dict[str, Any]:
     """Id, title, abstract and body (without references and appendix) of one source."""
     text = source.read_text(encoding="utf-8")
     title, abstract, body = re.fullmatch(r"# (.+?)\n+## Abstract\n+(.+?)\n+(## 1 .+)", text.strip(), re.S).groups()
-    return {"paper_id": source.stem, "title": title.strip(), "abstract": abstract.strip(),
-            "text": re.split(r"\n## References\b", body)[0].strip()}
+    return {
+        "paper_id": source.stem,
+        "title": title.strip(),
+        "abstract": abstract.strip(),
+        "text": re.split(r"\n## References\b", body)[0].strip(),
+    }
 
 
 def reviews(source: Path) -> list[dict[str, Any]]:
     """The reviews of one source, sections joined under their names."""
     return [
-        {"paper_id": source.name.split(".")[0], "review_id": review["id"], "candidate": "human",
-         "review": "\n\n".join(f"{name.capitalize()}:\n{review[name].strip()}" for name in SECTIONS),
-         "judgments": "\n".join(review["judgments"]), "writer": WRITER, "rating": review["rating"]}
+        {
+            "paper_id": source.name.split(".")[0],
+            "review_id": review["id"],
+            "candidate": "human",
+            "review": "\n\n".join(f"{name.capitalize()}:\n{review[name].strip()}" for name in SECTIONS),
+            "judgments": "\n".join(review["judgments"]),
+            "writer": WRITER,
+            "rating": review["rating"],
+        }
         for review in tomllib.loads(source.read_text(encoding="utf-8"))["review"]
     ]
 

@@ -2,8 +2,8 @@
 
 ``authors``: as Xu et al. 2025 cut reviews (D.3.1). Every ``. ? !`` and every line break ends a piece, also inside
 "0.85"; blank pieces are skipped; a piece that contains a heading's words is that heading, and the count starts again
-there. What is kept is joined by one space; headings stay as they stand. ``linguistic``: `gre_bench.core.review_text`, which
-knows abbreviations, numbers, lists and headings in any dress, and loses no line break.
+there. What is kept is joined by one space; headings stay as they stand. ``linguistic``: `gre_bench.core.review_text`,
+which knows abbreviations, numbers, lists and headings in any dress, and loses no line break.
 """
 
 from __future__ import annotations

@@ -125,9 +125,7 @@ class EvaluationLMSettings(_Group):
     folder: Path | None = Field(
         None, description="model folder, or a name of gre-bench models; cache-ngram and gem-smollm2 have their own"
     )
-    mixture: Path | None = Field(
-        None, description="folder of a copying mixture fitted for this model"
-    )
+    mixture: Path | None = Field(None, description="folder of a copying mixture fitted for this model")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where a transformers model runs")
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         "float32", description="dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
@@ -143,8 +141,7 @@ class EvaluationLMSettings(_Group):
     endpoint: str = Field("http://127.0.0.1:8000", description="vllm: URL of the server")
     served_model: str | None = Field(None, description="vllm: name it is served under; the only one if not given")
     revision: str | None = Field(None, min_length=1, description="vllm: its commit, where folder holds no weights")
-    quantisation: str = Field(
-        "none", min_length=1, description="none or nf4; vllm: what the served model's is")
+    quantisation: str = Field("none", min_length=1, description="none or nf4; vllm: what the served model's is")
     parallel: int = Field(16, ge=1, le=1024, description="vllm: requests in flight")
     key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key")
 
@@ -168,9 +165,7 @@ class ScoringSettings(_Group):
     metrics: tuple[str, ...] = Field(
         ("gem", "gem_s_abstract", "gem_raw"), min_length=1, description="metrics; examiner.NAME for one of examiners"
     )
-    chance: bool = Field(
-        True, description="score each candidate's reviews against its own, moved to other papers, too"
-    )
+    chance: bool = Field(True, description="score each candidate's reviews against its own, moved to other papers, too")
     chance_seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of which reviews change places for that")
     candidates: tuple[str, ...] | None = Field(None, description="candidates; all that are known if not given")
     writer: str | None = Field(None, description="writer of the judgments to score; needed if there are several")

@@ -24,8 +24,13 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
     if settings.folder is None:
         raise SettingsError("the transformers backend needs a model folder: --set evaluation_lm.folder=FOLDER")
     return TransformersLM.open(
-        settings.folder, device=settings.device, dtype=settings.dtype, attention=settings.attention,
-        quantisation=settings.quantisation, engine=settings.engine, token_budget=settings.token_budget,
+        settings.folder,
+        device=settings.device,
+        dtype=settings.dtype,
+        attention=settings.attention,
+        quantisation=settings.quantisation,
+        engine=settings.engine,
+        token_budget=settings.token_budget,
         max_tokens=settings.max_tokens,
     )
 
@@ -38,9 +43,15 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
     if "dtype" not in settings.model_fields_set:
         raise SettingsError("a vLLM server does not tell its dtype: state it, --set evaluation_lm.dtype=bfloat16")
     return VLLM.open(
-        settings.endpoint, settings.folder, model=settings.served_model, revision=settings.revision,
-        dtype=settings.dtype, quantisation=settings.quantisation, max_tokens=settings.max_tokens,
-        parallel=settings.parallel, key_env=settings.key_env,
+        settings.endpoint,
+        settings.folder,
+        model=settings.served_model,
+        revision=settings.revision,
+        dtype=settings.dtype,
+        quantisation=settings.quantisation,
+        max_tokens=settings.max_tokens,
+        parallel=settings.parallel,
+        key_env=settings.key_env,
     )
 
 

@@ -103,9 +103,7 @@ def measured(
     return timings
 
 
-def report(
-    weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float
-) -> dict[str, Any]:
+def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
     """Per method: pairs and seconds, ratios to one at a time, share of *peak* (multiply-adds a second), disagreement.
 
     *work_ratio* is how many times less the method has to compute, *token_ratio* how many times fewer tokens it reads:

@@ -61,7 +61,11 @@ def agreements(
 
 
 def _agreement(
-    kind: Kind, scored: Sequence[ReviewScore], words: Mapping[str, int], by_length: bool, counts: dict[str, int],
+    kind: Kind,
+    scored: Sequence[ReviewScore],
+    words: Mapping[str, int],
+    by_length: bool,
+    counts: dict[str, int],
     how: dict[str, Any],
 ) -> Agreement:
     values = [float(row.value or 0.0) for row in scored]

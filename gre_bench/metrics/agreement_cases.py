@@ -86,7 +86,10 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
     at = {one.key: one.item for one in placed}
     return [
         Moved(
-            signed_writer(recipe, writer), candidate_of(move.key).candidate_id, at[move.key], responses[move.source],
+            signed_writer(recipe, writer),
+            candidate_of(move.key).candidate_id,
+            at[move.key],
+            responses[move.source],
             move.swap,
         )
         for move in moves(placed, seed)
@@ -113,7 +116,12 @@ def review_scores(
 
 
 def _of_review(
-    item: GradedItem, response: Response, recipe: Recipe, writer: str, form: Form, ungraded: bool,
+    item: GradedItem,
+    response: Response,
+    recipe: Recipe,
+    writer: str,
+    form: Form,
+    ungraded: bool,
     moved: Mapping[tuple[str, str], Response] | None,
 ) -> Sequence[Planned]:
     candidate = candidate_of(response.review_id)
@@ -128,7 +136,10 @@ def _of_review(
 
 
 def _mean(
-    paper_id: str, review_id: str, grade: float, pairs: Mapping[str, Sequence[Planned]],
+    paper_id: str,
+    review_id: str,
+    grade: float,
+    pairs: Mapping[str, Sequence[Planned]],
     scores: Mapping[tuple[str, str], Score],
 ) -> ReviewScore:
     mine = pairs.get(candidate_of(review_id).candidate_id, ())

@@ -57,8 +57,9 @@ METRICS = {
         Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),
         Recipe("lm_examiner", "LMExaminer", "review", "paper", "writer", needs_reference=False, unit="points"),
         Recipe("length", "Length", "review", asks="nothing", needs_reference=False, unit="words"),
-        Recipe("judgments_length", "Length of judgments", "judgments", asks="nothing", needs_reference=False,
-               unit="words"),
+        Recipe(
+            "judgments_length", "Length of judgments", "judgments", asks="nothing", needs_reference=False, unit="words"
+        ),
     )
     for recipe in _with_specific(given)
 }

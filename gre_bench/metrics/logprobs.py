@@ -94,8 +94,7 @@ class LogprobMetric:
         parts = [addressed(self.recipe, case, self.settings) for case in cases]
         answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
         return [
-            score_of(self.recipe, self.signature_id, case, of, answers)
-            for case, of in zip(cases, parts, strict=True)
+            score_of(self.recipe, self.signature_id, case, of, answers) for case, of in zip(cases, parts, strict=True)
         ]
 
 

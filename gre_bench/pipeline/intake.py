@@ -85,7 +85,12 @@ def known_reviews(store: Store) -> list[Review]:
 
 
 def keep(
-    store: Store, run_id: str, path: Path, kind: str, taken: Imported, domain: str | None = None,
+    store: Store,
+    run_id: str,
+    path: Path,
+    kind: str,
+    taken: Imported,
+    domain: str | None = None,
     before: Sequence[Step] = (),
 ) -> Row:
     """Adds what was *taken* from *path* in one transaction, after the steps *before*; the report of the import."""

@@ -79,9 +79,7 @@ def limit_of(store: Store) -> int | None:
     return papers if boards and 0 < papers < boards[0]["sampled"] else None
 
 
-def _judges(
-    store: Store, job: Job, run: Any, reviews: Sequence[Review], taken: Imported, replace: bool
-) -> str | None:
+def _judges(store: Store, job: Job, run: Any, reviews: Sequence[Review], taken: Imported, replace: bool) -> str | None:
     """The writer whose judgments the edition's boards score; None if they score none.
 
     `SettingsError` if some of *reviews* have no judgments by it and the settings name nobody who writes as it does.
@@ -125,8 +123,10 @@ def by_rule(settings: Settings) -> str:
         for name, value in values.items()
     ]
     sources = settings.sources
-    made = "" if sources.notes or sources.snapshot or sources.papers or sources.reviews else (
-        f"import its papers and human reviews into {key} (--new), then "
+    made = (
+        ""
+        if sources.notes or sources.snapshot or sources.papers or sources.reviews
+        else (f"import its papers and human reviews into {key} (--new), then ")
     )
     return f"{made}gre-bench refresh --edition {key} {' '.join(parts)}"
 

@@ -138,7 +138,11 @@ def _chance_row(candidate: str, found: AboveChance) -> dict[str, Any]:
 
 
 def profiles(
-    store: Store, signature: Row, pairs: Pairs, known: Mapping[str, Model], counted: dict[Reading, Words],
+    store: Store,
+    signature: Row,
+    pairs: Pairs,
+    known: Mapping[str, Model],
+    counted: dict[Reading, Words],
     judged: Mapping[str, Row],
 ) -> list[dict[str, Any]]:
     """Rows of the table ``profiles`` of one signature, one a human or model candidate.

@@ -74,4 +74,3 @@ def coming_back(settings: Settings, name: str) -> list[str]:
         file = settings.sources.reviews
         notes.append(f"the next refresh reads {file} again (sources.reviews); take its rows out if they are {name}'s")
     return notes
-

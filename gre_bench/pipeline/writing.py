@@ -75,9 +75,7 @@ def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], 
     return judge_responses(store, job, run, _scored(entries, job), progress)
 
 
-def judge_responses(
-    store: Store, job: Job, run: Any, responses: Sequence[Response], progress: Progress
-) -> str | None:
+def judge_responses(store: Store, job: Job, run: Any, responses: Sequence[Response], progress: Progress) -> str | None:
     """Judgments of *responses* by the writer of the settings, where a metric reads any; its identity."""
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):

@@ -54,8 +54,10 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
     if torch is None:
         todo = "pip install -e '.[lm]' -c constraints.txt"
-        yield Finding("torch", "problem", f"not installed; {lm.backend} needs it", todo) if needed else Finding(
-            "torch", "ok", f"not installed, and {lm.backend} does not need it"
+        yield (
+            Finding("torch", "problem", f"not installed; {lm.backend} needs it", todo)
+            if needed
+            else Finding("torch", "ok", f"not installed, and {lm.backend} does not need it")
         )
         return
     built = f"for CUDA {torch.cuda}" if torch.cuda else "for CPUs"

@@ -35,8 +35,10 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
         return
     elif not fetch.host:
         todo = "export OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or name notes or a snapshot in the settings"
-        yield Finding("OpenReview", "ok", "no login, and these settings need none") if given else Finding(
-            "OpenReview", "warning", "no login: gre-bench fetch would be refused", todo
+        yield (
+            Finding("OpenReview", "ok", "no login, and these settings need none")
+            if given
+            else Finding("OpenReview", "warning", "no login: gre-bench fetch would be refused", todo)
         )
         return
     else:
@@ -44,8 +46,10 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
     try:
         origin(settings)
     except SettingsError as error:
-        yield Finding("OpenReview", "ok", f"{whose}; not asked: {error}") if given else Finding(
-            "OpenReview", "warning", f"{whose}; {error}", "or name notes or a snapshot in the settings"
+        yield (
+            Finding("OpenReview", "ok", f"{whose}; not asked: {error}")
+            if given
+            else Finding("OpenReview", "warning", f"{whose}; {error}", "or name notes or a snapshot in the settings")
         )
         return
     yield _tried(settings, state, login, whose, "warning" if given and not fetch.host else "problem")

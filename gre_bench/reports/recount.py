@@ -77,9 +77,7 @@ def _moved(
     by_id = {response.review_id: response for response in found if response}
     rows = store.rows("moved", writer=writer, candidate_id=candidate.candidate_id)
     return {
-        (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]]
-        for row in rows
-        if row["review_id"] in by_id
+        (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]] for row in rows if row["review_id"] in by_id
     }
 
 

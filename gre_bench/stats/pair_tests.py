@@ -86,9 +86,7 @@ def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[l
     adjusted = holm(family)
     order = np.argsort(family, kind="stable")
     counted = {int(place): len(family) - rank for rank, place in enumerate(order)}
-    together = [
-        replace(test, p_holm=adjusted[place], counted=counted[place]) for place, test in enumerate(tests)
-    ]
+    together = [replace(test, p_holm=adjusted[place], counted=counted[place]) for place, test in enumerate(tests)]
     return together, adjusted[len(tests) :]
 
 

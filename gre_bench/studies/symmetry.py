@@ -72,7 +72,12 @@ def both_ways(rows: list[Row]) -> list[PairLogprobs]:
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
         PairLogprobs(
-            paper, x, y, log_x=back["marginal"], log_y=row["marginal"], log_y_given_x=row["conditional"],
+            paper,
+            x,
+            y,
+            log_x=back["marginal"],
+            log_y=row["marginal"],
+            log_y_given_x=row["conditional"],
             log_x_given_y=back["conditional"],
         )
         for (paper, x, y), row in by_pair.items()

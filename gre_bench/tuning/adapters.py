@@ -34,7 +34,10 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
         raise LMError(f"evaluation LM {folder} is an adapter; give the folder of a whole model as the base")
     whole = settings.method == "full"
     weights = open_weights(
-        folder, device=settings.device, dtype="float32" if whole else settings.dtype, attention=settings.attention,
+        folder,
+        device=settings.device,
+        dtype="float32" if whole else settings.dtype,
+        attention=settings.attention,
         quantisation="none" if whole else _quantisation(settings),
     )
     if whole and weights.quantisation != "none":
@@ -58,8 +61,12 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
     model = weights.model.requires_grad_(False)
     _refuse_tied(weights, settings.lora_targets)
     config = LoraConfig(
-        task_type="CAUSAL_LM", r=settings.lora_r, lora_alpha=settings.lora_alpha, lora_dropout=settings.lora_dropout,
-        target_modules=sorted(settings.lora_targets), bias="none",
+        task_type="CAUSAL_LM",
+        r=settings.lora_r,
+        lora_alpha=settings.lora_alpha,
+        lora_dropout=settings.lora_dropout,
+        target_modules=sorted(settings.lora_targets),
+        bias="none",
     )
     torch.manual_seed(settings.seed)
     with blamed(weights.folder, "no adapter can be put in"), warnings.catch_warnings():

@@ -113,8 +113,12 @@ def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
     marginal, same, other = np.array(logs).T
     above = (same - marginal)[:, None] - (other - marginal)
     return HeldOut(
-        papers=len(papers), pairs=len(logs), tokens=sum(len(reply.form) for paper in replies for reply in paper),
-        marginal=float(marginal.mean()), same=float((same - marginal).mean()), other=float((other - marginal).mean()),
+        papers=len(papers),
+        pairs=len(logs),
+        tokens=sum(len(reply.form) for paper in replies for reply in paper),
+        marginal=float(marginal.mean()),
+        same=float((same - marginal).mean()),
+        other=float((other - marginal).mean()),
         auc=float((above > 0).mean() + (above == 0).mean() / 2),
     )
 
@@ -140,15 +144,22 @@ def _count(
         )
     characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
     arrays = {
-        "papers_with": with_count, "lift": _lift(coded, len(vocabulary), recipe.prior),
-        **spellings, **form_counts(text for paper in papers for text in paper),
+        "papers_with": with_count,
+        "lift": _lift(coded, len(vocabulary), recipe.prior),
+        **spellings,
+        **form_counts(text for paper in papers for text in paper),
         **backoff_counts([row for paper in coded for row in paper], len(vocabulary), recipe.fewest),
         **shared_topics(coded, topical, recipe.topics, recipe.seed),
     }
     config = {
-        "alphabet": asdict(alphabet), "papers": len(papers), "characters": characters, "idf_exponent": 2.0,
+        "alphabet": asdict(alphabet),
+        "papers": len(papers),
+        "characters": characters,
+        "idf_exponent": 2.0,
         "word_share": (sum(map(is_word, unknown)) + 1) / (len(unknown) + 2),
-        "marginal_weights": [1 / 3] * 3, "conditional_weights": [1 / 4] * 4, "boosts": dict.fromkeys(FEATURES, 0.0),
+        "marginal_weights": [1 / 3] * 3,
+        "conditional_weights": [1 / 4] * 4,
+        "boosts": dict.fromkeys(FEATURES, 0.0),
     }
     return config, vocabulary, arrays
 

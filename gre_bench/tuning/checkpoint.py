@@ -52,7 +52,11 @@ def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, res
     if torch.cuda.is_available():
         random["cuda"] = torch.cuda.get_rng_state().tolist()
     state = {
-        "rests_on": dict(rests_on), "epoch": place.epoch, "done": place.done, "random": random, "optimiser": plain,
+        "rests_on": dict(rests_on),
+        "epoch": place.epoch,
+        "done": place.done,
+        "random": random,
+        "optimiser": plain,
         "points": [asdict(point) for point in place.points],
     }
     with writing(folder):

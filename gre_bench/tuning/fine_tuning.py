@@ -90,7 +90,9 @@ def _record(
     return {
         "method": settings.method,
         "base": {
-            "folder": str(base if named(base) else base.resolve()), "digest": weights.digest, "dtype": weights.dtype,
+            "folder": str(base if named(base) else base.resolve()),
+            "digest": weights.digest,
+            "dtype": weights.dtype,
             "quantisation": weights.quantisation,
         },
         "asked": dict(asked),
@@ -99,7 +101,8 @@ def _record(
         "steps": past.steps,
         "optimiser": past.optimiser,
         "loss": {
-            "first step": past.training[0][1], "last step": past.training[-1][1],
+            "first step": past.training[0][1],
+            "last step": past.training[-1][1],
             "held out before": past.held_out[0][1] if past.held_out else None,
             "held out after": past.held_out[-1][1] if past.held_out else None,
         },

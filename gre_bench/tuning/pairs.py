@@ -80,9 +80,7 @@ def predictions(
     return made, excluded
 
 
-def encode(
-    asked: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int
-) -> Lessons:
+def encode(asked: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
     """*asked* as token ids with loss on the *learnt* tokens: the scored span, or all (the authors)."""
     examples: list[Example] = []
     excluded: Counter[str] = Counter()

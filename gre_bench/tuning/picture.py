@@ -47,7 +47,9 @@ def chart(history: History, title: str) -> altair.LayerChart:
             x=altair.X("step:Q", title="step", axis=altair.Axis(grid=False, format="d", tickMinStep=1)),
             y=altair.Y("loss:Q", title="nats a token", scale=altair.Scale(zero=False)),
             color=altair.Color(
-                "what:N", title=None, sort=shown,
+                "what:N",
+                title=None,
+                sort=shown,
                 scale=altair.Scale(domain=shown, range=[colours[what] for what in shown]),
                 legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, labelLimit=300),
             ),

@@ -41,7 +41,8 @@ class TuningSettings(BaseModel):
     lora_dropout: float = Field(0.0, ge=0, lt=1, description="share of the adapter's inputs that are dropped")
     lora_targets: tuple[str, ...] = Field(
         ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
-        min_length=1, description="names of the matrices that are adapted",
+        min_length=1,
+        description="names of the matrices that are adapted",
     )
 
     epochs: int = Field(3, ge=1, description="passes over the conversations")

@@ -1,8 +1,8 @@
 """The loss of conversations that begin alike, each shared token read once.
 
 The nine conversations of a paper share the system prompt, the synopsis and the first reviews: read as a trie
-(`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and with abstracts 2.5 times. The loss and its gradient are
-those of one conversation at a time, up to the order of floating-point sums.
+(`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and with abstracts 2.5 times. The loss and its
+gradient are those of one conversation at a time, up to the order of floating-point sums.
 
 Two functions bring their own gradients, because what autograd would keep and copy costs more than the products:
 attention over the trie, and the head with its cross-entropy.
@@ -163,9 +163,7 @@ def _attention() -> Any:
             slope_q = torch.empty_like(query)
             slope_k, slope_v = (torch.zeros_like(each, dtype=torch.float32) for each in (key, value))
             inner = (slope.float() * out.float()).sum(-1)[0].unflatten(0, (heads, groups))
-            grouped, told, written = (
-                each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q)
-            )
+            grouped, told, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
             for own, weights in zip(ctx.layout, kept, strict=True):
                 count = own.stop - own.start
                 here = slice(own.start, own.stop)

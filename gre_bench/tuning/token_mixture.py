@@ -187,9 +187,7 @@ def _within_memory(lm: TokenLM, kept: Papers, asked: Mapping[Prediction, _Asked]
     return found
 
 
-def _bent(
-    lm: TokenLM, ways: Sequence[Blend], asked: Mapping[Prediction, _Asked]
-) -> list[dict[Prediction, _Asked]]:
+def _bent(lm: TokenLM, ways: Sequence[Blend], asked: Mapping[Prediction, _Asked]) -> list[dict[Prediction, _Asked]]:
     """*asked* with the bent LM's log-probabilities, for each of *ways* to bend it."""
     known = [Known(Mixture(lm, way)) for way in ways]
     found: list[dict[Prediction, _Asked]] = [{} for _ in ways]
@@ -257,10 +255,17 @@ def _figures(
     strange = [pair for pair in other if pair in ratios]
     (same_mixed, same_lm), (other_mixed, other_lm) = (np.array([ratios[p] for p in ps]).T for ps in (whole, strange))
     return Fitted(
-        papers=papers, pairs=len(whole), tokens=sum(len(asked[pair].alone.ids) for pair in whole),
-        same=float(same_mixed.mean()), other=float(other_mixed.mean()), auc=_auc(same_mixed, other_mixed),
-        lm_same=float(same_lm.mean()), lm_other=float(other_lm.mean()), lm_auc=_auc(same_lm, other_lm),
-        exponent=blend.exponent, asks_given_x=bool(blend.weights[:, 0].any()),
+        papers=papers,
+        pairs=len(whole),
+        tokens=sum(len(asked[pair].alone.ids) for pair in whole),
+        same=float(same_mixed.mean()),
+        other=float(other_mixed.mean()),
+        auc=_auc(same_mixed, other_mixed),
+        lm_same=float(same_lm.mean()),
+        lm_other=float(other_lm.mean()),
+        lm_auc=_auc(same_lm, other_lm),
+        exponent=blend.exponent,
+        asks_given_x=bool(blend.weights[:, 0].any()),
     )
 
 

@@ -48,7 +48,8 @@ def bending_arrays(
     found = shared_topics(papers, topical, min(topics, len(topical)), seed)
     chance = found["topic_sizes"].astype(np.float64) @ found["words_of"].astype(np.float64)
     return {
-        "lift": _lift(papers, len(counts)), "topical": topical.astype(np.int32),
+        "lift": _lift(papers, len(counts)),
+        "topical": topical.astype(np.int32),
         "topics_of": found["topics_of"].astype(np.float32),
         "words_of": (found["words_of"] / np.maximum(chance, 1e-12)).clip(1e-6).astype(np.float32),
     }

@@ -69,7 +69,10 @@ def _train(
     checked(held_out, training.max_tokens)
     rests_on = {
         **{f"option {name}": value for name, value in asdict(training).items() if name != "save_every"},
-        **(about or {}), "optimiser": used, "training data": digest_of(data), "held-out data": digest_of(held_out),
+        **(about or {}),
+        "optimiser": used,
+        "training data": digest_of(data),
+        "held-out data": digest_of(held_out),
     }
     place = checkpoint.restore(folder, model, optimiser, rests_on) or checkpoint.Place()
     with checkpoint.writing(folder):
@@ -95,9 +98,7 @@ def _train(
         _number(measured, "the held-out loss before the first step", folder)
         note(Point(0, planned, 0.0, None, 0.0, measured))
     while not _over(place, training):
-        batches = batches_of(
-            data, training.batch, training.seed, place.epoch, neighbours=training.share_prefixes
-        )
+        batches = batches_of(data, training.batch, training.seed, place.epoch, neighbours=training.share_prefixes)
         steps = [batches[cut : cut + training.accumulation] for cut in range(0, len(batches), training.accumulation)]
         planned = training.max_steps or place.step - place.done + len(steps) * (training.epochs - place.epoch)
         for step in steps[place.done :]:

@@ -14,8 +14,10 @@ from gre_bench.http.retry import passes
 
 LONGEST_DETAIL = 200
 STOPPING = {
-    401: "endpoint refused the key (401)", 402: "the account has no credit left (402)",
-    403: "endpoint refused access (403)", 404: "endpoint or model not found (404)",
+    401: "endpoint refused the key (401)",
+    402: "the account has no credit left (402)",
+    403: "endpoint refused access (403)",
+    404: "endpoint or model not found (404)",
 }
 """Statuses that every other request would meet too."""
 
@@ -24,7 +26,10 @@ _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
 _BROKEN_OFF = {"error", "abort", "insufficient_system_resource"}
 _TOO_LONG = {"context_length_exceeded", "string_above_max_length"}
 _TOO_LONG_SAID = (
-    "maximum context length", "prompt is too long", "maximum model length", "exceeds the maximum number of tokens",
+    "maximum context length",
+    "prompt is too long",
+    "maximum model length",
+    "exceeds the maximum number of tokens",
     "must be <=",
 )
 _POLICY = {"content_filter", "content_policy_violation"}
@@ -41,8 +46,9 @@ class Answer:
     stop: bool = False
 
 
-def trouble(detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None,
-            outcome: Outcome = "failed") -> Answer:
+def trouble(
+    detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
+) -> Answer:
     """No answer from the LM: transient, to be asked for by a later run if not by this one."""
     return Answer(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
@@ -89,8 +95,8 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> A
 
 def one_line(text: str) -> str:
     """*text* on one printable line of bounded length."""
-    line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[:4 * LONGEST_DETAIL]).strip()
-    return line if len(line) <= LONGEST_DETAIL else line[:LONGEST_DETAIL - 1] + "…"
+    line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[: 4 * LONGEST_DETAIL]).strip()
+    return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
 
 
 def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> Answer:
@@ -98,8 +104,10 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> A
     thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
     usage = _part(tree, "usage") or {}
     more = {
-        "model": one_line(_sound(_content(tree.get("model")))), "thinking": thinking,
-        "prompt_tokens": _tokens(usage.get("prompt_tokens")), "reply_tokens": _tokens(usage.get("completion_tokens")),
+        "model": one_line(_sound(_content(tree.get("model")))),
+        "thinking": thinking,
+        "prompt_tokens": _tokens(usage.get("prompt_tokens")),
+        "reply_tokens": _tokens(usage.get("completion_tokens")),
     }
     refusal = _content(message.get("refusal"))
     if refusal or finish in _FILTERED:

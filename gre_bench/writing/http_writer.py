@@ -1,8 +1,8 @@
 """Writing by a real LM: any OpenAI-compatible chat endpoint, over the `openai` client.
 
-The client's own retries are off. Ours try again only what passes by itself (`gre_bench.http.retry`), wait as long as the
-endpoint says, and give up after a bounded number of attempts with a transient `Reply`. What would fail for every chat
-(a refused key, an unknown model, a dead endpoint) stops the batch. Every final reply is archived before `write`
+The client's own retries are off. Ours try again only what passes by itself (`gre_bench.http.retry`), wait as long as
+the endpoint says, and give up after a bounded number of attempts with a transient `Reply`. What would fail for every
+chat (a refused key, an unknown model, a dead endpoint) stops the batch. Every final reply is archived before `write`
 returns, and looked up before anything is sent. Each request waits at the endpoint's gate for its turn and is taken off
 a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
 """
@@ -39,8 +39,15 @@ LARGEST_BODY = 32 * 2**20
 class HttpWriter:
     """A `Writer` for one entry of the models file."""
 
-    def __init__(self, model: Model, archive: ReplyArchive, patience: Patience | None = None, again: bool = False,
-                 meter: Meter | None = None, gates: Path | None = None):
+    def __init__(
+        self,
+        model: Model,
+        archive: ReplyArchive,
+        patience: Patience | None = None,
+        again: bool = False,
+        meter: Meter | None = None,
+        gates: Path | None = None,
+    ):
         self.again = again
         self.meter = meter
         self.model = model
@@ -53,8 +60,14 @@ class HttpWriter:
         self._headers: dict[str, Any] = {}
 
     @classmethod
-    def open(cls, model: Model, archive: ReplyArchive, again: bool = False, meter: Meter | None = None,
-             gates: Path | None = None) -> Self:
+    def open(
+        cls,
+        model: Model,
+        archive: ReplyArchive,
+        again: bool = False,
+        meter: Meter | None = None,
+        gates: Path | None = None,
+    ) -> Self:
         """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask.
 
         *again*: an archived reply without a text is not taken for an answer. *meter*: who pays; nobody counts if None.
@@ -227,8 +240,11 @@ class HttpWriter:
         until = time.monotonic() + self.patience.timeout_s
         try:
             with self._client.chat.completions.with_streaming_response.create(
-                    model=self.model.model, messages=_messages(chat), extra_headers=self._headers,
-                    **self._parameters(sampling)) as response:
+                model=self.model.model,
+                messages=_messages(chat),
+                extra_headers=self._headers,
+                **self._parameters(sampling),
+            ) as response:
                 body = _read(response.iter_bytes(), until)
         except openai.APIStatusError as error:
             said = self._keyless(error.response.content)
@@ -246,8 +262,12 @@ class HttpWriter:
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
-        asked = {"temperature": sampling.temperature, self.model.limit_as: sampling.max_tokens,
-                 "top_p": sampling.top_p, "seed": sampling.seed}
+        asked = {
+            "temperature": sampling.temperature,
+            self.model.limit_as: sampling.max_tokens,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed,
+        }
         return {name: value for name, value in asked.items() if value is not None}
 
     def _open(self) -> None:
@@ -269,10 +289,16 @@ class HttpWriter:
         limits = httpx2.Limits(max_connections=self.patience.concurrency)
         # A proxy of the environment must not stand between us and this very machine.
         bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.patience.timeout_s)]}
-        transport = httpx2.Client(timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False,
-                                  event_hooks=bounds)
-        self._client = openai.OpenAI(api_key=self._key or "none", base_url=self.model.endpoint, max_retries=0,
-                                     timeout=timeout, http_client=transport)
+        transport = httpx2.Client(
+            timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False, event_hooks=bounds
+        )
+        self._client = openai.OpenAI(
+            api_key=self._key or "none",
+            base_url=self.model.endpoint,
+            max_retries=0,
+            timeout=timeout,
+            http_client=transport,
+        )
 
     def _keyless(self, body: bytes) -> bytes:
         """*body* with the key taken out, should the endpoint have echoed it: before any text is cut to length."""
@@ -284,8 +310,11 @@ class HttpWriter:
         """*reply* with the key taken out, should the body have hidden it behind escapes."""
         if not self._secret():
             return reply
-        clean = {name: masked(value, [self._key], "[key]") for name in ("text", "detail", "model")
-                 if (value := getattr(reply, name))}
+        clean = {
+            name: masked(value, [self._key], "[key]")
+            for name in ("text", "detail", "model")
+            if (value := getattr(reply, name))
+        }
         return replace(reply, **clean)
 
     def _secret(self) -> bool:

@@ -34,7 +34,17 @@ FIRST = GROUND | {
     "gre_bench.core.pretrained",
     "gre_bench.core.known_names",
 }
-ROOMS = {"gre_bench.lm", "gre_bench.ingest", "gre_bench.examiners", "gre_bench.guidelines", "gre_bench.metrics", "gre_bench.release", "gre_bench.tuning", "gre_bench.studies.simulations", "gre_bench.writing"}
+ROOMS = {
+    "gre_bench.lm",
+    "gre_bench.ingest",
+    "gre_bench.examiners",
+    "gre_bench.guidelines",
+    "gre_bench.metrics",
+    "gre_bench.release",
+    "gre_bench.tuning",
+    "gre_bench.studies.simulations",
+    "gre_bench.writing",
+}
 MAY_IMPORT = {
     "gre_bench.core.records": set(),
     "gre_bench.core.errors": set(),
@@ -56,9 +66,11 @@ MAY_IMPORT = {
     "gre_bench.writing": FIRST,
     "gre_bench.core.replies": GROUND | {"gre_bench.core.judgments"},
     "gre_bench.catalogs.models": GROUND | {"gre_bench.core.settings", "gre_bench.http.endpoints"},
-    "gre_bench.catalogs.domains": GROUND | {"gre_bench.core.settings", "gre_bench.core.judgments", "gre_bench.prompts", "gre_bench.changes"},
+    "gre_bench.catalogs.domains": GROUND
+    | {"gre_bench.core.settings", "gre_bench.core.judgments", "gre_bench.prompts", "gre_bench.changes"},
     "gre_bench.core.review_text": GROUND,
-    "gre_bench.changes": GROUND | {"gre_bench.core.judgments", "gre_bench.core.review_text", "gre_bench.core.replies", "gre_bench.core.controls"},
+    "gre_bench.changes": GROUND
+    | {"gre_bench.core.judgments", "gre_bench.core.review_text", "gre_bench.core.replies", "gre_bench.core.controls"},
     "gre_bench.ranking.published": GROUND | {"gre_bench.core.settings"},
     "gre_bench.ranking.exposure": GROUND | {"gre_bench.catalogs.models", "gre_bench.prompts"},
     "gre_bench.ranking.hygiene": GROUND | {"gre_bench.stats", "gre_bench.ranking.rank_statistics"},
@@ -93,7 +105,13 @@ ONLY_IN = {
     "nltk": {"gre_bench.metrics"},
     "rouge_score": {"gre_bench.metrics"},
     "bitsandbytes": {"gre_bench.lm", "gre_bench.tuning"},
-    "altair": {"gre_bench.guidelines", "gre_bench.metrics", "gre_bench.release", "gre_bench.tuning", "gre_bench.studies.simulations"},
+    "altair": {
+        "gre_bench.guidelines",
+        "gre_bench.metrics",
+        "gre_bench.release",
+        "gre_bench.tuning",
+        "gre_bench.studies.simulations",
+    },
     "pandas": {"gre_bench.ingest"},
     "pymupdf": {"gre_bench.ingest"},
     "jinja2": {"gre_bench.release"},

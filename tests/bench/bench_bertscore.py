@@ -45,7 +45,12 @@ def cases(papers: Sequence[Sequence[str]]) -> list[Case]:
     made = []
     for place, (human, *references) in enumerate(papers):
         others = [papers[(place + step) % len(papers)][0] for step in (1, 2)]
-        candidates = {"human": human, "deleted": " ".join(sentences(human)[::2]), "other": others[0], "another": others[1]}
+        candidates = {
+            "human": human,
+            "deleted": " ".join(sentences(human)[::2]),
+            "other": others[0],
+            "another": others[1],
+        }
         made += [
             Case(f"p{place}", name, f"r{number}", "review", text, reference)
             for name, text in candidates.items()
@@ -95,7 +100,9 @@ def main() -> None:
         from tests.lm.sentence_models import build_sentence_model
 
         with tempfile.TemporaryDirectory() as folder:
-            embedders["tiny sentence-transformers model"] = SentenceEmbedder.open(build_sentence_model(Path(folder) / "model"), "cpu")
+            embedders["tiny sentence-transformers model"] = SentenceEmbedder.open(
+                build_sentence_model(Path(folder) / "model"), "cpu"
+            )
     except ImportError:
         print("sentence-transformers is not installed: without its row")
     for name, embedder in embedders.items():
@@ -108,7 +115,11 @@ def main() -> None:
             return pair_by_pair(embedder, asked)
 
         compare(f"BERTScore, {name}", together, alone)
-    compare("ROUGE-L", lambda: [score.value for score in Overlap(OVERLAPS["rouge_l"], "bench").score(asked)], lambda: library(asked))
+    compare(
+        "ROUGE-L",
+        lambda: [score.value for score in Overlap(OVERLAPS["rouge_l"], "bench").score(asked)],
+        lambda: library(asked),
+    )
 
 
 if __name__ == "__main__":

@@ -101,7 +101,9 @@ def told(pmi: np.ndarray, seconds: float) -> None:
     print(f"\n{len(papers)} pairs of {len(pmi)} papers; {1 / seconds:.1f} pairs a second")
     for place, (kind, values) in enumerate(by_kind.items()):
         above = (values > 0).mean()
-        print(f"{kind:8} mean {values.mean():+.2f} {between([one[:, place].mean() for one in drawn])}, above zero {above:.3f}")
+        print(
+            f"{kind:8} mean {values.mean():+.2f} {between([one[:, place].mean() for one in drawn])}, above zero {above:.3f}"
+        )
     print(f"AUC same against other {auc.auc:.3f} ({auc.low:.3f}, {auc.high:.3f})")
     print(f"pairs with same > other {(same > strange).mean():.3f}, same > moved {(same > by_kind['moved']).mean():.3f}")
     difference = same - strange
@@ -109,7 +111,9 @@ def told(pmi: np.ndarray, seconds: float) -> None:
     for place, kind in enumerate(KINDS[1:], 1):
         values = [effect(one[:, place], one[:, 0]) for one in drawn]
         print(f"d of {kind} against same {effect(by_kind[kind], same):+.2f} {between(values)}")
-    print(f"above chance (same - moved) {(same - by_kind['moved']).mean():+.2f} {between([(one[:, 0] - one[:, 2]).mean() for one in drawn])}")
+    print(
+        f"above chance (same - moved) {(same - by_kind['moved']).mean():+.2f} {between([(one[:, 0] - one[:, 2]).mean() for one in drawn])}"
+    )
 
 
 def main() -> None:

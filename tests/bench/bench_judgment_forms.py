@@ -37,11 +37,16 @@ def prose(sections: list[Section]) -> str:
 
 
 def bullets(sections: list[Section]) -> str:
-    return "\n\n".join(f"{_heading(one)}\n" + "\n".join(f"- {text}" for text in _texts(one)) for one in sections).strip()
+    return "\n\n".join(
+        f"{_heading(one)}\n" + "\n".join(f"- {text}" for text in _texts(one)) for one in sections
+    ).strip()
 
 
 def inline(sections: list[Section]) -> str:
-    return "\n\n".join(f"{_heading(one).rstrip(': *')}: {' '.join(_texts(one))}" if one.heading else " ".join(_texts(one)) for one in sections)
+    return "\n\n".join(
+        f"{_heading(one).rstrip(': *')}: {' '.join(_texts(one))}" if one.heading else " ".join(_texts(one))
+        for one in sections
+    )
 
 
 def shuffled(sections: list[Section]) -> str:
@@ -56,7 +61,12 @@ def shuffled(sections: list[Section]) -> str:
     return "\n\n".join("".join(block).strip() for block in blocks)
 
 
-FORMS: dict[str, Callable[[list[Section]], str]] = {"prose": prose, "bullets": bullets, "inline headings": inline, "shuffled": shuffled}
+FORMS: dict[str, Callable[[list[Section]], str]] = {
+    "prose": prose,
+    "bullets": bullets,
+    "inline headings": inline,
+    "shuffled": shuffled,
+}
 
 
 def plain(text: str) -> bool:
@@ -73,7 +83,9 @@ def main() -> None:
     first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (700, 899)
     rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
     texts = [row["review"] for row in rows if row["review"] and plain(row["review"])]
-    print(f"{WRITER} on rows {first}-{last}: {len(texts)} of {len(rows)} reviews, those without +/- lists and reference lists")
+    print(
+        f"{WRITER} on rows {first}-{last}: {len(texts)} of {len(rows)} reviews, those without +/- lists and reference lists"
+    )
     for name, form in FORMS.items():
         same = all_lines = 0
         for text in texts:

@@ -30,7 +30,52 @@ ALIGNED = 0.15
 """Jaccard overlap of content words from which two lines count as the same judgment."""
 
 _STOP = frozenset(
-    ["the", "a", "an", "of", "to", "in", "for", "and", "or", "is", "are", "be", "that", "this", "it", "with", "as", "on", "by", "from", "not", "at", "which", "their", "its", "paper", "authors", "reviewer", "how", "whether", "if", "more", "has", "have", "was", "than", "can", "would", "could", "should", "does", "do", "what", "why"]
+    [
+        "the",
+        "a",
+        "an",
+        "of",
+        "to",
+        "in",
+        "for",
+        "and",
+        "or",
+        "is",
+        "are",
+        "be",
+        "that",
+        "this",
+        "it",
+        "with",
+        "as",
+        "on",
+        "by",
+        "from",
+        "not",
+        "at",
+        "which",
+        "their",
+        "its",
+        "paper",
+        "authors",
+        "reviewer",
+        "how",
+        "whether",
+        "if",
+        "more",
+        "has",
+        "have",
+        "was",
+        "than",
+        "can",
+        "would",
+        "could",
+        "should",
+        "does",
+        "do",
+        "what",
+        "why",
+    ]
 )
 KINDS = {
     "praise of clarity or writing": r"appreciates.*(?:clear|clarity|writ|present|organi|easy|read)",
@@ -89,12 +134,18 @@ def agreement(rows: list[dict[str, Any]]) -> None:
         if one and two:
             overlaps.append((len(one & two) / len(one), len(one & two) / len(two), len(one & two) / len(one | two)))
     totals, same = np.sum(counts, axis=0), sum(confusion[stance, stance] for stance in STANCES)
-    print(f"lines a review: rule {totals[0] / len(rows):.1f}, GPT-4o {totals[1] / len(rows):.1f}; "
-          f"reviews with none: rule {sum(not one for one, _, _ in counts)}, GPT-4o {sum(not two for _, two, _ in counts)}")
-    print(f"lines aligned: {totals[2] / totals[0]:.3f} of the rule's, {totals[2] / totals[1]:.3f} of GPT-4o's; "
-          f"same stance: {same / totals[2]:.3f} of these")
+    print(
+        f"lines a review: rule {totals[0] / len(rows):.1f}, GPT-4o {totals[1] / len(rows):.1f}; "
+        f"reviews with none: rule {sum(not one for one, _, _ in counts)}, GPT-4o {sum(not two for _, two, _ in counts)}"
+    )
+    print(
+        f"lines aligned: {totals[2] / totals[0]:.3f} of the rule's, {totals[2] / totals[1]:.3f} of GPT-4o's; "
+        f"same stance: {same / totals[2]:.3f} of these"
+    )
     print("content words: precision {:.3f}, recall {:.3f}, Jaccard {:.3f}".format(*np.mean(overlaps, axis=0)))
-    print("\nGPT-4o \\ rule" + "".join(f"{stance:>13}" for stance in [*STANCES, NONE]) + "        share   (share, rule)")
+    print(
+        "\nGPT-4o \\ rule" + "".join(f"{stance:>13}" for stance in [*STANCES, NONE]) + "        share   (share, rule)"
+    )
     for stance in [*STANCES, NONE]:
         row_total = sum(confusion[stance, one] for one in [*STANCES, NONE])
         column = sum(confusion[one, stance] for one in [*STANCES, NONE])
@@ -121,7 +172,9 @@ def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
     same, different, marginal = np.array([answer.total for answer in answers]).reshape(-1, 3).T
     same, different = same - marginal, different - marginal
     area = (same[:, None] > different).mean() + (same[:, None] == different).mean() / 2
-    print(f"x {x:10} y {y:10} {len(same):4d} pairs: same {same.mean():+6.2f}, other {different.mean():+6.2f} nats, AUC {area:.3f}")
+    print(
+        f"x {x:10} y {y:10} {len(same):4d} pairs: same {same.mean():+6.2f}, other {different.mean():+6.2f} nats, AUC {area:.3f}"
+    )
 
 
 def main() -> None:

@@ -22,7 +22,12 @@ from gre_bench.store import Store
 from gre_bench.store.read_copy import CopyForReaders, sha256
 
 BENCH = Edition("BENCH", 2026)
-QUERIES = ("select 1", "from leaderboard", "select count(*), sum(total) from spans", "from spans order by prediction limit 1000")
+QUERIES = (
+    "select 1",
+    "from leaderboard",
+    "select count(*), sum(total) from spans",
+    "from spans order by prediction limit 1000",
+)
 TIMES = 5
 
 

@@ -34,7 +34,9 @@ left_out = { abstract_only = "no abstract", copied_abstract = "no abstract" }
 def table(tmp_path, old="", new=""):
     changes = ", ".join(f'"{name}"' for name in CHANGES if name not in ("abstract_only", "copied_abstract"))
     path = tmp_path / "domains.toml"
-    path.write_text(TABLE.replace("CHANGES", changes).replace(old, new, 1) if old else TABLE.replace("CHANGES", changes))
+    path.write_text(
+        TABLE.replace("CHANGES", changes).replace(old, new, 1) if old else TABLE.replace("CHANGES", changes)
+    )
     return path
 
 
@@ -93,10 +95,13 @@ def test_a_new_domain_is_an_entry_and_nothing_else(tmp_path):
     assert films.synopsis_text({"title": "M", "categories": "crime"}) == "M\n\ncrime"
 
 
-@pytest.mark.parametrize(("name", "part"), [
-    ("papers", "no domain 'papers'; the domains are: peer-review, review-quality, yelp, proposals"),
-    ("", "no domain ''"),
-])
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("papers", "no domain 'papers'; the domains are: peer-review, review-quality, yelp, proposals"),
+        ("", "no domain ''"),
+    ],
+)
 def test_an_unknown_domain_is_one_line_with_the_known_ones(name, part):
     with pytest.raises(SettingsError) as caught:
         domain_of(name)
@@ -108,26 +113,33 @@ def test_an_unknown_change_is_one_line_with_the_known_ones():
         domain_of("yelp").why_not("shorten")
 
 
-@pytest.mark.parametrize(("old", "new", "part"), [
-    ('"injection"', '"injektion"', r"entry 1 \(films\): .*no change 'injektion'"),
-    ('"injection", ', "", "change injection has to stand once"),
-    ('"injection", ', '"injection", "injection", ', "change injection has to stand once"),
-    ('abstract_only = "no abstract", ', "", "change abstract_only has to stand once"),
-    ("changes = [", 'changes = ["abstract_only", ', "change abstract_only has to stand once"),
-    ('abstract_only = "no abstract", copied_abstract = "no abstract"', "", "change abstract_only has to stand once"),
-    ('"predict_judgments_yelp"', '"predict_nothing"', "no prompt 'predict_nothing'; the prompts are: "),
-    ('"predict_judgments_yelp"', '"judgments"', "prompt judgments takes review, and has to take synopsis, x"),
-    ('judgments = "judgments_yelp"', 'judgments = "predict_judgments"', "has to take review"),
-    ('synopsis_of = ["title", "categories"]', 'synopsis_of = ["title"]', "synopsis_of lacks categories"),
-    ('synopsis_of = ["title", "categories"]', 'synopsis_of = ["year"]', "synopsis_of.0: "),
-    ("The reviewer appreciates", "This reviewer appreciates", "generic: .*not a judgment"),
-    ('source = "here"', 'source = "here"\ngrades = ["A", "A"]', "grades are at least two different names"),
-    ('source = "here"', 'sauce = "here"', "sauce: Extra inputs"),
-    ('name = "films"', 'name = "Films"', "name: "),
-    ("[[domain]]", "[domain]", r"write every entry as \[\[domain\]\]"),
-    ("[[domain]]", "[[domains]]", r"write every entry as \[\[domain\]\]"),
-    ('item = "film"', "item = film", "cannot be read"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ('"injection"', '"injektion"', r"entry 1 \(films\): .*no change 'injektion'"),
+        ('"injection", ', "", "change injection has to stand once"),
+        ('"injection", ', '"injection", "injection", ', "change injection has to stand once"),
+        ('abstract_only = "no abstract", ', "", "change abstract_only has to stand once"),
+        ("changes = [", 'changes = ["abstract_only", ', "change abstract_only has to stand once"),
+        (
+            'abstract_only = "no abstract", copied_abstract = "no abstract"',
+            "",
+            "change abstract_only has to stand once",
+        ),
+        ('"predict_judgments_yelp"', '"predict_nothing"', "no prompt 'predict_nothing'; the prompts are: "),
+        ('"predict_judgments_yelp"', '"judgments"', "prompt judgments takes review, and has to take synopsis, x"),
+        ('judgments = "judgments_yelp"', 'judgments = "predict_judgments"', "has to take review"),
+        ('synopsis_of = ["title", "categories"]', 'synopsis_of = ["title"]', "synopsis_of lacks categories"),
+        ('synopsis_of = ["title", "categories"]', 'synopsis_of = ["year"]', "synopsis_of.0: "),
+        ("The reviewer appreciates", "This reviewer appreciates", "generic: .*not a judgment"),
+        ('source = "here"', 'source = "here"\ngrades = ["A", "A"]', "grades are at least two different names"),
+        ('source = "here"', 'sauce = "here"', "sauce: Extra inputs"),
+        ('name = "films"', 'name = "Films"', "name: "),
+        ("[[domain]]", "[domain]", r"write every entry as \[\[domain\]\]"),
+        ("[[domain]]", "[[domains]]", r"write every entry as \[\[domain\]\]"),
+        ('item = "film"', "item = film", "cannot be read"),
+    ],
+)
 def test_a_wrong_entry_is_one_line_that_names_it(tmp_path, old, new, part):
     path = table(tmp_path, old, new)
     with pytest.raises(SettingsError, match=part) as caught:

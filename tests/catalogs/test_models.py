@@ -29,13 +29,26 @@ def test_the_shipped_file_holds_the_models_of_the_papers_table():
     ranked = {name: model for name, model in models.items() if "/" in name}
     assert len(ranked) == 20
     assert {name: model.parameters for name, model in ranked.items()} == {
-        "deepseek/deepseek-chat": 671, "deepseek/deepseek-r1": 671, "openai/gpt-4o-mini": 8, "openai/gpt-4o": 200,
-        "openai/gpt-3.5-turbo": 20, "anthropic/claude-2": 137, "anthropic/claude-3-haiku": 20,
-        "anthropic/claude-3-sonnet": 70, "anthropic/claude-3-opus": 2000, "google/gemini-pro": 20,
-        "google/gemini-pro-1.5": 175, "meta-llama/llama-3-8b-instruct": 8, "meta-llama/llama-3-70b-instruct": 70,
-        "mistralai/mixtral-8x7b-instruct": 56, "mistralai/mixtral-8x22b-instruct": 176,
-        "meta-llama/llama-3.1-8b-instruct": 8, "meta-llama/llama-3.1-70b-instruct": 70, "mistralai/mistral-large": 123,
-        "mistralai/mistral-small": 22, "mistralai/mistral-tiny": 7,
+        "deepseek/deepseek-chat": 671,
+        "deepseek/deepseek-r1": 671,
+        "openai/gpt-4o-mini": 8,
+        "openai/gpt-4o": 200,
+        "openai/gpt-3.5-turbo": 20,
+        "anthropic/claude-2": 137,
+        "anthropic/claude-3-haiku": 20,
+        "anthropic/claude-3-sonnet": 70,
+        "anthropic/claude-3-opus": 2000,
+        "google/gemini-pro": 20,
+        "google/gemini-pro-1.5": 175,
+        "meta-llama/llama-3-8b-instruct": 8,
+        "meta-llama/llama-3-70b-instruct": 70,
+        "mistralai/mixtral-8x7b-instruct": 56,
+        "mistralai/mixtral-8x22b-instruct": 176,
+        "meta-llama/llama-3.1-8b-instruct": 8,
+        "meta-llama/llama-3.1-70b-instruct": 70,
+        "mistralai/mistral-large": 123,
+        "mistralai/mistral-small": 22,
+        "mistralai/mistral-tiny": 7,
     }
     assert all(model.endpoint.startswith("https://") and model.key_env for model in ranked.values())
     assert len({model.identity for model in models.values()}) == len(models)
@@ -44,12 +57,19 @@ def test_the_shipped_file_holds_the_models_of_the_papers_table():
 def test_release_dates_are_of_models_that_do_not_move():
     released = {name: str(model.released) for name, model in load().items() if "/" in name and model.released}
     assert released == {
-        "deepseek/deepseek-r1": "2025-01-20", "openai/gpt-4o-mini": "2024-07-18", "openai/gpt-4o": "2024-05-13",
-        "anthropic/claude-2": "2023-07-11", "anthropic/claude-3-haiku": "2024-03-13",
-        "anthropic/claude-3-sonnet": "2024-03-04", "anthropic/claude-3-opus": "2024-03-04",
-        "meta-llama/llama-3-8b-instruct": "2024-04-18", "meta-llama/llama-3-70b-instruct": "2024-04-18",
-        "mistralai/mixtral-8x7b-instruct": "2023-12-11", "mistralai/mixtral-8x22b-instruct": "2024-04-17",
-        "meta-llama/llama-3.1-8b-instruct": "2024-07-23", "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
+        "deepseek/deepseek-r1": "2025-01-20",
+        "openai/gpt-4o-mini": "2024-07-18",
+        "openai/gpt-4o": "2024-05-13",
+        "anthropic/claude-2": "2023-07-11",
+        "anthropic/claude-3-haiku": "2024-03-13",
+        "anthropic/claude-3-sonnet": "2024-03-04",
+        "anthropic/claude-3-opus": "2024-03-04",
+        "meta-llama/llama-3-8b-instruct": "2024-04-18",
+        "meta-llama/llama-3-70b-instruct": "2024-04-18",
+        "mistralai/mixtral-8x7b-instruct": "2023-12-11",
+        "mistralai/mixtral-8x22b-instruct": "2024-04-17",
+        "meta-llama/llama-3.1-8b-instruct": "2024-07-23",
+        "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
         "mistralai/mistral-large": "2024-07-24",
     }
     # What is called by a name that its makers have given to later models has no day of its own.
@@ -66,41 +86,56 @@ def test_what_is_left_out_is_unknown(tmp_path):
 
 
 def test_everything_can_be_stated(tmp_path):
-    model = load(written(tmp_path, {
-        "endpoint": '"https://host:1/v1/"', "revision": '"r"', "parameters": "0.5", "knowledge_cutoff": "2024-01-31",
-        "released": "2024-04-18",
-        "price_in": "0", "price_out": "1.5", "key_env": '"A_KEY"', "limit_as": '"max_completion_tokens"',
-        "sampling": '{ temperature = "none", max_tokens = 20000, top_p = 0.1, seed = 4 }'}))["a"]
+    model = load(
+        written(
+            tmp_path,
+            {
+                "endpoint": '"https://host:1/v1/"',
+                "revision": '"r"',
+                "parameters": "0.5",
+                "knowledge_cutoff": "2024-01-31",
+                "released": "2024-04-18",
+                "price_in": "0",
+                "price_out": "1.5",
+                "key_env": '"A_KEY"',
+                "limit_as": '"max_completion_tokens"',
+                "sampling": '{ temperature = "none", max_tokens = 20000, top_p = 0.1, seed = 4 }',
+            },
+        )
+    )["a"]
     assert (model.endpoint, model.identity) == ("https://host:1/v1", "a@r")
     assert (model.knowledge_cutoff, model.released) == (date(2024, 1, 31), date(2024, 4, 18))
     assert model.sampling == Sampling(None, 20000, 0.1, 4)
 
 
-@pytest.mark.parametrize(("values", "part"), [
-    ({"name": ""}, "model None (entry 1): name: Field required"),
-    ({"name": '"a b"'}, "model 'a b' (entry 1): name: "),
-    ({"endpoint": ""}, "model 'a' (entry 1): endpoint: Field required"),
-    ({"endpoint": '"localhost:8000"'}, "not an http(s) URL"),
-    ({"endpoint": '"http://ho st/v1"'}, "not an http(s) URL"),
-    ({"endpoint": '"http://host:99999/v1"'}, "endpoint: "),
-    ({"endpoint": '"https://user:sk-canary@host/v1"'}, "keys come from the environment"),
-    ({"endpoint": '"https://host/v1?key=sk-canary"'}, "keys come from the environment"),
-    ({"key": '"sk-canary"'}, "key: Extra inputs are not permitted"),
-    ({"key_env": '"sk-canary"'}, "key_env: "),
-    ({"parameters": '"8B sk-canary"'}, "parameters: "),
-    ({"parameters": "0"}, "parameters: "),
-    ({"price_in": "-1"}, "price_in: "),
-    ({"knowledge_cutoff": '"last year"'}, "knowledge_cutoff: "),
-    ({"released": '"soon"'}, "released: "),
-    ({"released": "2023-01-01", "knowledge_cutoff": "2023-01-31"}, "before its knowledge cutoff 2023-01-31"),
-    ({"sampling": "{ temperature = 3 }"}, "sampling: Value error, temperature"),
-    ({"sampling": "{ max_tokens = 0 }"}, "sampling: Value error, max_tokens"),
-    ({"sampling": "{ top_p = 0 }"}, "sampling: Value error, top_p"),
-    ({"sampling": '{ max_tokens = "none" }'}, "sampling.max_tokens: "),
-    ({"sampling": "{ temprature = 0 }"}, "sampling.temprature: "),
-    ({"sampling": "3"}, "sampling: "),
-    ({"limit_as": '"n_predict"'}, "limit_as: "),
-])
+@pytest.mark.parametrize(
+    ("values", "part"),
+    [
+        ({"name": ""}, "model None (entry 1): name: Field required"),
+        ({"name": '"a b"'}, "model 'a b' (entry 1): name: "),
+        ({"endpoint": ""}, "model 'a' (entry 1): endpoint: Field required"),
+        ({"endpoint": '"localhost:8000"'}, "not an http(s) URL"),
+        ({"endpoint": '"http://ho st/v1"'}, "not an http(s) URL"),
+        ({"endpoint": '"http://host:99999/v1"'}, "endpoint: "),
+        ({"endpoint": '"https://user:sk-canary@host/v1"'}, "keys come from the environment"),
+        ({"endpoint": '"https://host/v1?key=sk-canary"'}, "keys come from the environment"),
+        ({"key": '"sk-canary"'}, "key: Extra inputs are not permitted"),
+        ({"key_env": '"sk-canary"'}, "key_env: "),
+        ({"parameters": '"8B sk-canary"'}, "parameters: "),
+        ({"parameters": "0"}, "parameters: "),
+        ({"price_in": "-1"}, "price_in: "),
+        ({"knowledge_cutoff": '"last year"'}, "knowledge_cutoff: "),
+        ({"released": '"soon"'}, "released: "),
+        ({"released": "2023-01-01", "knowledge_cutoff": "2023-01-31"}, "before its knowledge cutoff 2023-01-31"),
+        ({"sampling": "{ temperature = 3 }"}, "sampling: Value error, temperature"),
+        ({"sampling": "{ max_tokens = 0 }"}, "sampling: Value error, max_tokens"),
+        ({"sampling": "{ top_p = 0 }"}, "sampling: Value error, top_p"),
+        ({"sampling": '{ max_tokens = "none" }'}, "sampling.max_tokens: "),
+        ({"sampling": "{ temprature = 0 }"}, "sampling.temprature: "),
+        ({"sampling": "3"}, "sampling: "),
+        ({"limit_as": '"n_predict"'}, "limit_as: "),
+    ],
+)
 def test_a_mistake_is_one_line_that_names_the_entry_and_repeats_no_secret(tmp_path, values, part):
     with pytest.raises(SettingsError) as caught:
         load(written(tmp_path, values))
@@ -109,10 +144,16 @@ def test_a_mistake_is_one_line_that_names_the_entry_and_repeats_no_secret(tmp_pa
     assert "models.toml, model " in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "part"), [
-    ("[[model]", "cannot be read"), ("[model]\nname = 'a'", "write every entry as [[model]]"),
-    ("[models]", "found models"), ("model = 3", "write every entry as [[model]]"), ("model = [3]", "entry 1"),
-])
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[[model]", "cannot be read"),
+        ("[model]\nname = 'a'", "write every entry as [[model]]"),
+        ("[models]", "found models"),
+        ("model = 3", "write every entry as [[model]]"),
+        ("model = [3]", "entry 1"),
+    ],
+)
 def test_a_file_of_another_shape_is_named(tmp_path, text, part):
     with pytest.raises(SettingsError) as caught:
         load(written(tmp_path, text))

@@ -399,7 +399,7 @@ ODD = [
     "select 1;" * 20_000,
     "explain " * 5_000 + "select 1",
     "describe " * 5_000 + "scores",
-    "select 1 as \"" + "x" * 100_000 + "\"",
+    'select 1 as "' + "x" * 100_000 + '"',
 ]
 
 REFUSED = [*_lines(COPIES), *_lines(CHANGES), *_lines(REACHES)]

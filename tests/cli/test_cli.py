@@ -158,9 +158,15 @@ def bad_inputs(tmp_path):
         (("refresh", "--edition", "ICLR"), "not written as VENUE-YEAR"),
         (("refresh", *SCRIPTED, "--set", "evaluation_lm.backend=transformers"), "needs a model folder"),
         (("import", "reviews", "none.jsonl", "-e", EDITION), "no file none.jsonl"),
-        (("import", "reviews", "columns.jsonl", "-e", EDITION), "column paper_id, review is missing (rename text to review?)"),
+        (
+            ("import", "reviews", "columns.jsonl", "-e", EDITION),
+            "column paper_id, review is missing (rename text to review?)",
+        ),
         (("import", "reviews", "corrupt.parquet", "-e", EDITION), "corrupt.parquet cannot be read as parquet"),
-        (("import", "reviews", "unknown.jsonl", "-e", EDITION), "1 row of 1 paper that SAMPLE-2026 does not know, such as zz; 16 are known, such as s01, s02, s03"),
+        (
+            ("import", "reviews", "unknown.jsonl", "-e", EDITION),
+            "1 row of 1 paper that SAMPLE-2026 does not know, such as zz; 16 are known, such as s01, s02, s03",
+        ),
         (("import", "reviews", "twice.jsonl", "-e", EDITION), "review id s01-r1 is already there with other content"),
         (("import", "reviews", "empty.jsonl", "-e", EDITION), "empty review"),
         (("import", "reviews", "empty.jsonl", "-e", EDITION, "--rows", "x"), "FIRST:END"),
@@ -204,7 +210,9 @@ def test_hostile_names_are_shown_as_text(call, tmp_path):
 
 
 def test_help_names_every_command_and_the_exit_codes():
-    found = subprocess.run([sys.executable, "-m", "gre_bench.cli.app", "--help"], cwd=ROOT, text=True, capture_output=True)
+    found = subprocess.run(
+        [sys.executable, "-m", "gre_bench.cli.app", "--help"], cwd=ROOT, text=True, capture_output=True
+    )
     assert found.returncode == 0
     for part in ("refresh", "import", "leaderboard", "status", "Exit codes"):
         assert part in found.stdout

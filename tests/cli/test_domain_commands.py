@@ -70,8 +70,10 @@ def test_the_sample_proposals_come_in_with_their_grades(call, tmp_path):
 
 def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):
     rows = [
-        {"item_id": "a", "review": "One.", "grade": 1, "group": "g"}, {"item_id": "b", "review": "Two.", "grade": 2},
-        {"item_id": "b", "review": "Three."}, {"item_id": "b", "review": "Four.", "grade": "?"},
+        {"item_id": "a", "review": "One.", "grade": 1, "group": "g"},
+        {"item_id": "b", "review": "Two.", "grade": 2},
+        {"item_id": "b", "review": "Three."},
+        {"item_id": "b", "review": "Four.", "grade": "?"},
     ]
     file = tmp_path / "graded.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -83,14 +85,23 @@ def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):
     assert "row 4, review b: grade ? is no number" in err
 
 
-@pytest.mark.parametrize(("arguments", "part"), [
-    (("yelp", "none.json", "none.json", "--edition", "Y-2024", "--new"), "no file none.json"),
-    (("yelp", *YELP, "--edition", "Y-2024", "--new", "--min-reviews", "2"), "3 reviews each of 300 restaurants with at least 2"),
-    (("graded", "none.csv", "--edition", "G-2024", "--new"), "no file none.csv"),
-    (("graded", PROPOSALS, "--edition", "G-2024", "--new", "--domain", "films"), "no domain 'films'; the domains are: peer-"),
-    (("graded", PROPOSALS, "--edition", "G-2024", "--new", "--grade-column", "mark"), "there is no column mark"),
-    (("graded", PROPOSALS, "--edition", "G2024"), "edition 'G2024' is not written as VENUE-YEAR"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("yelp", "none.json", "none.json", "--edition", "Y-2024", "--new"), "no file none.json"),
+        (
+            ("yelp", *YELP, "--edition", "Y-2024", "--new", "--min-reviews", "2"),
+            "3 reviews each of 300 restaurants with at least 2",
+        ),
+        (("graded", "none.csv", "--edition", "G-2024", "--new"), "no file none.csv"),
+        (
+            ("graded", PROPOSALS, "--edition", "G-2024", "--new", "--domain", "films"),
+            "no domain 'films'; the domains are: peer-",
+        ),
+        (("graded", PROPOSALS, "--edition", "G-2024", "--new", "--grade-column", "mark"), "there is no column mark"),
+        (("graded", PROPOSALS, "--edition", "G2024"), "edition 'G2024' is not written as VENUE-YEAR"),
+    ],
+)
 def test_a_mistake_is_one_line_and_exit_code_2(call, tmp_path, monkeypatch, arguments, part):
     monkeypatch.chdir(tmp_path)
     code, out, err = call(*arguments)

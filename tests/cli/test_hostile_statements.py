@@ -87,7 +87,9 @@ def test_there_are_hundreds_of_them():
     assert len(QUICK) >= 150 and len(set(QUICK)) == len(QUICK)
 
 
-@pytest.mark.parametrize("number", range(len(QUICK)), ids=lambda k: f"{k}-{QUICK[k][:40].encode('unicode_escape').decode()}")
+@pytest.mark.parametrize(
+    "number", range(len(QUICK)), ids=lambda k: f"{k}-{QUICK[k][:40].encode('unicode_escape').decode()}"
+)
 def test_a_hostile_statement_changes_nothing_and_is_one_line(quick, number):
     assert quick.said[number][:2] in ("0 ", "2 "), quick.said[number]
     assert quick.changed == []

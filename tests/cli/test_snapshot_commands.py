@@ -66,7 +66,10 @@ def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
     assert not loopback.requests, "a plan sends nothing"
     code, out, _ = call("fetch", *asked, "--no-prefect")
     assert code == DONE and "16 papers" in out and "8 sampled" in out
-    assert f"next: gre-bench refresh --edition SAMPLE-2026 --set sources.snapshot={tmp_path}/state/snapshots/SAMPLE-2026-" in out
+    assert (
+        f"next: gre-bench refresh --edition SAMPLE-2026 --set sources.snapshot={tmp_path}/state/snapshots/SAMPLE-2026-"
+        in out
+    )
     code, out, _ = call("plan", *asked)
     assert code == DONE and "SAMPLE-2026, 8 papers." in out and "nothing is left to ask" in out
     (snapshot,) = (tmp_path / "state" / "snapshots").iterdir()
@@ -83,7 +86,9 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
     if file:
         (tmp_path / "my settings.toml").write_text('[scoring]\nmetrics = ["gem"]\n')
         more = ("--settings", "my settings.toml", *more)
-    code, out, _ = call("fetch", "SAMPLE", "2026", "--papers", "4", "--seed", "3", "--host", loopback.v2, "--no-prefect", *more)
+    code, out, _ = call(
+        "fetch", "SAMPLE", "2026", "--papers", "4", "--seed", "3", "--host", loopback.v2, "--no-prefect", *more
+    )
     (line,) = [line for line in out.splitlines() if line.startswith("next: gre-bench refresh ")]
     sampled = {row["paper_id"] for row in _papers(tmp_path) if row["sampled"]}
     assert code == DONE and len(sampled) == 4
@@ -116,7 +121,18 @@ def test_what_changed_is_shown_and_there_for_machines(call, loopback):
 
 def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
     with served(limits={"attachment": Limit(1, 600.0)}) as loopback:
-        asked = ("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--when-paused", "exit", "--set", "fetch.pdf_batch=5")
+        asked = (
+            "fetch",
+            "SAMPLE",
+            "2026",
+            "--host",
+            loopback.v2,
+            "--no-prefect",
+            "--when-paused",
+            "exit",
+            "--set",
+            "fetch.pdf_batch=5",
+        )
         code, out, _ = call(*asked)
     assert code == INCOMPLETE and "SAMPLE 2026: paused; paused until 20" in out and "the same command goes on" in out
 
@@ -133,7 +149,10 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
         (("verify", "none"), "no snapshot at none"),
         (("plan", "NOWHERE", "2026"), "NOWHERE 2026"),
         (("serve-openreview", str(SAMPLE / "notes.jsonl"), "--pdfs", "nowhere"), "--pdfs nowhere is no folder"),
-        (("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"), "no snapshot of SAMPLE 2026"),
+        (
+            ("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"),
+            "no snapshot of SAMPLE 2026",
+        ),
     ],
 )
 def test_every_mistake_is_one_line(call, arguments, says):
@@ -163,7 +182,13 @@ def test_a_plan_after_the_listing_is_exact(tmp_path, loopback):
         chosen = settings(paused.v2)
         found = plan_ahead(chosen, tmp_path)
     assert found["fetch"]["requests"] == {"login": 1, "attachment": 3} and found["fetch"]["pdfs"] == 11
-    assert found["already_there"] | {"snapshots": 0} == {"submissions_listed": 16, "versions": 0, "pdfs": 5, "snapshots": 0, "sampled": 0}
+    assert found["already_there"] | {"snapshots": 0} == {
+        "submissions_listed": 16,
+        "versions": 0,
+        "pdfs": 5,
+        "snapshots": 0,
+        "sampled": 0,
+    }
     assert 590 < found["fetch"]["seconds"] < 3 * 601
 
 
@@ -176,7 +201,14 @@ def models(tmp_path, **more):
 
 def test_a_plan_tells_tokens_and_money_of_each_model(tmp_path):
     path = models(tmp_path, price_in=2.0, price_out=10.0)
-    chosen = settings(None, f"writing.models={path}", 'writing.candidates=["m", "extractive-full"]', "writing.judgments=m", papers=300, edition="ICLR 2020")
+    chosen = settings(
+        None,
+        f"writing.models={path}",
+        'writing.candidates=["m", "extractive-full"]',
+        "writing.judgments=m",
+        papers=300,
+        edition="ICLR 2020",
+    )
     found = plan_ahead(chosen, tmp_path)
     reviews, judgments = found["writing"]
     assert (reviews["texts"], reviews["prompt_tokens"], reviews["reply_tokens"]) == (300, 300 * 12_500, 300 * 900)
@@ -185,13 +217,18 @@ def test_a_plan_tells_tokens_and_money_of_each_model(tmp_path):
     assert found["usd"] == pytest.approx(reviews["usd"] + judgments["usd"], abs=0.01)
     assert found["over_budget"] == []
     bounded = chosen.model_copy(update={"budget": BudgetSettings(requests=1799, models={"m": {"usd": 1}})})
-    assert [line.partition(" would")[0] for line in plan_ahead(bounded, tmp_path)["over_budget"]] == ["budget.requests", "budget.models.m.usd"]
+    assert [line.partition(" would")[0] for line in plan_ahead(bounded, tmp_path)["over_budget"]] == [
+        "budget.requests",
+        "budget.models.m.usd",
+    ]
     free = plan_ahead(settings(None, "writing.judgments=rule", edition="ICLR 2020"), tmp_path)
     assert (free["writing"], free["usd"]) == ([], 0)
 
 
 def test_a_price_that_is_not_known_is_not_made_up(tmp_path):
-    chosen = settings(None, f"writing.models={models(tmp_path, price_in=2.0)}", "writing.judgments=m", edition="ICLR 2020")
+    chosen = settings(
+        None, f"writing.models={models(tmp_path, price_in=2.0)}", "writing.judgments=m", edition="ICLR 2020"
+    )
     found = plan_ahead(chosen, tmp_path)
     assert found["usd"] is None and found["writing"][0]["usd"] is None
     with pytest.raises(SettingsError, match="no model 'x'"):

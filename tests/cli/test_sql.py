@@ -74,7 +74,9 @@ def test_what_only_reads_is_answered(ask, text):
 @pytest.mark.parametrize("text", ["", "  \n", "-- nothing", "/* nothing */", ";"])
 def test_no_query_and_two_of_them_are_bad_input(state, text):
     assert shown("sql", EDITION, text, "--state", state) == (2, f"edition {EDITION}: there is no query; ask one")
-    assert shown("sql", EDITION, "select 1; select 2", "--state", state)[1].endswith("2 statements; ask one query at a time")
+    assert shown("sql", EDITION, "select 1; select 2", "--state", state)[1].endswith(
+        "2 statements; ask one query at a time"
+    )
 
 
 CELLS = {
@@ -128,7 +130,9 @@ def test_bounds_are_given_as_settings_and_no_others(state):
 def test_a_query_ends_with_who_asks_it_and_leaves_nothing(state, tmp_path, sign):
     asked = ["sql", EDITION, "select pg_sleep(600)", "--set", "query.seconds=600", "--state", str(state)]
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([sys.executable, "-m", "gre_bench.cli.app", *asked], env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gre_bench.cli.app", *asked], env=environment, stderr=subprocess.PIPE, text=True
+    )
     # The copy loses its name when the process has opened it, and is then about to ask.
     wait_for(lambda: [one for one in tmp_path.glob("*/errors") if not (one.parent / "read.duckdb").exists()], process)
     began = time.monotonic()
@@ -180,7 +184,12 @@ def test_the_process_is_shut_out_of_files_and_network_by_the_system_too(tmp_path
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("kept")
     with socket.create_server(("127.0.0.1", 0)) as server:
-        arguments = (Path(sandbox.__file__).parent, tmp_path / "private", tmp_path / "other" / "file", server.getsockname()[1])
+        arguments = (
+            Path(sandbox.__file__).parent,
+            tmp_path / "private",
+            tmp_path / "other" / "file",
+            server.getsockname()[1],
+        )
         done = subprocess.run([sys.executable, "-c", CONFINED, *map(str, arguments)], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["file"]
@@ -234,7 +243,9 @@ def test_rows_wider_than_the_screen_are_records_and_nothing_is_cut(state, monkey
     for block, row in zip(blocks, rows, strict=True):
         found = dict([*line.split(None, 1), ""][:2] for line in block.splitlines()[1:])
         assert list(found) == names
-        assert found["candidate"] == row["candidate"] and found["mean"] == ("" if row["mean"] is None else f"{row['mean']:.6g}")
+        assert found["candidate"] == row["candidate"] and found["mean"] == (
+            "" if row["mean"] is None else f"{row['mean']:.6g}"
+        )
 
 
 def test_rows_that_fit_are_a_table_with_numbers_to_the_right(state, monkeypatch, capsys):
@@ -249,9 +260,21 @@ def test_rows_that_fit_are_a_table_with_numbers_to_the_right(state, monkeypatch,
 
 
 def test_json_is_json_whatever_the_numbers_are(state):
-    code, out, _ = call("sql", EDITION, "select 'nan'::double as a, [1 / 0] as b, 1.5 as c, date '2026-01-02' as d", "--json", "--state", state)
-    assert code == 0 and json.loads(out, parse_constant=pytest.fail) == [{"a": "nan", "b": ["inf"], "c": "1.5", "d": "2026-01-02"}]
-    assert call("sql", EDITION, "select 1 as a", "--json", "--state", state)[1] == call("sql", EDITION, "select 1 as a", "-f", "json", "--state", state)[1]
+    code, out, _ = call(
+        "sql",
+        EDITION,
+        "select 'nan'::double as a, [1 / 0] as b, 1.5 as c, date '2026-01-02' as d",
+        "--json",
+        "--state",
+        state,
+    )
+    assert code == 0 and json.loads(out, parse_constant=pytest.fail) == [
+        {"a": "nan", "b": ["inf"], "c": "1.5", "d": "2026-01-02"}
+    ]
+    assert (
+        call("sql", EDITION, "select 1 as a", "--json", "--state", state)[1]
+        == call("sql", EDITION, "select 1 as a", "-f", "json", "--state", state)[1]
+    )
 
 
 def test_columns_of_one_name_keep_all_their_values(state):

@@ -54,7 +54,9 @@ def test_a_mixture_is_fitted_over_any_folder_by_the_command(
     model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys
 ) -> None:
     rows = ("--judgments", judgments, "--train", "0:10", "--choose", "10:14")
-    code, told, error = call(monkeypatch, capsys, "mixture", "--lm", model, *rows, "--out", tmp_path / "mixture", "--json")
+    code, told, error = call(
+        monkeypatch, capsys, "mixture", "--lm", model, *rows, "--out", tmp_path / "mixture", "--json"
+    )
     assert code == 0, error
     assert json.loads(told)["held_out"]["auc"] > 0.6
     settings = EvaluationLMSettings(backend="transformers", folder=model, mixture=tmp_path / "mixture", device="cpu")
@@ -83,7 +85,9 @@ def test_papers_to_learn_from_and_papers_kept_aside_are_kept_apart(
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize(("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")])
+@pytest.mark.parametrize(
+    ("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")]
+)
 def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(
     model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
 ) -> None:
@@ -110,7 +114,9 @@ def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(
     assert (tmp_path / "file").read_text() == "kept"
 
 
-@pytest.mark.parametrize(("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")])
+@pytest.mark.parametrize(
+    ("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")]
+)
 def test_a_folder_left_by_a_kill_is_written_anew(
     model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
 ) -> None:
@@ -132,7 +138,10 @@ def test_a_folder_left_by_a_kill_is_written_anew(
 def test_too_few_papers_for_the_n_gram_model_are_one_line_and_leave_nothing(
     judgments: Path, tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    for rows, why in (("0:3", "at least 2 papers and 2 kept aside, got 2 and 1"), ("0:7", "too few words stand in 3 or")):
+    for rows, why in (
+        ("0:3", "at least 2 papers and 2 kept aside, got 2 and 1"),
+        ("0:7", "too few words stand in 3 or"),
+    ):
         asked = ("cache-ngram", "--judgments", judgments, "--train", rows, "--out", tmp_path / "out")
         code, said, error = call(monkeypatch, capsys, *asked)
         assert (code, said) == (2, "") and why in " ".join(error.split())

@@ -54,9 +54,7 @@ def opened() -> Callable[..., TransformersLM]:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_an_engine_keeps_the_contract_on_each_template(folder, opened, rule, template, engine):
     place = folder(template, "llama")
-    rule(
-        lambda: opened(place, engine=engine, token_budget=600), lambda: opened(place, engine="one-by-one"), FLOAT32
-    )
+    rule(lambda: opened(place, engine=engine, token_budget=600), lambda: opened(place, engine="one-by-one"), FLOAT32)
 
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])

@@ -15,19 +15,22 @@ from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS, assw, judgments, ta
 STRONG, WEAK = ASSW_PARTS
 
 
-@pytest.mark.parametrize(("text", "names", "parts"), [
-    ("<a>one</a> between <b>\n two \n</b>", "ab", {"a": "one", "b": "two"}),
-    ("<A>one</a > <b>two</B>", "ab", {"a": "one", "b": "two"}),
-    ("<a>one</a><b>two", "ab", {"a": "one", "b": "two"}),
-    ("<a>one<b>two</b>", "ab", {"a": "one", "b": "two"}),
-    ("<a>one</a><a>two</a>", "a", {"a": "two"}),
-    ("<a></a>", "ab", {"a": ""}),
-    ("</a>one</b>", "ab", {}),
-    ("<a>one</b> more</a>", "ab", {"a": "one</b> more"}),
-    ("no tag < a > <c>x</c>", "ab", {}),
-    ("<a>if x < y and <i>y</i> > z</a>", "ab", {"a": "if x < y and <i>y</i> > z"}),
-    ("", "ab", {}),
-])
+@pytest.mark.parametrize(
+    ("text", "names", "parts"),
+    [
+        ("<a>one</a> between <b>\n two \n</b>", "ab", {"a": "one", "b": "two"}),
+        ("<A>one</a > <b>two</B>", "ab", {"a": "one", "b": "two"}),
+        ("<a>one</a><b>two", "ab", {"a": "one", "b": "two"}),
+        ("<a>one<b>two</b>", "ab", {"a": "one", "b": "two"}),
+        ("<a>one</a><a>two</a>", "a", {"a": "two"}),
+        ("<a></a>", "ab", {"a": ""}),
+        ("</a>one</b>", "ab", {}),
+        ("<a>one</b> more</a>", "ab", {"a": "one</b> more"}),
+        ("no tag < a > <c>x</c>", "ab", {}),
+        ("<a>if x < y and <i>y</i> > z</a>", "ab", {"a": "if x < y and <i>y</i> > z"}),
+        ("", "ab", {}),
+    ],
+)
 def test_tags_are_read(text, names, parts):
     assert tagged(text, tuple(names)) == parts
 
@@ -43,7 +46,9 @@ def test_a_review_of_four_tags_gives_its_parts_back(texts):
     assert tagged(review, REVIEW_PARTS) == {name: text.strip() for name, text in zip(REVIEW_PARTS, texts, strict=True)}
 
 
-@pytest.mark.parametrize("text", ["The reviewer suggests x.", "Here:\n\n- The reviewer suggests x. \n", "\nThe reviewer questions y.\n\n"])
+@pytest.mark.parametrize(
+    "text", ["The reviewer suggests x.", "Here:\n\n- The reviewer suggests x. \n", "\nThe reviewer questions y.\n\n"]
+)
 def test_judgments_stay_as_the_writer_left_them(text):
     assert judgments(text) == text
 
@@ -54,41 +59,57 @@ def test_a_reply_without_judgments_is_an_error(text):
         judgments(text)
 
 
-@pytest.mark.parametrize(("text", "lists"), [
-    (f"<{STRONG}>\nfast\n\nsmall\n</{STRONG}>\n\n<{WEAK}>\ndoes not scale\n</{WEAK}>", (["fast", "small"], ["does not scale"])),
-    (f"Sure!\n<{STRONG}>\n\n- fast\n</{STRONG}><{WEAK}>  </{WEAK}>", (["- fast"], [])),
-    (f"<{STRONG}></{STRONG}><{WEAK}>slow", ([], ["slow"])),
-])
+@pytest.mark.parametrize(
+    ("text", "lists"),
+    [
+        (
+            f"<{STRONG}>\nfast\n\nsmall\n</{STRONG}>\n\n<{WEAK}>\ndoes not scale\n</{WEAK}>",
+            (["fast", "small"], ["does not scale"]),
+        ),
+        (f"Sure!\n<{STRONG}>\n\n- fast\n</{STRONG}><{WEAK}>  </{WEAK}>", (["- fast"], [])),
+        (f"<{STRONG}></{STRONG}><{WEAK}>slow", ([], ["slow"])),
+    ],
+)
 def test_strengths_and_weaknesses_are_read(text, lists):
     assert assw(text) == lists
 
 
-@pytest.mark.parametrize("text", [
-    "", "fast, small", f"<{STRONG}>fast</{STRONG}>", f"<{WEAK}>slow</{WEAK}>", f"<{STRONG}> </{STRONG}><{WEAK}>\n</{WEAK}>",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "fast, small",
+        f"<{STRONG}>fast</{STRONG}>",
+        f"<{WEAK}>slow</{WEAK}>",
+        f"<{STRONG}> </{STRONG}><{WEAK}>\n</{WEAK}>",
+    ],
+)
 def test_a_reply_without_both_lists_is_an_error(text):
     with pytest.raises(ReplyError, match="^no_assw$"):
         assw(text)
 
 
-@pytest.mark.parametrize(("text", "visible"), [
-    ("answer", "answer"),
-    ("  answer\n", "  answer\n"),
-    ("<think>hm</think>answer", "answer"),
-    ("<think>\nhm\n</think>\n\nanswer\n", "answer"),
-    ("<THINK>hm</Think> answer", "answer"),
-    ("<think>hm", ""),
-    ("<think></think>", ""),
-    ("<think>a</think>\n<think>b</think>answer", "answer"),
-    ("one\n<think>hm</think>\ntwo", "one\n\ntwo"),
-    ("one\n<think>hm", "one"),
-    ("hm, written by the template\n</think>\n\nanswer", "answer"),
-    ("hm\n</think>", ""),
-    ("It trains with <think> and </think> tags.", "It trains with <think> and </think> tags."),
-    ("Why is `</think>` needed?", "Why is `</think>` needed?"),
-    ("Why <think>\nand\n</think>\nanswer", "Why <think>\nand\n</think>\nanswer"),
-    ("<think>Is </think> a tag?</think>answer", "a tag?</think>answer"),
-])
+@pytest.mark.parametrize(
+    ("text", "visible"),
+    [
+        ("answer", "answer"),
+        ("  answer\n", "  answer\n"),
+        ("<think>hm</think>answer", "answer"),
+        ("<think>\nhm\n</think>\n\nanswer\n", "answer"),
+        ("<THINK>hm</Think> answer", "answer"),
+        ("<think>hm", ""),
+        ("<think></think>", ""),
+        ("<think>a</think>\n<think>b</think>answer", "answer"),
+        ("one\n<think>hm</think>\ntwo", "one\n\ntwo"),
+        ("one\n<think>hm", "one"),
+        ("hm, written by the template\n</think>\n\nanswer", "answer"),
+        ("hm\n</think>", ""),
+        ("It trains with <think> and </think> tags.", "It trains with <think> and </think> tags."),
+        ("Why is `</think>` needed?", "Why is `</think>` needed?"),
+        ("Why <think>\nand\n</think>\nanswer", "Why <think>\nand\n</think>\nanswer"),
+        ("<think>Is </think> a tag?</think>answer", "a tag?</think>answer"),
+    ],
+)
 def test_thinking_is_taken_away(text, visible):
     found, count = without_thinking(text)
     assert found == visible
@@ -105,8 +126,28 @@ def test_no_more_is_taken_away_than_was_there(pieces):
         assert visible == ""
 
 
-@pytest.mark.parametrize("piece", ["<think>", "</think>", "a<think>", "<think></think>", "\n<think>", "</think> \t", "<", "<summary", "<summary ",
-                                   "<summary>", "</summary>", "- ", " ", "\n", "The reviewer ", "<think>\n</think>", "\t\n "])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<think>",
+        "</think>",
+        "a<think>",
+        "<think></think>",
+        "\n<think>",
+        "</think> \t",
+        "<",
+        "<summary",
+        "<summary ",
+        "<summary>",
+        "</summary>",
+        "- ",
+        " ",
+        "\n",
+        "The reviewer ",
+        "<think>\n</think>",
+        "\t\n ",
+    ],
+)
 def test_hostile_replies_take_linear_time(piece):
     text = piece * (2_000_000 // len(piece))
     started = time.process_time()

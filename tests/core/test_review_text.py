@@ -64,7 +64,9 @@ def test_a_label_before_a_sentence_is_a_heading():
 
 
 def test_an_aspect_among_weaknesses_stays_a_weakness():
-    kinds = [section.kind for section in split("Weaknesses:\n\nClarity: terms are unclear.\n\nSummary Of The Review:\nNo.")]
+    kinds = [
+        section.kind for section in split("Weaknesses:\n\nClarity: terms are unclear.\n\nSummary Of The Review:\nNo.")
+    ]
     assert kinds == ["weaknesses", "weaknesses", "verdict"]
 
 
@@ -107,8 +109,30 @@ def test_list_marks_and_blanks_stand_beside_the_text():
 
 TEXTS = st.text() | st.lists(
     st.sampled_from(
-        ["Summary:", "# ", "**", "Strengths", "\n", "\n\n", " ", ". ", "? ", "e.g.", "1. ", "- ", "</summary>", "<questions>",
-         "The", " word", "\t", "\r\n", "\u2028", "0.85", ":", "é"]
+        [
+            "Summary:",
+            "# ",
+            "**",
+            "Strengths",
+            "\n",
+            "\n\n",
+            " ",
+            ". ",
+            "? ",
+            "e.g.",
+            "1. ",
+            "- ",
+            "</summary>",
+            "<questions>",
+            "The",
+            " word",
+            "\t",
+            "\r\n",
+            "\u2028",
+            "0.85",
+            ":",
+            "é",
+        ]
     ),
     max_size=40,
 ).map("".join)

@@ -24,13 +24,16 @@ from gre_bench.lm.chats import chat_lm
 ITEM = Item("1", "A short source about ferries.", "A summary.")
 
 
-@pytest.mark.parametrize(("shares", "scores", "raw", "normalised", "mass"), [
-    ((0.1, 0.2, 0.3, 0.25, 0.15), (1, 2, 3, 4, 5), 3.15, 3.15, 1.0),
-    ((0.05, 0.1, 0.15, 0.125, 0.075), (1, 2, 3, 4, 5), 1.575, 3.15, 0.5),
-    ((0.9,), (100,), 90.0, 100.0, 0.9),
-    ((0.25, 0.25), (-100, 100), 0.0, 0.0, 0.5),
-    ((0.5, 0.25), (1, 1.5), 0.875, 7 / 6, 0.75),
-])
+@pytest.mark.parametrize(
+    ("shares", "scores", "raw", "normalised", "mass"),
+    [
+        ((0.1, 0.2, 0.3, 0.25, 0.15), (1, 2, 3, 4, 5), 3.15, 3.15, 1.0),
+        ((0.05, 0.1, 0.15, 0.125, 0.075), (1, 2, 3, 4, 5), 1.575, 3.15, 0.5),
+        ((0.9,), (100,), 90.0, 100.0, 0.9),
+        ((0.25, 0.25), (-100, 100), 0.0, 0.0, 0.5),
+        ((0.5, 0.25), (1, 1.5), 0.875, 7 / 6, 0.75),
+    ],
+)
 def test_logprob_is_the_sum_of_probabilities_times_scores(shares, scores, raw, normalised, mass):
     logs = [math.log(share) for share in shares]
     assert logprob(logs, scores, "raw").score == pytest.approx(raw)
@@ -58,7 +61,9 @@ def test_probabilities_that_cannot_be_are_refused(logs, scores):
         logprob(logs, scores)
 
 
-@pytest.mark.parametrize(("samples", "score"), [((4,) * 20, 4.0), ((1, 5) * 10, 3.0), ((5, 5, 4, 4, 3), 4.2), ((2.5,), 2.5)])
+@pytest.mark.parametrize(
+    ("samples", "score"), [((4,) * 20, 4.0), ((1, 5) * 10, 3.0), ((5, 5, 4, 4, 3), 4.2), ((2.5,), 2.5)]
+)
 def test_the_approximation_is_the_mean_of_its_samples(samples, score):
     assert approximation(samples) == pytest.approx(score)
 
@@ -70,11 +75,14 @@ def test_aspects_become_one_score_by_their_plain_mean():
 # -- binning
 
 
-@pytest.mark.parametrize(("values", "bins", "out", "before", "after"), [
-    ([1.0, 1.01, 3.0, 4.99, 5.0], 4, [1.5, 1.5, 3.5, 4.5, 4.5], 5, 3),
-    ([1.0, 5.0], 2, [2.0, 4.0], 2, 2),
-    ([3.0], 4, [3.5], 1, 1),
-])
+@pytest.mark.parametrize(
+    ("values", "bins", "out", "before", "after"),
+    [
+        ([1.0, 1.01, 3.0, 4.99, 5.0], 4, [1.5, 1.5, 3.5, 4.5, 4.5], 5, 3),
+        ([1.0, 5.0], 2, [2.0, 4.0], 2, 2),
+        ([3.0], 4, [3.5], 1, 1),
+    ],
+)
 def test_equal_width_bins_cut_the_scale(values, bins, out, before, after):
     found = binned(values, Binning(bins=bins), 1, 5)
     assert (found.values, found.before, found.after) == (out, before, after)
@@ -154,7 +162,13 @@ def test_a_blank_before_the_score_is_passed_over():
 def test_a_label_of_two_words_is_followed_along_the_reply():
     tokens = [at("Very", tVery=0.5, tGood=0.3, tPoor=0.2), Token(" Good", ((" Good", 0.8), (" Poor", 0.2)))]
     found = probabilities(tokens, scales.GRADES.spellings)
-    assert found == {"Very Poor": pytest.approx(0.1), "Poor": 0.2, "Average": None, "Good": 0.3, "Very Good": pytest.approx(0.4)}
+    assert found == {
+        "Very Poor": pytest.approx(0.1),
+        "Poor": 0.2,
+        "Average": None,
+        "Good": 0.3,
+        "Very Good": pytest.approx(0.4),
+    }
     assert weighted(tokens, scales.GRADES).score == pytest.approx(0.1 * 1 + 0.2 * 2 + 0.3 * 4 + 0.4 * 5)
 
 
@@ -187,7 +201,9 @@ class Known:
         self.shares = shares
 
     def logprob(self, chats):
-        return [SpanLogprob(math.log(self.shares[chat.reply]), (0,), (math.log(self.shares[chat.reply]),)) for chat in chats]
+        return [
+            SpanLogprob(math.log(self.shares[chat.reply]), (0,), (math.log(self.shares[chat.reply]),)) for chat in chats
+        ]
 
 
 def test_known_probabilities_give_the_score_of_the_formula():
@@ -230,7 +246,9 @@ def tiny(request, tmp_path_factory):
     from gre_bench.lm.backends.transformers_lm import TransformersLM
     from tests.lm.chat_models import build_chat_model
 
-    return TransformersLM.open(build_chat_model(tmp_path_factory.mktemp("examiner") / request.param, request.param), device="cpu")
+    return TransformersLM.open(
+        build_chat_model(tmp_path_factory.mktemp("examiner") / request.param, request.param), device="cpu"
+    )
 
 
 @pytest.mark.parametrize("template", ["base", "p1", "p7"])

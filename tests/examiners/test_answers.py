@@ -87,7 +87,10 @@ def test_each_declared_score_of_each_template_comes_back_through_chatter(name):
             assert answers.score(form.format(spelling), scale) == value
 
 
-@given(st.floats(0, 100).map(lambda value: round(value, 3)), st.sampled_from(["", "Score: ", "Overall score is: ", "Answer: "]))
+@given(
+    st.floats(0, 100).map(lambda value: round(value, 3)),
+    st.sampled_from(["", "Score: ", "Overall score is: ", "Answer: "]),
+)
 def test_any_number_on_a_continuous_scale_comes_back(value, before):
     assert answers.score(f"{before}{value:.3f}", scales.HUNDRED) == pytest.approx(value)
 
@@ -105,23 +108,38 @@ TABLE_12 = (
 )
 
 
-@pytest.mark.parametrize(("text", "found"), [
-    (TABLE_12, {"coherence": 2, "consistency": 2, "fluency": 3, "relevance": 2}),
-    ("a. Coherence: 5 (clear)\nb. Consistency: 4\nc. Fluency: 3\nd. Relevance: 2\n7. Overall score: 3.5", {"coherence": 5, "consistency": 4, "fluency": 3, "relevance": 2}),
-    ("Relevance: 3\nAnswer: Consistency: 3\nAnswer: Fluency: 3\nAnswer: Coherence: 3", dict.fromkeys(DEVELOPMENT, 3)),
-    ("**Coherence**: 5/5\n**Consistency** score: 5\n**Fluency**: 5\n**Relevance** rating = 4", {"coherence": 5, "consistency": 5, "fluency": 5, "relevance": 4}),
-    ("Coherence: 4\nCoherence: 4\nConsistency: 4\nFluency: 4\nRelevance: 4", dict.fromkeys(DEVELOPMENT, 4)),
-])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (TABLE_12, {"coherence": 2, "consistency": 2, "fluency": 3, "relevance": 2}),
+        (
+            "a. Coherence: 5 (clear)\nb. Consistency: 4\nc. Fluency: 3\nd. Relevance: 2\n7. Overall score: 3.5",
+            {"coherence": 5, "consistency": 4, "fluency": 3, "relevance": 2},
+        ),
+        (
+            "Relevance: 3\nAnswer: Consistency: 3\nAnswer: Fluency: 3\nAnswer: Coherence: 3",
+            dict.fromkeys(DEVELOPMENT, 3),
+        ),
+        (
+            "**Coherence**: 5/5\n**Consistency** score: 5\n**Fluency**: 5\n**Relevance** rating = 4",
+            {"coherence": 5, "consistency": 5, "fluency": 5, "relevance": 4},
+        ),
+        ("Coherence: 4\nCoherence: 4\nConsistency: 4\nFluency: 4\nRelevance: 4", dict.fromkeys(DEVELOPMENT, 4)),
+    ],
+)
 def test_aspects_are_read_as_the_papers_replies_have_them(text, found):
     assert answers.aspects(text, scales.FIVE, DEVELOPMENT) == found
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("Coherence: 4\nConsistency: 4\nFluency: 4", "missing_aspect: relevance"),
-    ("Overall score: 85", "missing_aspect: coherence"),
-    ("Coherence: 4\nCoherence: 5\nConsistency: 4\nFluency: 4\nRelevance: 4", "ambiguous_aspect: coherence"),
-    ("Coherence: 9\nConsistency: 4\nFluency: 4\nRelevance: 4", "out_of_range"),
-])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Coherence: 4\nConsistency: 4\nFluency: 4", "missing_aspect: relevance"),
+        ("Overall score: 85", "missing_aspect: coherence"),
+        ("Coherence: 4\nCoherence: 5\nConsistency: 4\nFluency: 4\nRelevance: 4", "ambiguous_aspect: coherence"),
+        ("Coherence: 9\nConsistency: 4\nFluency: 4\nRelevance: 4", "out_of_range"),
+    ],
+)
 def test_aspects_that_are_not_all_there_once_are_refused(text, reason):
     with pytest.raises(ReplyError, match=reason):
         answers.aspects(text, scales.FIVE, DEVELOPMENT)
@@ -133,7 +151,10 @@ def test_an_aspect_scored_sentence_by_sentence_is_its_mean():
     assert found == {"coherence": 3.0, "consistency": 3.0, "fluency": 4.0, "relevance": 4.0}
 
 
-@pytest.mark.parametrize(("text", "said"), [("Yes", True), ("1. Yes\n2. It repeats itself.", True), ("**Answer:** No.", False), ("no, it is not", False)])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("Yes", True), ("1. Yes\n2. It repeats itself.", True), ("**Answer:** No.", False), ("no, it is not", False)],
+)
 def test_the_filter_is_answered_by_the_first_word(text, said):
     assert answers.yes_or_no(text) is said
 
@@ -144,12 +165,16 @@ def test_what_is_neither_yes_nor_no_is_refused(text):
         answers.yes_or_no(text)
 
 
-@pytest.mark.parametrize(("text", "said"), [("one", 0), ("'two'.", 1), ("Output: One", 0), ("Summary two is better", 1), ("2", 1)])
+@pytest.mark.parametrize(
+    ("text", "said"), [("one", 0), ("'two'.", 1), ("Output: One", 0), ("Summary two is better", 1), ("2", 1)]
+)
 def test_a_choice_of_two_is_read(text, said):
     assert answers.choice(text) == said
 
 
-@pytest.mark.parametrize("text", ["", "both", "one is better than two", "Summary one is better than summary two", "no one", "the first"])
+@pytest.mark.parametrize(
+    "text", ["", "both", "one is better than two", "Summary one is better than summary two", "no one", "the first"]
+)
 def test_what_is_no_choice_is_refused(text):
     with pytest.raises(ReplyError):
         answers.choice(text)
@@ -161,11 +186,27 @@ def test_a_rationale_is_what_follows_its_announcement():
     assert answers.rationale("4") is None
 
 
-@pytest.mark.parametrize("text", ["9" * 200_000, "Score " * 40_000, "1 to " * 40_000, "Relevance " * 20_000 + ":", "Answer: " * 25_000, "*" * 200_000, "4 (" * 60_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9" * 200_000,
+        "Score " * 40_000,
+        "1 to " * 40_000,
+        "Relevance " * 20_000 + ":",
+        "Answer: " * 25_000,
+        "*" * 200_000,
+        "4 (" * 60_000,
+    ],
+)
 def test_a_hostile_reply_is_read_in_linear_time(text):
     began = time.process_time()
-    for read in (lambda: answers.score(text, scales.FIVE), lambda: answers.aspects(text, scales.FIVE, DEVELOPMENT),
-                 lambda: answers.choice(text), lambda: answers.yes_or_no(text), lambda: answers.rationale(text)):
+    for read in (
+        lambda: answers.score(text, scales.FIVE),
+        lambda: answers.aspects(text, scales.FIVE, DEVELOPMENT),
+        lambda: answers.choice(text),
+        lambda: answers.yes_or_no(text),
+        lambda: answers.rationale(text),
+    ):
         with contextlib.suppress(ReplyError):
             read()
     assert time.process_time() - began < 60

@@ -21,7 +21,11 @@ GRADES = [
 
 def test_a_sheet_has_a_row_for_each_rationale_and_empty_cells():
     rows = sheet(ITEMS, GRADES)
-    assert sorted((row["item_id"], row["aspect"], row["score"]) for row in rows) == [("0", "fluency", "4"), ("0", "relevance", "3"), ("1", "overall", "2")]
+    assert sorted((row["item_id"], row["aspect"], row["score"]) for row in rows) == [
+        ("0", "fluency", "4"),
+        ("0", "relevance", "3"),
+        ("1", "overall", "2"),
+    ]
     assert all(tuple(row) == COLUMNS and not any(row[error] for error in ERRORS) for row in rows)
     assert sheet(ITEMS, GRADES, rows=2, seed=1) == sheet(ITEMS, GRADES, rows=2, seed=1)
     assert len(sheet(ITEMS, GRADES, rows=2)) == 2

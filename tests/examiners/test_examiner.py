@@ -20,15 +20,24 @@ IMPOSSIBLE = [
     ({"template": "p9", "aggregation": "logprob"}, "template p9 asks for more than a score"),
     ({"mass": "raw"}, "mass belongs to aggregation logprob, not to direct"),
     ({"samples": 5}, "samples belongs to aggregation approximation, not to direct"),
-    ({"rationale": True}, "template human does not ask for a rationale: leave rationale out, or take template rationale"),
+    (
+        {"rationale": True},
+        "template human does not ask for a rationale: leave rationale out, or take template rationale",
+    ),
     ({"template": "p1", "description": "expert"}, "template p1 has no task description and steps to vary"),
     ({"template": "p1", "criteria": "ad"}, "template p1 has no criteria to vary"),
-    ({"template": "human", "steps": "complex", "description": "short"}, "the complex steps of template human hold their own"),
+    (
+        {"template": "human", "steps": "complex", "description": "short"},
+        "the complex steps of template human hold their own",
+    ),
     ({"template": "random", "filtering": True}, "template random asks no LM"),
     ({"template": "generated"}, "instructions belong to template generated, which needs them"),
     ({"instructions": "Grade it."}, "instructions belong to template generated"),
     ({"template": "generated", "instructions": "2. Read\n3. Grade"}, "are not sound: the numbering begins with 2"),
-    ({"binning": {"method": "equal_width", "bins": 1}}, "setting binning.bins: Input should be greater than or equal to 2"),
+    (
+        {"binning": {"method": "equal_width", "bins": 1}},
+        "setting binning.bins: Input should be greater than or equal to 2",
+    ),
     ({"tempalte": "human"}, "unknown setting tempalte; known here: template"),
     ({"aggregation": "mean"}, "setting aggregation: Input should be 'direct', 'logprob' or 'approximation'"),
 ]
@@ -44,11 +53,19 @@ def test_what_no_paper_defines_is_refused_in_one_line(tree, line):
 
 
 def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own():
-    trees = [{"template": name, "granularity": each} for name, form in TEMPLATES.items() if name != "generated" for each in form.granularities]
+    trees = [
+        {"template": name, "granularity": each}
+        for name, form in TEMPLATES.items()
+        if name != "generated"
+        for each in form.granularities
+    ]
     trees += [{"template": "generated", "instructions": text} for text in ("1. Read\n2. Grade", "Grade it.")]
     fine = {"granularity": "fine"}
     for guideline in ("human", "model"):
-        trees += [{"template": guideline, **fine, "demonstration": each} for each in ("base_worst", "base_best", "reason_worst", "reason_best")]
+        trees += [
+            {"template": guideline, **fine, "demonstration": each}
+            for each in ("base_worst", "base_best", "reason_worst", "reason_best")
+        ]
         trees += [{"template": guideline, **fine, "aggregation": each} for each in ("logprob", "approximation")]
         trees += [{"template": guideline, **fine, "aggregation": "logprob", "mass": "raw"}]
         trees += [{"template": guideline, **fine, "description": each} for each in ("expert", "short", "long")]
@@ -62,18 +79,21 @@ def test_the_whole_grid_of_the_papers_is_possible_and_every_identity_is_its_own(
     assert len({examiner.name for examiner in examiners}) == len(trees) / 2
 
 
-@pytest.mark.parametrize(("names", "low", "high", "declared", "only"), [
-    (("base", "human_test", "direct_assessment", "hundred_level", "p10", "p12", "p14"), 0, 100, 101, False),
-    (("human", "model", "rationale", "p9", "p11", "p13", "explanation", "generated"), 1, 5, 5, False),
-    (("five_level",), 1, 5, 5, True),
-    (("p1",), 1, 5, 9, True),
-    (("p2",), 0, 100, 11, True),
-    (("p3",), 1, 5, 0, False),
-    (("p4",), 0, 100, 21, True),
-    (("p5",), 0, 100, 101, True),
-    (("p6",), -100, 100, 5, True),
-    (("p7", "p8"), 1, 5, 5, True),
-])
+@pytest.mark.parametrize(
+    ("names", "low", "high", "declared", "only"),
+    [
+        (("base", "human_test", "direct_assessment", "hundred_level", "p10", "p12", "p14"), 0, 100, 101, False),
+        (("human", "model", "rationale", "p9", "p11", "p13", "explanation", "generated"), 1, 5, 5, False),
+        (("five_level",), 1, 5, 5, True),
+        (("p1",), 1, 5, 9, True),
+        (("p2",), 0, 100, 11, True),
+        (("p3",), 1, 5, 0, False),
+        (("p4",), 0, 100, 21, True),
+        (("p5",), 0, 100, 101, True),
+        (("p6",), -100, 100, 5, True),
+        (("p7", "p8"), 1, 5, 5, True),
+    ],
+)
 def test_each_template_has_the_scale_that_its_prompt_declares(names, low, high, declared, only):
     for name in names:
         scale = TEMPLATES[name].scale

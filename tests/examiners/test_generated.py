@@ -16,16 +16,19 @@ from tests.servers.scripted_chat import scripted_chat
 from tests.servers.scripted_examiner import examiner
 
 
-@pytest.mark.parametrize(("text", "wrong"), [
-    ("1. Read\n2. Compare\n3. Score", []),
-    ("Steps:\n1) Read\n2) Score\nExample:\n1) Read\n2) Score", []),
-    ("Score 1 to 5.", []),
-    ("2. Read\n3. Compare\n4. Judge\n4. Score", ["the numbering begins with 2", "number 4 follows 4"]),
-    ("1. Read\n3. Score", ["number 3 follows 1"]),
-    ("1. Read\nAnswer:\n2. Score\nAnswer: 3", ['2 stray "Answer:"']),
-    ("Article: {source_text}", ["a field {source_text} is left in the text"]),
-    (" \n", ["there is no text"]),
-])
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("1. Read\n2. Compare\n3. Score", []),
+        ("Steps:\n1) Read\n2) Score\nExample:\n1) Read\n2) Score", []),
+        ("Score 1 to 5.", []),
+        ("2. Read\n3. Compare\n4. Judge\n4. Score", ["the numbering begins with 2", "number 4 follows 4"]),
+        ("1. Read\n3. Score", ["number 3 follows 1"]),
+        ("1. Read\nAnswer:\n2. Score\nAnswer: 3", ['2 stray "Answer:"']),
+        ("Article: {source_text}", ["a field {source_text} is left in the text"]),
+        (" \n", ["there is no text"]),
+    ],
+)
 def test_the_checks_find_what_the_paper_found(text, wrong):
     assert findings(text) == wrong
 

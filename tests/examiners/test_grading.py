@@ -41,7 +41,9 @@ def items(*qualities: float) -> list[Item]:
 
 GRID = [
     {"template": name, "granularity": each, "item": item}
-    for name, form in TEMPLATES.items() if form.answer != "nothing" and name != "generated" for each in form.granularities
+    for name, form in TEMPLATES.items()
+    if form.answer != "nothing" and name != "generated"
+    for each in form.granularities
     for item in ("summary", "review")
 ]
 
@@ -59,14 +61,17 @@ def test_every_template_brings_known_scores_back_in_their_order(tree, tmp_path):
     assert {len(found.parts) for found in grades} == {len(one.aspects) if one.form.answer == "score" else 4}
 
 
-@pytest.mark.parametrize(("human", "given", "tau"), [
-    ((1, 2, 3, 4, 5), (0.0, 0.25, 0.5, 0.75, 1.0), 1.0),
-    ((1, 2, 3, 4, 5), (1.0, 0.75, 0.5, 0.25, 0.0), -1.0),
-    ((1, 2, 3, 4, 5), (0.0, 0.5, 0.25, 1.0, 0.75), 0.6),
-    # Ties: 8 pairs agree, none disagrees, 2 are tied in one list alone: 8 / √(8 · 10).
-    ((1, 2, 3, 4, 5), (0.0, 0.0, 0.25, 0.5, 0.5), 8 / 80**0.5),
-    ((1, 1, 2, 2, 3), (0.25, 0.25, 0.25, 0.25, 1.0), 4 / 32**0.5),
-])
+@pytest.mark.parametrize(
+    ("human", "given", "tau"),
+    [
+        ((1, 2, 3, 4, 5), (0.0, 0.25, 0.5, 0.75, 1.0), 1.0),
+        ((1, 2, 3, 4, 5), (1.0, 0.75, 0.5, 0.25, 0.0), -1.0),
+        ((1, 2, 3, 4, 5), (0.0, 0.5, 0.25, 1.0, 0.75), 0.6),
+        # Ties: 8 pairs agree, none disagrees, 2 are tied in one list alone: 8 / √(8 · 10).
+        ((1, 2, 3, 4, 5), (0.0, 0.0, 0.25, 0.5, 0.5), 8 / 80**0.5),
+        ((1, 1, 2, 2, 3), (0.25, 0.25, 0.25, 0.25, 1.0), 4 / 32**0.5),
+    ],
+)
 def test_known_scores_come_back_as_known_taus(human, given, tau, tmp_path):
     with scripted_chat(write=examiner()) as server:
         grades = grade(Examiner(template="human", granularity="fine"), items(*given), writer(server, tmp_path))
@@ -111,7 +116,9 @@ def test_the_ways_in_which_lms_answer_do_not_change_a_score(manner, tmp_path):
         [found] = grade(Examiner(template="rationale"), items(0.75), writer(server, tmp_path))
     assert found.value == 4.0
     assert found.cost.unparsable == 0
-    assert found.rationales == ({"overall": "It names 2 of the 3 main points."} if manner == "reasons" else found.rationales)
+    assert found.rationales == (
+        {"overall": "It names 2 of the 3 main points."} if manner == "reasons" else found.rationales
+    )
 
 
 @pytest.mark.parametrize("manner", ["wrong_language", "refusing", "out_of_range", "undecided"])
@@ -134,9 +141,16 @@ def test_a_reply_that_can_be_read_the_second_time_counts(tmp_path):
     assert (found.value, found.cost.unparsable) == (4.0, 1)
 
 
-@pytest.mark.parametrize(("behaviour", "code", "final"), [
-    ("refusal", "refused", True), ("500", "failed", False), ("429", "rate_limited", False), ("empty", "empty", True), ("401", "failed", False),
-])
+@pytest.mark.parametrize(
+    ("behaviour", "code", "final"),
+    [
+        ("refusal", "refused", True),
+        ("500", "failed", False),
+        ("429", "rate_limited", False),
+        ("empty", "empty", True),
+        ("401", "failed", False),
+    ],
+)
 def test_what_the_endpoint_does_not_answer_is_missing_for_its_reason(behaviour, code, final, tmp_path):
     with scripted_chat(then=behaviour, retry_after=None) as server:
         [found] = grade(Examiner(template="human", granularity="fine"), items(0.5), writer(server, tmp_path))
@@ -179,7 +193,9 @@ def test_samples_that_cannot_be_read_are_left_out_of_the_mean_and_counted(tmp_pa
         return "Hm." if body["seed"] % 1000 % 2 else "4"
 
     with scripted_chat(write=moody) as server:
-        [found] = grade(Examiner(template="human", aggregation="approximation", samples=4), items(0.5), writer(server, tmp_path))
+        [found] = grade(
+            Examiner(template="human", aggregation="approximation", samples=4), items(0.5), writer(server, tmp_path)
+        )
     assert (found.value, found.cost.unparsable) == (4.0, 6)
 
 
@@ -188,7 +204,9 @@ def test_a_sample_that_failed_for_now_makes_the_whole_grade_wait(tmp_path):
         return "500" if body["seed"] == 2 else None
 
     with scripted_chat(write=examiner(), when=when) as server:
-        [found] = grade(Examiner(template="human", aggregation="approximation", samples=4), items(0.5), writer(server, tmp_path))
+        [found] = grade(
+            Examiner(template="human", aggregation="approximation", samples=4), items(0.5), writer(server, tmp_path)
+        )
     assert found.value is None
     assert not found.problem.final
 
@@ -277,7 +295,16 @@ def test_an_endpoint_without_log_probabilities_is_a_problem(tmp_path):
     assert "no log-probabilities" in found.problem.message
 
 
-@pytest.mark.parametrize("content", [[{"token": 4}], [{"token": "4", "logprob": 0.7, "top_logprobs": []}], [{"token": "4", "logprob": None, "top_logprobs": None}], [3], {}])
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"token": 4}],
+        [{"token": "4", "logprob": 0.7, "top_logprobs": []}],
+        [{"token": "4", "logprob": None, "top_logprobs": None}],
+        [3],
+        {},
+    ],
+)
 def test_broken_log_probabilities_are_a_problem(content, tmp_path):
     one = Examiner(template="human", aggregation="logprob")
     with scripted_chat(write=lambda body: "4", logprobs=lambda body: content) as server:
@@ -294,7 +321,12 @@ def case(number: int, quality: float, synopsis: str | None = "The paper.") -> Ca
 
 def test_an_examiner_scores_cases_and_says_why_it_does_not(tmp_path):
     one = Examiner(template="five_level", item="review")
-    cases = [case(1, 1.0), case(2, 0.5, None), case(3, 0.0), Case("p4", "human", "none", "review", " ", "", "The paper.")]
+    cases = [
+        case(1, 1.0),
+        case(2, 0.5, None),
+        case(3, 0.0),
+        Case("p4", "human", "none", "review", " ", "", "The paper."),
+    ]
     with scripted_chat(write=examiner()) as server:
         metric = ExaminerMetric(one, by_writer(one, writer(server, tmp_path)), "s" * 16)
         scores = metric.score(cases)
@@ -316,13 +348,22 @@ def test_a_metric_may_weigh_an_endpoints_probabilities_and_bin_them(tmp_path):
 def test_a_signature_names_the_examiner_and_whom_it_asks():
     one, other = Examiner(template="human"), Examiner(template="human", criteria="ad")
     lm = LMIdentity("llama", "d" * 64, "trie 2", dtype="bfloat16")
-    found = [asked(one, "gpt@1"), asked(other, "gpt@1"), asked(one, "gpt@1", Sampling(0.0, 4000)), asked(one, lm=lm), asked(other, lm=lm)]
+    found = [
+        asked(one, "gpt@1"),
+        asked(other, "gpt@1"),
+        asked(one, "gpt@1", Sampling(0.0, 4000)),
+        asked(one, lm=lm),
+        asked(other, lm=lm),
+    ]
     assert len({each.lm_id for each in found}) == 5
     assert (found[3].name, found[3].dtype) == ("llama", "bfloat16")
     assert found[3].engine_version == f"trie 2, examiner {one.identity}"
 
 
 def test_an_examiner_that_cannot_be_a_metric_is_refused():
-    for tree, line in (({"item": "summary"}, 'set item = "review"'), ({"binning": {"method": "quantile"}}, "quantile bins depend")):
+    for tree, line in (
+        ({"item": "summary"}, 'set item = "review"'),
+        ({"binning": {"method": "quantile"}}, "quantile bins depend"),
+    ):
         with pytest.raises(SettingsError, match=line):
             ExaminerMetric(Examiner.model_validate(tree), None, "s")

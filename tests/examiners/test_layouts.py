@@ -58,10 +58,10 @@ def test_every_number_stands_in_the_paper_in_this_order(name):
     if not files:
         pytest.skip("the paper's text is not on this machine")
     text = files[0].read_text()
-    text = text[:text.index(f"\nTable {table}: ")]
+    text = text[: text.index(f"\nTable {table}: ")]
     values = [row["value"] for row in rows(name)]
     pattern = r"(?<![\d.])-?0\.\d\d(?:\d\d)?(?!\d)" if table != "9" or paper == "003" else r"\d+(?=%)"
-    assert re.findall(pattern, text)[-len(values):] == values
+    assert re.findall(pattern, text)[-len(values) :] == values
 
 
 def test_an_unknown_layout_is_refused_with_the_known_ones():

@@ -25,14 +25,17 @@ from tests.servers.scripted_chat import scripted_chat
 from tests.servers.scripted_examiner import chooser, examiner
 
 
-@pytest.mark.parametrize(("given", "wanted", "measure", "value"), [
-    ((4, 4, 3, 5, 1), (4, 4, 3, 4, 2), "exact", 0.6),
-    ((4, None, 3), (4, 4, 3), "exact", 2 / 3),
-    ((0.0, 0.5, 1.0), (0.0, 1.0, 0.5), "squared_error", 1 - 0.5 / 3),
-    ((1.0,), (0.0,), "squared_error", 0.0),
-    ((None, None), (1.0, 0.0), "squared_error", 0.0),
-    ((1, 0, 0.5), (1, 0, 1), "exact", 2 / 3),
-])
+@pytest.mark.parametrize(
+    ("given", "wanted", "measure", "value"),
+    [
+        ((4, 4, 3, 5, 1), (4, 4, 3, 4, 2), "exact", 0.6),
+        ((4, None, 3), (4, 4, 3), "exact", 2 / 3),
+        ((0.0, 0.5, 1.0), (0.0, 1.0, 0.5), "squared_error", 1 - 0.5 / 3),
+        ((1.0,), (0.0,), "squared_error", 0.0),
+        ((None, None), (1.0, 0.0), "squared_error", 0.0),
+        ((1, 0, 0.5), (1, 0, 1), "exact", 2 / 3),
+    ],
+)
 def test_agreement_is_the_table(given, wanted, measure, value):
     assert agreement(given, wanted, measure) == pytest.approx(value)
 
@@ -42,28 +45,34 @@ def test_scores_are_stretched_to_their_scale():
     assert stretched([-100, 0, 50], scales.FIFTIES) == [0.0, 0.5, 0.75]
 
 
-@pytest.mark.parametrize(("gold", "again", "passed", "score"), [
-    ((4, 4, 3, 4, 2), None, True, 0.6),
-    ((4, 4, 2, 4, 2), None, False, 0.4),
-    (None, (4, 4, 3, 5, 2), True, 0.8),
-    ((4, 4, 3, 4, 2), (1, 1, 1, 1, 1), False, 0.6),
-])
+@pytest.mark.parametrize(
+    ("gold", "again", "passed", "score"),
+    [
+        ((4, 4, 3, 4, 2), None, True, 0.6),
+        ((4, 4, 2, 4, 2), None, False, 0.4),
+        (None, (4, 4, 3, 5, 2), True, 0.8),
+        ((4, 4, 3, 4, 2), (1, 1, 1, 1, 1), False, 0.6),
+    ],
+)
 def test_an_exam_is_passed_with_each_of_its_parts_at_the_threshold(gold, again, passed, score):
     found = exam("a", (4, 4, 3, 5, 1), gold=gold, again=again)
     assert (found.passed, found.score) == (passed, pytest.approx(score))
 
 
-@pytest.mark.parametrize(("rule", "p", "alpha", "value"), [
-    ("uniform", 0.7, 1, 1.0),
-    ("log", 0.8, 1, math.log(4)),
-    ("log", 1.0, 1, math.log(99)),
-    ("log", 0.0, 1, -math.log(99)),
-    ("exp", 0.8, 1, math.exp(0.8)),
-    ("exp", 0.8, 2, math.exp(1.6)),
-    ("poly", 0.8, 1, 0.8),
-    ("poly", 0.8, 3, 0.512),
-    ("poly", 1.0, 1, 0.99),
-])
+@pytest.mark.parametrize(
+    ("rule", "p", "alpha", "value"),
+    [
+        ("uniform", 0.7, 1, 1.0),
+        ("log", 0.8, 1, math.log(4)),
+        ("log", 1.0, 1, math.log(99)),
+        ("log", 0.0, 1, -math.log(99)),
+        ("exp", 0.8, 1, math.exp(0.8)),
+        ("exp", 0.8, 2, math.exp(1.6)),
+        ("poly", 0.8, 1, 0.8),
+        ("poly", 0.8, 3, 0.512),
+        ("poly", 1.0, 1, 0.99),
+    ],
+)
 def test_the_chairs_weights_are_the_formulas(rule, p, alpha, value):
     assert weight(p, rule, alpha) == pytest.approx(value)
 
@@ -99,8 +108,10 @@ def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
 
 
 def pairs(*qualities: tuple[float, float]) -> list[Pair]:
-    return [Pair(str(place), "The paper.", "one", "two", f"quality {first}", f"quality {second}")
-            for place, (first, second) in enumerate(qualities)]
+    return [
+        Pair(str(place), "The paper.", "one", "two", f"quality {first}", f"quality {second}")
+        for place, (first, second) in enumerate(qualities)
+    ]
 
 
 def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_path):
@@ -125,7 +136,7 @@ def test_an_lm_that_names_the_first_place_whatever_is_found_out(tmp_path):
     assert report.always_second == 0
     assert report.first_share.value == pytest.approx(0.5 + report.always_first / 80)
     assert report.first_share.low > 0.5
-    assert report.p == pytest.approx(2 * 0.5 ** report.always_first)
+    assert report.p == pytest.approx(2 * 0.5**report.always_first)
     assert {one.score for one in found} == {0.0, 0.5}
 
 
@@ -158,12 +169,17 @@ def test_examiners_are_examined_and_the_qualified_ones_decide(tmp_path):
     items = [Item(str(place), "S.", f"quality {place / 4}") for place in range(5)]
     questions = [Question(item, 1.0 + place) for place, item in enumerate(items)]
     with scripted_chat(write=examiner()) as good, scripted_chat(write=examiner(quality=lambda prompt: 1.0)) as flat:
-        seats = [Seat("good", five, by_writer(five, writer(good, tmp_path / "a"))),
-                 Seat("flat", five, by_writer(five, writer(flat, tmp_path / "b")))]
+        seats = [
+            Seat("good", five, by_writer(five, writer(good, tmp_path / "a"))),
+            Seat("flat", five, by_writer(five, writer(flat, tmp_path / "b"))),
+        ]
         exams = [examine(seat, questions) for seat in seats]
         decisions, grades = review(seats, exams, items, "log")
-        itself = examine(Seat("good", five, seats[0].grader, (human, by_writer(human, writer(good, tmp_path / "a")))),
-                         [Question(item) for item in items], "squared_error")
+        itself = examine(
+            Seat("good", five, seats[0].grader, (human, by_writer(human, writer(good, tmp_path / "a")))),
+            [Question(item) for item in items],
+            "squared_error",
+        )
     assert [(one.examiner, one.reference, one.passed) for one in exams] == [("good", 1.0, True), ("flat", 0.2, False)]
     assert (itself.consistency, itself.reference) == (1.0, None)
     assert list(grades) == ["good"]
@@ -172,7 +188,9 @@ def test_examiners_are_examined_and_the_qualified_ones_decide(tmp_path):
 
 def test_an_exam_without_labels_and_second_prompt_is_refused():
     five = Examiner(template="five_level")
-    with pytest.raises(SettingsError, match="examiner a: the exam needs a label for every question, or a second prompt"):
+    with pytest.raises(
+        SettingsError, match="examiner a: the exam needs a label for every question, or a second prompt"
+    ):
         examine(Seat("a", five, lambda items: []), [])
 
 
@@ -190,8 +208,11 @@ def test_a_tournament_ranks_players_as_their_texts_are(tmp_path):
         # In the last of six turns all is upside down: who never loses has no strength.
         return f"text {turn}, quality {quality[player] if turn < 5 else 1 - quality[player]:.2f}"
 
-    asked = [Pair(f"{turn}-{one}-{other}", "The paper.", one, other, text(one, turn), text(other, turn))
-             for turn in range(6) for one, other in full_round(list(quality), seed=turn)]
+    asked = [
+        Pair(f"{turn}-{one}-{other}", "The paper.", one, other, text(one, turn), text(other, turn))
+        for turn in range(6)
+        for one, other in full_round(list(quality), seed=turn)
+    ]
     exams = [Exam("x", 0.9, None, 5, 0, True), Exam("y", 0.7, None, 5, 0, True), Exam("z", 0.1, None, 5, 0, False)]
     with scripted_chat(write=chooser()) as server:
         askers = {name: writer(server, tmp_path / name) for name in "xyz"}

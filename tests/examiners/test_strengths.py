@@ -15,11 +15,24 @@ from gre_bench.examiners.panel.elo import elo, elo_spread, expected, full_round,
 
 # Agresti 2002, Categorical Data Analysis, 2nd ed., Table 10.10: games won in 1987, row against column.
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
-WON = ((0, 7, 9, 7, 7, 9, 11), (6, 0, 7, 5, 11, 9, 9), (4, 6, 0, 7, 7, 8, 12), (6, 8, 6, 0, 6, 7, 10),
-       (6, 2, 6, 7, 0, 7, 12), (4, 4, 5, 6, 6, 0, 6), (2, 4, 1, 3, 1, 7, 0))
+WON = (
+    (0, 7, 9, 7, 7, 9, 11),
+    (6, 0, 7, 5, 11, 9, 9),
+    (4, 6, 0, 7, 7, 8, 12),
+    (6, 8, 6, 0, 6, 7, 10),
+    (6, 2, 6, 7, 0, 7, 12),
+    (4, 4, 5, 6, 6, 0, 6),
+    (2, 4, 1, 3, 1, 7, 0),
+)
 # Turner and Firth 2012, Bradley-Terry models in R (baseballModel1): estimate and standard error, Baltimore being 0.
-FITTED = {"Boston": (1.1077, 0.3339), "Cleveland": (0.6839, 0.3319), "Detroit": (1.4364, 0.3396),
-          "Milwaukee": (1.5814, 0.3433), "New York": (1.2476, 0.3359), "Toronto": (1.2945, 0.3367)}
+FITTED = {
+    "Boston": (1.1077, 0.3339),
+    "Cleveland": (0.6839, 0.3319),
+    "Detroit": (1.4364, 0.3396),
+    "Milwaukee": (1.5814, 0.3433),
+    "New York": (1.2476, 0.3359),
+    "Toronto": (1.2945, 0.3367),
+}
 # Stigler 1994, in Agresti 2002, p. 448: the row cites the column; the one that is cited wins.
 JOURNALS = ("Biometrika", "Comm Statist", "JASA", "JRSS-B")
 CITES = ((0, 33, 320, 284), (730, 0, 813, 276), (498, 68, 0, 325), (221, 17, 142, 0))
@@ -27,14 +40,21 @@ CITED = {"Comm Statist": (-2.94907, 0.10255), "JASA": (-0.47957, 0.06059), "JRSS
 
 
 def played(names, wins) -> list[Game]:
-    return [Game(one, other, 1.0) for one, row in zip(names, wins, strict=True)
-            for other, count in zip(names, row, strict=True) for _ in range(count)]
+    return [
+        Game(one, other, 1.0)
+        for one, row in zip(names, wins, strict=True)
+        for other, count in zip(names, row, strict=True)
+        for _ in range(count)
+    ]
 
 
-@pytest.mark.parametrize(("games", "anchor", "fitted", "digits"), [
-    (played(TEAMS, WON), "Baltimore", FITTED, 4),
-    (played(JOURNALS, tuple(zip(*CITES, strict=True))), "Biometrika", CITED, 5),
-])
+@pytest.mark.parametrize(
+    ("games", "anchor", "fitted", "digits"),
+    [
+        (played(TEAMS, WON), "Baltimore", FITTED, 4),
+        (played(JOURNALS, tuple(zip(*CITES, strict=True))), "Biometrika", CITED, 5),
+    ],
+)
 def test_strengths_and_their_errors_are_the_published_ones(games, anchor, fitted, digits):
     found = {strength.player: strength for strength in bradley_terry(games, anchor=anchor)}
     for name, (value, error) in fitted.items():
@@ -46,10 +66,20 @@ def test_strengths_and_their_errors_are_the_published_ones(games, anchor, fitted
 
 def test_without_an_anchor_the_mean_is_zero_and_differences_are_the_same():
     games = played(TEAMS, WON)
-    free, tied = ({one.player: one.value for one in bradley_terry(games, anchor=anchor)} for anchor in (None, "Baltimore"))
+    free, tied = (
+        {one.player: one.value for one in bradley_terry(games, anchor=anchor)} for anchor in (None, "Baltimore")
+    )
     assert sum(free.values()) == pytest.approx(0, abs=1e-9)
     assert free["Boston"] - free["Baltimore"] == pytest.approx(tied["Boston"])
-    assert [one.player for one in bradley_terry(games)] == ["Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore"]
+    assert [one.player for one in bradley_terry(games)] == [
+        "Milwaukee",
+        "Detroit",
+        "Toronto",
+        "New York",
+        "Boston",
+        "Cleveland",
+        "Baltimore",
+    ]
 
 
 def test_two_players_have_the_log_odds_of_their_wins():
@@ -60,11 +90,14 @@ def test_two_players_have_the_log_odds_of_their_wins():
     assert [one.value for one in tied] == pytest.approx([0, 0])
 
 
-@pytest.mark.parametrize(("games", "line"), [
-    ([Game("a", "b", 1.0)], "a never lost to any of|b never beat any of"),
-    ([Game("a", "b", 0.5), Game("c", "d", 0.5)], "never"),
-    ([], "at least two players"),
-])
+@pytest.mark.parametrize(
+    ("games", "line"),
+    [
+        ([Game("a", "b", 1.0)], "a never lost to any of|b never beat any of"),
+        ([Game("a", "b", 0.5), Game("c", "d", 0.5)], "never"),
+        ([], "at least two players"),
+    ],
+)
 def test_games_that_settle_no_strengths_are_refused_in_one_line(games, line):
     with pytest.raises(SettingsError, match=line):
         bradley_terry(games)
@@ -75,8 +108,11 @@ def test_the_interval_covers_the_true_difference():
     inside, rounds = 0, 400
     for seed in range(rounds):
         draw = random.Random(seed)
-        games = [Game(one, other, float(draw.random() < 1 / (1 + math.exp(truth[other] - truth[one]))))
-                 for one, other in full_round(list(truth)) for _ in range(40)]
+        games = [
+            Game(one, other, float(draw.random() < 1 / (1 + math.exp(truth[other] - truth[one]))))
+            for one, other in full_round(list(truth))
+            for _ in range(40)
+        ]
         [a] = [one for one in bradley_terry(games, anchor="b") if one.player == "a"]
         inside += a.low <= 0.6 <= a.high
     assert 0.92 <= inside / rounds <= 0.98
@@ -86,17 +122,28 @@ def test_the_interval_covers_the_true_difference():
 @settings(max_examples=10)
 def test_the_order_of_the_games_does_not_move_a_strength(games):
     base = bradley_terry(played(TEAMS[:4], [row[:4] for row in WON[:4]]))
-    assert [(one.player, pytest.approx(one.value)) for one in base] == [(one.player, one.value) for one in bradley_terry(games)]
+    assert [(one.player, pytest.approx(one.value)) for one in base] == [
+        (one.player, one.value) for one in bradley_terry(games)
+    ]
 
 
 # -- Elo
 
 
-@pytest.mark.parametrize(("own", "other", "score"), [
-    # A well-known worked example: 1613 against five opponents.
-    (1613, 1609, 0.506), (1613, 1477, 0.686), (1613, 1388, 0.785), (1613, 1586, 0.539), (1613, 1720, 0.351),
-    (1000, 1000, 0.5), (1400, 1000, 10 / 11), (1000, 1400, 1 / 11),
-])
+@pytest.mark.parametrize(
+    ("own", "other", "score"),
+    [
+        # A well-known worked example: 1613 against five opponents.
+        (1613, 1609, 0.506),
+        (1613, 1477, 0.686),
+        (1613, 1388, 0.785),
+        (1613, 1586, 0.539),
+        (1613, 1720, 0.351),
+        (1000, 1000, 0.5),
+        (1400, 1000, 10 / 11),
+        (1000, 1400, 1 / 11),
+    ],
+)
 def test_the_expected_score_is_the_formula(own, other, score):
     assert expected(own, other) == pytest.approx(score, abs=6e-4)
     assert expected(own, other) + expected(other, own) == pytest.approx(1)
@@ -117,7 +164,13 @@ def test_a_player_of_five_games_gains_what_the_worked_example_says():
     assert 1613 + sum(32 * (score - expected(1613, other)) for other, score in scores) == pytest.approx(1601, abs=0.6)
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("efgh"), st.sampled_from([0, 0.5, 1])), min_size=1, max_size=50))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sampled_from("efgh"), st.sampled_from([0, 0.5, 1])),
+        min_size=1,
+        max_size=50,
+    )
+)
 def test_ratings_are_only_moved_between_players(rows):
     ratings = elo([Game(*row) for row in rows])
     assert sum(ratings.values()) == pytest.approx(1000 * len(ratings))

@@ -41,7 +41,11 @@ def leaks(secrets: Iterable[str], texts: Iterable[str], folders: Iterable[Path])
     wanted = {form: secret for secret in secrets for form in forms(secret)}
     found = []
     for place, text in enumerate(texts):
-        found += [f"text {place}: {wanted[form]}: …{_around(text.encode(), form)}…" for form in wanted if form in text.encode()][:1]
+        found += [
+            f"text {place}: {wanted[form]}: …{_around(text.encode(), form)}…"
+            for form in wanted
+            if form in text.encode()
+        ][:1]
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             data = path.read_bytes() if path.is_file() else b""

@@ -90,7 +90,9 @@ def refresh(state: Path, server: ScriptedChat, *more: str, sets: tuple[str, ...]
     chosen = ("evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
               "writing.assw=scripted", "writing.candidates=['scripted']", "scoring.metrics=['gem', 'gem_s_assw', 'gem_raw']", *sets)  # fmt: skip
     options = [part for one in chosen for part in ("--set", one)]
-    code, out, line = call("refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", limit, "--json", "--state", state, *more)
+    code, out, line = call(
+        "refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", limit, "--json", "--state", state, *more
+    )
     return Ended(code, json.loads(out) if out.strip() else {}, line)
 
 

@@ -28,11 +28,39 @@ TEXTS = {
 }  # fmt: skip
 """What titles, abstracts, bodies, reviews, judgments and replies hold, one kind a paper."""
 
-PAPERS = ["../../../etc/passwd", "..", ".", "/etc/passwd", "-rf", "a/../../b", "con.html", "CON.html", "+1+1", "@x", "x" * 200, "_.:/@+-"]
+PAPERS = [
+    "../../../etc/passwd",
+    "..",
+    ".",
+    "/etc/passwd",
+    "-rf",
+    "a/../../b",
+    "con.html",
+    "CON.html",
+    "+1+1",
+    "@x",
+    "x" * 200,
+    "_.:/@+-",
+]
 """Ids that an import takes, for they hold none but plain characters."""
 
 CANDIDATES = ["../../x", "+1+1", "@y", "-2-3"]
-REFUSED = ["a\nb", "a\x00b", "\x1b[2J", "a b", "=1+1", "<b>", "[red]x", "\u202ex", "x" * 201, "é", "a|b", "'", " ", "\ud800"]
+REFUSED = [
+    "a\nb",
+    "a\x00b",
+    "\x1b[2J",
+    "a b",
+    "=1+1",
+    "<b>",
+    "[red]x",
+    "\u202ex",
+    "x" * 201,
+    "é",
+    "a|b",
+    "'",
+    " ",
+    "\ud800",
+]
 """Names that no import takes."""
 
 
@@ -53,7 +81,11 @@ def files(folder: Path) -> tuple[Path, Path]:
         found += [_review(paper, None, text, slot) for slot in range(1, 4)]
         found += [_review(paper, candidate, text) for candidate in CANDIDATES]
     found += [_review(PAPERS[0], name, "x") for name in REFUSED if name.strip()]
-    found += [_review(PAPERS[0], "lone", "a \ud800 surrogate"), _review(PAPERS[0], "empty", " \n\t "), _review("nobody", "x", "x")]
+    found += [
+        _review(PAPERS[0], "lone", "a \ud800 surrogate"),
+        _review(PAPERS[0], "empty", " \n\t "),
+        _review("nobody", "x", "x"),
+    ]
     found += [_review(PAPERS[0], "writer", "x") | {"writer": "a\x1b[2J"}]
     _write(reviews, found)
     return papers, reviews
@@ -72,7 +104,9 @@ def _write(file: Path, rows: list[dict[str, Any]]) -> None:
 
 def steering(text: str) -> list[str]:
     """What of *text* steers a terminal or turns what is read around: controls but line breaks and tabs, bidi, unseen."""
-    return sorted({repr(mark) for mark in text if mark not in "\n\t" and unicodedata.category(mark) in ("Cc", "Cf", "Zl", "Zp")})
+    return sorted(
+        {repr(mark) for mark in text if mark not in "\n\t" and unicodedata.category(mark) in ("Cc", "Cf", "Zl", "Zp")}
+    )
 
 
 FORMULA = re.compile(r"^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")

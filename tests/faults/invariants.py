@@ -20,7 +20,9 @@ def assert_undisturbed(state: Path, expected: dict[str, list[tuple[Any, ...]]]) 
 
 def assert_accounted(state: Path, done: bool, edition: str = EDITION) -> None:
     """Every planned pair stands once, as scored, excluded or failed with a reason; missing only where *done* is false."""
-    pairs = query(state, "select signature_id, paper_id, candidate_id, reference_id, state, value, reason from pairs", edition)
+    pairs = query(
+        state, "select signature_id, paper_id, candidate_id, reference_id, state, value, reason from pairs", edition
+    )
     assert pairs, "nothing was planned"
     assert len({pair[:4] for pair in pairs}) == len(pairs), "a pair stands twice"
     for *names, now, value, reason in pairs:

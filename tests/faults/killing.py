@@ -213,6 +213,10 @@ def _session(pid: int) -> int | None:
 def children(pid: int) -> list[int]:
     """Process ids of the direct children of *pid*."""
     try:
-        return [int(child) for part in Path(f"/proc/{pid}/task").iterdir() for child in (part / "children").read_text().split()]
+        return [
+            int(child)
+            for part in Path(f"/proc/{pid}/task").iterdir()
+            for child in (part / "children").read_text().split()
+        ]
     except OSError:
         return []

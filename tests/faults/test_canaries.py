@@ -25,7 +25,15 @@ from tests.flows.refreshing import DEMO, EDITION, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-ECHOES = ("echo_key", "echo_key_text", "echo_key_base64", "echo_key_quoted", "echo_key_escaped", "echo_key_429", "echo_key_401")
+ECHOES = (
+    "echo_key",
+    "echo_key_text",
+    "echo_key_base64",
+    "echo_key_quoted",
+    "echo_key_escaped",
+    "echo_key_429",
+    "echo_key_401",
+)
 """How an endpoint gives the key back: in errors, in replies, in their names of models, plain and in other writings."""
 USER = "somebody"
 ENTRY = endpoints.MODELS + 'key_env = "SCRIPTED_KEY"\n'
@@ -77,7 +85,9 @@ def test_keys_that_endpoints_give_back_are_in_nothing_that_a_run_leaves_or_says(
                    ("sql", EDITION, "from replies"), ("sql", EDITION, "from runs"), ("publish", EDITION, "--all-texts")):  # fmt: skip
         told.append(said(*looked, "--state", state))
         assert told[-1][0] == 0, told[-1]
-    assert "[key]" in (state / "editions" / EDITION / "edition.duckdb").read_bytes().decode("latin-1"), "nothing was echoed"
+    assert "[key]" in (state / "editions" / EDITION / "edition.duckdb").read_bytes().decode("latin-1"), (
+        "nothing was echoed"
+    )
     assert leaks(planted, [text for _, *texts in told for text in texts], [tmp_path]) == []
 
 
@@ -108,7 +118,17 @@ def test_a_login_does_not_follow_a_redirect_to_elsewhere(planted, tmp_path, monk
         assert code == 3 and ASKED == [], ASKED
         monkeypatch.delenv("OPENREVIEW_TOKEN")
         sets = [part for one in QUICK for part in ("--set", one)]
-        code, _, err = said("fetch", "SAMPLE", "2026", "--no-prefect", "--set", f"fetch.host={url}", *sets, "--state", tmp_path / "other")
+        code, _, err = said(
+            "fetch",
+            "SAMPLE",
+            "2026",
+            "--no-prefect",
+            "--set",
+            f"fetch.host={url}",
+            *sets,
+            "--state",
+            tmp_path / "other",
+        )
         assert code in (1, 2, 3) and "Traceback" not in err
     assert leaks(planted, ASKED, []) == []
 
@@ -128,7 +148,11 @@ def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, tria
         asked = [part for one in (*chosen, f"evaluation_lm.endpoint={server.url}") for part in ("--set", one)]
         for behaviour in ("ok", "key"):
             server.script, server.then = ["ok"] * 3, behaviour
-            told.append(said("refresh", "--no-prefect", "--settings", DEMO, *asked, "--limit", 1, "--state", tmp_path / behaviour))
+            told.append(
+                said(
+                    "refresh", "--no-prefect", "--settings", DEMO, *asked, "--limit", 1, "--state", tmp_path / behaviour
+                )
+            )
         server.script, server.then = [], "key"
         told.append(said("doctor", "--settings", DEMO, *asked, "--state", tmp_path / "doctor"))
         assert {headers.get("authorization") for headers in server.headers} == {f"Bearer {CANARIES['EVALUATION_KEY']}"}
@@ -139,13 +163,24 @@ def test_keys_of_the_evaluation_lm_are_in_nothing_either(planted, tmp_path, tria
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_under_the_prefect_engine_its_database_and_artifacts_hold_none_either(tmp_path, trial):
-    trial("canaries: a refresh and a fetch under the Prefect engine", "in no file of Prefect's home, state or release, no output", 3)
+    trial(
+        "canaries: a refresh and a fetch under the Prefect engine",
+        "in no file of Prefect's home, state or release, no output",
+        3,
+    )
     state, models = tmp_path / "state", tmp_path / "models.toml"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    environment |= CANARIES | {"OPENREVIEW_USERNAME": USER, "PREFECT_LOGGING_LEVEL": "DEBUG", "PREFECT_HOME": str(state / "prefect")}
+    environment |= CANARIES | {
+        "OPENREVIEW_USERNAME": USER,
+        "PREFECT_LOGGING_LEVEL": "DEBUG",
+        "PREFECT_HOME": str(state / "prefect"),
+    }
     del environment["OPENREVIEW_TOKEN"], environment["PREFECT_API_AUTH_STRING"]
     told = []
-    with scripted_chat("echo_key", "echo_key_text", then="echo_key_401") as server, served(account=Account(USER, CANARIES["OPENREVIEW_PASSWORD"])) as host:
+    with (
+        scripted_chat("echo_key", "echo_key_text", then="echo_key_401") as server,
+        served(account=Account(USER, CANARIES["OPENREVIEW_PASSWORD"])) as host,
+    ):
         models.write_text(ENTRY.format(url=server.url, model=MODEL))
         sets = [part for one in QUICK for part in ("--set", one)]
         for then, arguments in (
@@ -191,7 +226,11 @@ def _server(answer, keep: bool = True):
             status, headers, body = answer(sent)
             content = (b'{"name": "Error", "message": ' + json.dumps(body).encode() + b"}") if status == 400 else b""
             self.send_response(status)
-            for name, value in {"Content-Type": "application/json" if content else "text/plain", **headers, "Content-Length": str(len(content))}.items():
+            for name, value in {
+                "Content-Type": "application/json" if content else "text/plain",
+                **headers,
+                "Content-Length": str(len(content)),
+            }.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
@@ -208,4 +247,3 @@ def _server(answer, keep: bool = True):
     finally:
         server.shutdown()
         server.server_close()
-

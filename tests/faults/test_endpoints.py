@@ -25,7 +25,10 @@ TOO_LONG = ("slow", "slow_for_ever", "drip", "drip_500", "endless_500")
 PASSING = [
     # behaviour, most requests a chat, outcome of its requests
     ("429", ATTEMPTS, "rate_limited"),
-    *(pytest.param(status, ATTEMPTS, "failed", marks=slow) for status in ("408", "409", "500", "501", "502", "504", "529")),
+    *(
+        pytest.param(status, ATTEMPTS, "failed", marks=slow)
+        for status in ("408", "409", "500", "501", "502", "504", "529")
+    ),
     pytest.param("503", ATTEMPTS, "failed", marks=slow),
     pytest.param("reset", ATTEMPTS, "failed", marks=slow),
     pytest.param("slow_for_ever", ATTEMPTS, "failed", marks=slow),
@@ -84,7 +87,9 @@ def test_what_may_pass_ends_the_run_incomplete_and_a_healthy_endpoint_completes_
     heal(tmp_path, expected, asked)
 
 
-@pytest.mark.parametrize("behaviour", ["500", *(pytest.param(name, marks=slow) for name in ("reset", "429", "truncated", "html"))])
+@pytest.mark.parametrize(
+    "behaviour", ["500", *(pytest.param(name, marks=slow) for name in ("reset", "429", "truncated", "html"))]
+)
 def test_what_passes_for_some_chats_costs_its_neighbours_nothing(behaviour, undisturbed, tmp_path, trial):
     expected, asked = undisturbed
     trial(f"LM endpoint: {behaviour}, for some chats", "incomplete (3); healed: tables equal, only the rest asked")
@@ -105,7 +110,10 @@ def test_what_every_chat_would_meet_is_asked_no_more_than_once_a_thread(behaviou
 @pytest.mark.parametrize(("behaviour", "most", "outcome"), FINAL)
 def test_what_is_final_is_not_asked_again_until_a_user_says_so(behaviour, most, outcome, undisturbed, tmp_path, trial):
     expected, asked = undisturbed
-    trial(f"LM endpoint: {behaviour}, for some chats", "done, failed with the reason, not asked again; --retry-failed: tables equal")
+    trial(
+        f"LM endpoint: {behaviour}, for some chats",
+        "done, failed with the reason, not asked again; --retry-failed: tables equal",
+    )
     with scripted_chat(when=partial(some_chats, behaviour)) as server:
         found = refresh(tmp_path, server)
         assert (found.code, found.outcome) == (0, "done"), found
@@ -121,7 +129,10 @@ def test_what_is_final_is_not_asked_again_until_a_user_says_so(behaviour, most, 
 @slow
 def test_an_endpoint_that_refuses_everything_leaves_one_line_and_a_way_back(behaviour, undisturbed, tmp_path, trial):
     expected, _ = undisturbed
-    trial(f"LM endpoint: {behaviour}, for ever", "one line, exit code 2 or done with reasons; --retry-failed: tables equal")
+    trial(
+        f"LM endpoint: {behaviour}, for ever",
+        "one line, exit code 2 or done with reasons; --retry-failed: tables equal",
+    )
     with scripted_chat(then=behaviour) as server:
         found = refresh(tmp_path, server)
         assert found.code in (0, 2) and "\n" not in found.line.strip(), found
@@ -132,10 +143,17 @@ def test_an_endpoint_that_refuses_everything_leaves_one_line_and_a_way_back(beha
 
 @pytest.mark.parametrize("behaviour", ["echo", "repeat"])
 @slow
-def test_text_that_is_no_answer_is_counted_as_such_and_asked_anew_when_a_user_says_so(behaviour, undisturbed, tmp_path, trial):
+def test_text_that_is_no_answer_is_counted_as_such_and_asked_anew_when_a_user_says_so(
+    behaviour, undisturbed, tmp_path, trial
+):
     expected, asked = undisturbed
-    trial(f"LM endpoint: {behaviour} in place of judgments and synopses", "unparsable, one more try; --retry-failed: tables equal")
-    with scripted_chat(when=lambda body: None if "<summary> tags" in body["messages"][0]["content"] else some_chats(behaviour, body)) as server:
+    trial(
+        f"LM endpoint: {behaviour} in place of judgments and synopses",
+        "unparsable, one more try; --retry-failed: tables equal",
+    )
+    with scripted_chat(
+        when=lambda body: None if "<summary> tags" in body["messages"][0]["content"] else some_chats(behaviour, body)
+    ) as server:
         found = refresh(tmp_path, server)
         assert found.code == 0 and server.count <= 2 * asked
     assert texts(tmp_path)["unparsable"] > 0 and ("failed", "unparsable") in reasons(tmp_path)
@@ -147,7 +165,9 @@ def test_text_that_is_no_answer_is_counted_as_such_and_asked_anew_when_a_user_sa
 @slow
 def test_whatever_a_candidate_writes_is_its_review_and_ends_with_a_score_or_a_reason(behaviour, tmp_path, trial):
     trial(f"LM endpoint: {behaviour} in place of reviews", "every pair ends; a second run asks nothing")
-    with scripted_chat(when=lambda body: behaviour if "<summary> tags" in body["messages"][0]["content"] else None) as server:
+    with scripted_chat(
+        when=lambda body: behaviour if "<summary> tags" in body["messages"][0]["content"] else None
+    ) as server:
         found = refresh(tmp_path, server)
         assert found.code == 0, found
         asked = server.count
@@ -178,7 +198,10 @@ def test_an_answer_that_is_only_odd_is_an_answer(behaviour, undisturbed, tmp_pat
 @slow
 def test_a_wait_that_an_endpoint_asks_for_is_bounded_however_absurd(stated, undisturbed, tmp_path, trial):
     expected, asked = undisturbed
-    trial("LM endpoint: 429 for ever with a Retry-After, sound or absurd", "ends, bounded requests, incomplete (3); healed: tables equal")
+    trial(
+        "LM endpoint: 429 for ever with a Retry-After, sound or absurd",
+        "ends, bounded requests, incomplete (3); healed: tables equal",
+    )
     left_incomplete(tmp_path, "429", ATTEMPTS * asked, retry_after=stated)
     heal(tmp_path, expected, asked)
 
@@ -244,8 +267,13 @@ VLLM = [
 
 @pytest.mark.parametrize(("behaviour", "outcome", "reason"), VLLM, ids=[row[0] for row in VLLM])
 @slow
-def test_whatever_the_server_of_the_evaluation_lm_does_no_score_is_made_of_it(behaviour, outcome, reason, tokenizer, tmp_path, trial):
-    trial(f"vLLM server: {behaviour}, from mid-run on", "fault (1) or incomplete (3) with the reason, no such score; healed: tables equal")
+def test_whatever_the_server_of_the_evaluation_lm_does_no_score_is_made_of_it(
+    behaviour, outcome, reason, tokenizer, tmp_path, trial
+):
+    trial(
+        f"vLLM server: {behaviour}, from mid-run on",
+        "fault (1) or incomplete (3) with the reason, no such score; healed: tables equal",
+    )
     with scripted_vllm(given="absent") as server:
         assert score(tmp_path / "undisturbed", tokenizer, server).code == 0
         server.asked.clear()
@@ -270,7 +298,9 @@ def score(state, tokenizer, server, *more):
               "evaluation_lm.dtype=float32", "scoring.metrics=['gem']")  # fmt: skip
     options = [part for one in chosen for part in ("--set", one)]
     open_lm.cache_clear()
-    code, out, line = call("refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", 2, "--json", "--state", state, *more)
+    code, out, line = call(
+        "refresh", "--no-prefect", "--settings", DEMO, *options, "--limit", 2, "--json", "--state", state, *more
+    )
     return Ended(code, json.loads(out) if out.strip() else {}, line)
 
 

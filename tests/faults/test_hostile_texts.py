@@ -64,7 +64,9 @@ def told(place):
     use_state = ("--state", state)
     found = {"import papers": said("import", "papers", papers, "--new", "--edition", EDITION, *use_state)}
     found["import reviews"] = said("import", "reviews", reviews, "--human", "--edition", EDITION, *use_state)
-    found["import reviews again"] = said("import", "reviews", reviews, "--human", "--edition", EDITION, "--json", *use_state)
+    found["import reviews again"] = said(
+        "import", "reviews", reviews, "--human", "--edition", EDITION, "--json", *use_state
+    )
     asked = ("refresh", "--edition", EDITION, "--no-prefect", "--set", "evaluation_lm.backend=scripted", *use_state)
     metrics = ("--set", "scoring.metrics=['gem', 'gem_raw', 'gem_s_abstract']")
     found["refresh"] = said(*asked, *metrics)
@@ -81,7 +83,9 @@ def told(place):
         found[f"sql {form}"] = said("sql", EDITION, SQL, "--format", form, *use_state)
         found[f"replies {form}"] = said("sql", EDITION, "from replies", "--format", form, *use_state)
     pictures.mkdir()
-    found["leaderboard parquet"] = said("leaderboard", EDITION, "--format", "parquet", "--out", pictures / "board.parquet", *use_state)
+    found["leaderboard parquet"] = said(
+        "leaderboard", EDITION, "--format", "parquet", "--out", pictures / "board.parquet", *use_state
+    )
     found["leaderboard details"] = said("leaderboard", EDITION, "--details", "--board", "all", *use_state)
     found["csv file"] = said("sql", EDITION, SQL, "--format", "csv", "--out", pictures / "all.csv", *use_state)
     found["status"] = said("status", *use_state)
@@ -95,7 +99,9 @@ def told(place):
     found["publish again"] = said("publish", EDITION, "--all-texts", "--again", *use_state)
     found["plot"] = said("plot", EDITION, "--out", pictures / "figures", *use_state)
     for paper in PAPERS:
-        found[f"why {paper}"] = said("why", "--no-recount", *use_state, f"--paper={paper}", "--", EDITION, "gem", "human")
+        found[f"why {paper}"] = said(
+            "why", "--no-recount", *use_state, f"--paper={paper}", "--", EDITION, "gem", "human"
+        )
     for name in (*CANDIDATES, "scripted", "\x1b[2J", "../../none"):
         found[f"why {name}"] = said("why", "--no-recount", *use_state, "--", EDITION, "gem", name)
         found[f"board of {name}"] = said("leaderboard", EDITION, f"--candidate={name}", *use_state)
@@ -107,9 +113,16 @@ def test_sound_rows_are_taken_and_the_others_refused_one_by_one(told, place, tri
     trial("hostile texts: names, ids, surrogates", "taken or refused with a reason, exit code 2")
     state = place[1] / "state"
     assert told["import papers"][0] == told["import reviews"][0] == 2
-    assert f"{len(PAPERS)} papers added" in told["import papers"][1] and f"{len(REFUSED) + 3} refused" in told["import papers"][1]
+    assert (
+        f"{len(PAPERS)} papers added" in told["import papers"][1]
+        and f"{len(REFUSED) + 3} refused" in told["import papers"][1]
+    )
     assert {row[0] for row in query(state, "select paper_id from papers", EDITION)} == set(PAPERS)
-    assert {row[0] for row in query(state, "select distinct candidate from reviews", EDITION)} == {"human", "scripted", *CANDIDATES}
+    assert {row[0] for row in query(state, "select distinct candidate from reviews", EDITION)} == {
+        "human",
+        "scripted",
+        *CANDIDATES,
+    }
     titles = dict(query(state, "select paper_id, title from papers", EDITION))
     assert titles == dict(zip(PAPERS, TEXTS.values(), strict=True)), "a text is kept as it came"
 
@@ -124,13 +137,21 @@ def test_every_pair_of_hostile_texts_ends_with_a_score_or_a_reason(told, place, 
 def test_every_command_ends_as_it_should_and_says_errors_in_one_line(told, trial):
     trial("hostile texts: every command that reads an edition", "right exit code, errors in one line", len(told))
     for name, (code, _, err) in told.items():
-        wrong = name in ("errata, several lines", "import papers", "import reviews", "import reviews again") or "none" in name or "\x1b" in name
+        wrong = (
+            name in ("errata, several lines", "import papers", "import reviews", "import reviews again")
+            or "none" in name
+            or "\x1b" in name
+        )
         assert code == (2 if wrong else 0), (name, code, err)
         assert "Traceback" not in err and (not err or name.startswith("import") or err.count("\n") == 1), (name, err)
 
 
 def test_nothing_that_is_said_steers_a_terminal(told, trial):
-    trial("hostile texts: escapes, bells, bidi, unseen marks on a terminal", "none said, whatever the command or format", len(told))
+    trial(
+        "hostile texts: escapes, bells, bidi, unseen marks on a terminal",
+        "none said, whatever the command or format",
+        len(told),
+    )
     for name, (_, out, err) in told.items():
         assert steering((out + err).replace("\r\n", "\n")) == [], name  # a line of CSV ends as RFC 4180 has it
 
@@ -141,8 +162,16 @@ def test_markup_stays_text_on_the_screen(told, trial):
 
 
 def test_no_cell_is_a_formula_and_the_columns_stay_where_they_are(told, place, trial):
-    trial("hostile texts: formulas in CSV, bars in Markdown", "no cell begins as a formula; as many columns in each row", 4)
-    for text in (told["leaderboard csv"][1], told["sql csv"][1], (place[1] / "out" / "all.csv").read_text(encoding="utf-8")):
+    trial(
+        "hostile texts: formulas in CSV, bars in Markdown",
+        "no cell begins as a formula; as many columns in each row",
+        4,
+    )
+    for text in (
+        told["leaderboard csv"][1],
+        told["sql csv"][1],
+        (place[1] / "out" / "all.csv").read_text(encoding="utf-8"),
+    ):
         rows = list(csv.reader(io.StringIO(text, newline="")))
         assert len({len(row) for row in rows}) == 1
         for cell in (cell for row in rows for cell in row):
@@ -174,7 +203,9 @@ def test_files_are_written_where_they_belong_and_nowhere_else(told, place, trial
     trial("hostile texts: ids and names that are paths", "files under the state and the asked-for folders alone")
     top, work = place
     allowed = (work / "state", work / "out", work / "in")
-    astray = [path for path in top.rglob("*") if path.is_file() and not any(path.is_relative_to(folder) for folder in allowed)]
+    astray = [
+        path for path in top.rglob("*") if path.is_file() and not any(path.is_relative_to(folder) for folder in allowed)
+    ]
     assert astray == [] and not (top.parent / "x").exists()
     for path in top.rglob("*"):
         assert path.name.isprintable() and "\n" not in path.name, path
@@ -195,7 +226,10 @@ def test_logs_and_status_are_whole_lines_of_json(told, place, trial):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_texts_of_ten_megabytes_go_all_the_way(tmp_path, monkeypatch, trial):
-    trial("hostile texts: title, abstract, body, review and judgments of 10 MB", "done, every pair accounted for; published, explained")
+    trial(
+        "hostile texts: title, abstract, body, review and judgments of 10 MB",
+        "done, every pair accounted for; published, explained",
+    )
     monkeypatch.setattr(screen, "out", screen.Console(width=200))
     use(OverlapLM())
     state, whole = tmp_path / "state", "The reviewer appreciates a word after the other. " * (10 * 2**20 // 49)

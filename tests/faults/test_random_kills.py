@@ -84,7 +84,9 @@ def took(state: Path, *overrides: str, **more) -> float:
 def test_some_random_kills_of_a_refresh_of_given_texts(tmp_path, trial):
     seconds = took(tmp_path / "undisturbed", file=GIVEN)
     expected = whole(tmp_path / "undisturbed")
-    stages = chains(tmp_path, 2, Random(7), 0.7 * seconds, lambda state: assert_same(whole(state), expected), file=GIVEN)
+    stages = chains(
+        tmp_path, 2, Random(7), 0.7 * seconds, lambda state: assert_same(whole(state), expected), file=GIVEN
+    )
     trial("SIGKILL at a random moment: given texts", SAME, stages.total())
 
 

@@ -46,7 +46,9 @@ def test_of_refreshes_started_at_once_one_wins_and_the_others_say_so(undisturbed
     for folder, code in zip(folders, codes, strict=True):
         out, err = said(folder)
         if code == 3:
-            holder = f"edition {EDITION} is being written by process {winner} on {socket.gethostname()} (refresh, since "
+            holder = (
+                f"edition {EDITION} is being written by process {winner} on {socket.gethostname()} (refresh, since "
+            )
             assert not out and len(err.splitlines()) == 1 and holder in err
     assert_undisturbed(state, undisturbed)
     assert query(state, "select outcome, count(*) from runs group by all") == [("done", 1)]

@@ -32,7 +32,10 @@ STOPPED = "stopped; what was done is kept, the same command goes on from there"
 CLEAN = "ends within 10 s with one line and exit 130; the state is kept, no process is left"
 REFRESH = ("refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
 SIGNS = pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-ONE_SIGN = [pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGTERM, id="sigterm", marks=pytest.mark.slow)]
+ONE_SIGN = [
+    pytest.param(signal.SIGINT, id="ctrl-c"),
+    pytest.param(signal.SIGTERM, id="sigterm", marks=pytest.mark.slow),
+]
 SOONER = pytest.mark.parametrize("sign", ONE_SIGN)
 STAGES = ("importing", "reading papers", "writing reviews", "writing judgments", "writing synopses", "planning",
           "scoring", "publishing")  # fmt: skip

@@ -254,9 +254,9 @@ def test_judgments_of_another_writer_are_never_paired(tmp_path):
     summary = run(tmp_path)
     assert summary["outcome"] == "incomplete" and "no judgments by sample-author" in summary["message"]
     assert "--set writing.judgments=rule" in summary["message"]
-    assert query(tmp_path, "select scored, missing from leaderboard where metric = 'gem' and candidate = 'model-a'") == [
-        (0, 32)
-    ]
+    assert query(
+        tmp_path, "select scored, missing from leaderboard where metric = 'gem' and candidate = 'model-a'"
+    ) == [(0, 32)]
     assert query(tmp_path, "select scored from leaderboard where metric = 'gem_raw' and candidate = 'model-a'") == [
         (32,)
     ]
@@ -439,9 +439,7 @@ def test_reviews_without_judgments_are_named_instead_of_an_empty_board(tmp_path)
 
 def test_an_edition_that_is_not_there_is_not_made_by_asking_for_it(tmp_path):
     bare = settings.load(None, ("edition.venue=TYPO", "evaluation_lm.backend=scripted"))
-    with pytest.raises(
-        SettingsError, match="no edition TYPO-2026 in .*; known: none yet .no sources to make it from"
-    ):
+    with pytest.raises(SettingsError, match="no edition TYPO-2026 in .*; known: none yet .no sources to make it from"):
         refresh(Job(bare, tmp_path), steps.undecorated())
     assert not (tmp_path / "editions").exists()
     with pytest.raises(SettingsError, match="limit 0: a pilot needs at least one paper"):

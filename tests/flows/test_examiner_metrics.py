@@ -56,7 +56,10 @@ aggregation = "logprob"
 [scoring.examiners.p1]
 template = "p1"
 """
-BODY = " ".join(f"We show that method {n} improves the accuracy by {n} points, although it is limited to small data." for n in range(2, 22))
+BODY = " ".join(
+    f"We show that method {n} improves the accuracy by {n} points, although it is limited to small data."
+    for n in range(2, 22)
+)
 METRICS = ["gem", "lm_examiner", "examiner.fine", "examiner.weighed", "examiner.p1", "length"]
 
 
@@ -88,6 +91,7 @@ def shares(body):
 @pytest.fixture
 def study(tmp_path):
     """Writes the settings and the models file of a validation that asks the server; the settings' file."""
+
     def write(server, text=STUDY):
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
         notes = settings.checkout() / "data" / "sample" / "notes.jsonl"
@@ -103,14 +107,18 @@ def study(tmp_path):
 
 def sign(chosen, scoring, folder):
     """The signatures of the metrics of *scoring*, as a run makes them before it asks anything."""
-    instruments = steps.Instruments(chosen.evaluation_lm, chosen.embedder, Desk(folder / "replies", folder / "models.toml"))
+    instruments = steps.Instruments(
+        chosen.evaluation_lm, chosen.embedder, Desk(folder / "replies", folder / "models.toml")
+    )
     return steps.sign_metrics.fn(instruments, scoring, "rule")[1]
 
 
 def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_path, capsys):
     with scripted_chat(write=grader, logprobs=shares) as server:
         file = study(server)
-        shown = CliRunner().invoke(app, ["validate", "--settings", str(file), "--state", str(tmp_path / "state"), "--no-prefect", "--json"])
+        shown = CliRunner().invoke(
+            app, ["validate", "--settings", str(file), "--state", str(tmp_path / "state"), "--no-prefect", "--json"]
+        )
         assert shown.exit_code == 0, shown.output
         asked = server.count
         summary = json.loads(shown.stdout)
@@ -131,11 +139,19 @@ def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_pat
 
 
 def test_the_scores_are_the_grades_that_the_server_gave(study, tmp_path):
-    with scripted_chat(write=lambda body: written(body) if "<overall_score>" in str(body) else "4", logprobs=shares) as server:
+    with scripted_chat(
+        write=lambda body: written(body) if "<overall_score>" in str(body) else "4", logprobs=shares
+    ) as server:
         file = study(server)
-        summary = validate(Job(settings.load(file, ('scoring.metrics=["examiner.fine", "examiner.p1"]',)), tmp_path / "state"), steps.undecorated())
+        summary = validate(
+            Job(settings.load(file, ('scoring.metrics=["examiner.fine", "examiner.p1"]',)), tmp_path / "state"),
+            steps.undecorated(),
+        )
     assert summary["outcome"] == "done" and all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
-    rows = query(tmp_path / "state", "select distinct s.metric, p.value from pairs p join signatures s using (signature_id) where p.value is not null order by 1")
+    rows = query(
+        tmp_path / "state",
+        "select distinct s.metric, p.value from pairs p join signatures s using (signature_id) where p.value is not null order by 1",
+    )
     assert rows == [("examiner.fine", 4.0), ("examiner.p1", 4.0)]
 
 
@@ -151,10 +167,16 @@ def test_a_board_ranks_candidates_by_an_examiner(study, tmp_path):
 def test_examiners_that_differ_in_their_prompt_alone_are_signed_apart(study, tmp_path):
     with scripted_chat(write=grader) as server:
         file = study(server)
-        trees = {"plain": {"template": "human"}, "other": {"template": "human", "description": "expert"},
-                 "words": {"template": "human", "criteria": "ad"}, "aggregated": {"template": "human", "aggregation": "approximation"}}
+        trees = {
+            "plain": {"template": "human"},
+            "other": {"template": "human", "description": "expert"},
+            "words": {"template": "human", "criteria": "ad"},
+            "aggregated": {"template": "human", "aggregation": "approximation"},
+        }
         chosen = settings.load(file)
-        scoring = chosen.scoring.model_copy(update={"examiners": trees, "metrics": tuple(f"examiner.{name}" for name in trees)})
+        scoring = chosen.scoring.model_copy(
+            update={"examiners": trees, "metrics": tuple(f"examiner.{name}" for name in trees)}
+        )
         signed = sign(chosen, scoring, tmp_path)
         assert server.count == 0
     assert len({signature.signature_id for signature in signed.values()}) == 4

@@ -111,7 +111,11 @@ def test_out_of_budget_is_a_pause_and_the_next_run_goes_on_after_it(tmp_path, un
         assert first["message"].startswith("paused until")
         assert first["requests"] == {"login": 1, "notes": 4, "attachment": 2}
         again = fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")
-        assert (again["outcome"], again["requests"], again["paused_until"]) == ("paused", {"login": 1}, first["paused_until"])
+        assert (again["outcome"], again["requests"], again["paused_until"]) == (
+            "paused",
+            {"login": 1},
+            first["paused_until"],
+        )
         set_forward(monkeypatch, 602.0)
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["digest"] == undisturbed
         assert not loopback.early and loopback.counts["attachment"] == 3
@@ -185,7 +189,11 @@ def test_a_second_fetch_says_what_changed_and_asks_for_no_pdf_again(tmp_path):
         "deleted Official_Review s02-r1 of paper s02",
         "withdrawn Submission s03",
     ]
-    assert (summary["take"], summary["counts"]["outcome_withdrawn"], summary["counts"]["sampled"]) == ("SAMPLE-2026-0002", 1, 15)
+    assert (summary["take"], summary["counts"]["outcome_withdrawn"], summary["counts"]["sampled"]) == (
+        "SAMPLE-2026-0002",
+        1,
+        15,
+    )
     assert opened(summary).pdf("s01") == pdf_of("s01")
 
 
@@ -201,13 +209,18 @@ def test_a_pilot_is_grown_without_asking_again_for_what_is_there(tmp_path, undis
 
 def test_papers_whose_pdf_is_missing_or_not_named_are_counted(tmp_path):
     notes = [
-        note | {"content": {key: value for key, value in note["content"].items() if key != "pdf"}} if note["id"] == "s02" else note
+        note | {"content": {key: value for key, value in note["content"].items() if key != "pdf"}}
+        if note["id"] == "s02"
+        else note
         for note in NOTES
     ]
     with served(notes, pdf=lambda name: None if name in ("s01", "s02") else pdf_of(name)) as loopback:
         summary = fetched(loopback.v2, tmp_path)
     rows = opened(summary).papers()
-    assert (rows["s01"]["pdf_problem"], rows["s02"]["pdf_problem"]) == ("the service has no PDF of it", "the note names no PDF")
+    assert (rows["s01"]["pdf_problem"], rows["s02"]["pdf_problem"]) == (
+        "the service has no PDF of it",
+        "the note names no PDF",
+    )
     assert (summary["counts"]["pdf_problems"], summary["counts"]["pdfs"]) == (2, 14)
 
 
@@ -227,7 +240,11 @@ def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undi
     with served() as loopback:
         shelf = loopback.shelves[2]
         listed = shelf._with_details
-        monkeypatch.setattr(shelf, "_with_details", lambda note, query: note if note["id"] in ("s03", "s07") and "details" in query else listed(note, query))
+        monkeypatch.setattr(
+            shelf,
+            "_with_details",
+            lambda note, query: note if note["id"] in ("s03", "s07") and "details" in query else listed(note, query),
+        )
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["notes"] == IDEAL["notes"] + 2
 
@@ -242,7 +259,9 @@ def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path)
         summary = fetched(loopback.v2, tmp_path)
         assert loopback.counts["edits"] == 2
     snapshot = opened(summary)
-    texts = {review.review_id: review.text for review in read_notes(snapshot.reviewed(), venue_of("SAMPLE", 2026)).reviews}
+    texts = {
+        review.review_id: review.text for review in read_notes(snapshot.reviewed(), venue_of("SAMPLE", 2026)).reviews
+    }
     assert "said before" in texts["s01-r1"] and "said in time" in texts["s02-r1"]
     assert any("said after" in json.dumps(note) for note in snapshot.notes())
     record = next(row for row in snapshot.reviews() if row["review_id"] == "s01-r1")
@@ -266,7 +285,9 @@ def test_a_venue_without_a_host_says_what_to_name(tmp_path):
 
 def test_half_a_login_is_told(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENREVIEW_PASSWORD")
-    with pytest.raises(SettingsError, match=r"user name \(env:OPENREVIEW_USERNAME\) and no password \(env:OPENREVIEW_PASSWORD\)"):
+    with pytest.raises(
+        SettingsError, match=r"user name \(env:OPENREVIEW_USERNAME\) and no password \(env:OPENREVIEW_PASSWORD\)"
+    ):
         fetched("http://127.0.0.1:9", tmp_path)
 
 
@@ -277,7 +298,9 @@ def test_no_secret_is_written_anywhere(tmp_path):
         for path in tmp_path.rglob("*"):
             if path.is_file():
                 data = path.read_bytes()
-                assert ACCOUNT.password.encode() not in data and not [one for one in tokens if one.encode() in data], path
+                assert ACCOUNT.password.encode() not in data and not [one for one in tokens if one.encode() in data], (
+                    path
+                )
 
 
 def test_the_take_that_is_not_sealed_goes_on_even_if_asked_again(tmp_path):
@@ -297,7 +320,10 @@ def test_a_try_on_this_machine_leaves_the_fetch_from_another_host_untouched(tmp_
         assert second.counts == IDEAL, "what another host gave was taken"
     assert (tried["take"], summary["take"]) == ("SAMPLE-2026-0001", "SAMPLE-2026-0002")
     assert summary["digest"] == undisturbed and summary["changes"] is None
-    assert (opened(tried).manifest.source, opened(summary).manifest.source) == (f"openreview: {first.v2}, API v2", f"openreview: {second.v2}, API v2")
+    assert (opened(tried).manifest.source, opened(summary).manifest.source) == (
+        f"openreview: {first.v2}, API v2",
+        f"openreview: {second.v2}, API v2",
+    )
 
 
 def test_the_same_from_another_host_is_a_snapshot_of_its_own(tmp_path):
@@ -307,7 +333,9 @@ def test_the_same_from_another_host_is_a_snapshot_of_its_own(tmp_path):
             found.append((loopback.v2, fetched(loopback.v2, tmp_path)))
             assert fetched(loopback.v2, tmp_path)["snapshot"] == found[-1][1]["snapshot"]
     assert found[0][1]["digest"] == found[1][1]["digest"]
-    assert [opened(summary).manifest.source for _, summary in found] == [f"openreview: {host}, API v2" for host, _ in found]
+    assert [opened(summary).manifest.source for _, summary in found] == [
+        f"openreview: {host}, API v2" for host, _ in found
+    ]
 
 
 SOURCES = [("iclr2020", "ICLR 2020", 300), ("iclr2023", "ICLR 2023", 73), ("iclr2024", "ICLR 2024", 40)]
@@ -324,15 +352,25 @@ def test_all_real_papers_and_reviews_come_home_unchanged(tmp_path, api):
     held = [[json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()] for path in files]
     everything = [note for notes in held for note in notes]
     for (_, edition, count), notes in zip(SOURCES, held, strict=True):
-        with served(notes if api == "own" else everything, pdf=lambda name: f"%PDF-1.7 {name}\n%%EOF".encode()) as loopback:
+        with served(
+            notes if api == "own" else everything, pdf=lambda name: f"%PDF-1.7 {name}\n%%EOF".encode()
+        ) as loopback:
             host = loopback.v2 if edition.endswith("2024") else loopback.v1
             more = ("fetch.page=1000", "fetch.pdf_batch=50", "fetch.everything=true")
             summary = fetched(host, tmp_path, *more, edition=edition, papers=count)
-            ideal = {"login": 1, "notes": 1, "attachment": 1} if edition.endswith("2024") else {"login": 1, "notes": 3, "pdf": count}
+            ideal = (
+                {"login": 1, "notes": 1, "attachment": 1}
+                if edition.endswith("2024")
+                else {"login": 1, "notes": 3, "pdf": count}
+            )
             assert loopback.counts == summary["requests"] == ideal
         snapshot = opened(summary)
         assert {note["id"]: note for note in snapshot.notes()} == {note["id"]: note for note in notes}
-        assert all(snapshot.pdf(note["id"]) == f"%PDF-1.7 {note['id']}\n%%EOF".encode() for note in notes if note["id"] == note["forum"])
+        assert all(
+            snapshot.pdf(note["id"]) == f"%PDF-1.7 {note['id']}\n%%EOF".encode()
+            for note in notes
+            if note["id"] == note["forum"]
+        )
         papers, reviews = papers + summary["counts"]["outcome_papers"], reviews + summary["counts"]["outcome_reviews"]
     assert (papers, reviews) == (413, 1285)
 

@@ -30,7 +30,9 @@ def test_a_listing_that_ends_before_its_count_is_incomplete_and_goes_on_later(tm
         for asked in (2 + 3 + 1, 3 + 1):
             summary = fetched(loopback.v2, tmp_path)
             assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
-            assert "listed 10 of 16 under SAMPLE.cc/2026/Conference/-/Submission, then 3 empty pages" in summary["message"]
+            assert (
+                "listed 10 of 16 under SAMPLE.cc/2026/Conference/-/Submission, then 3 empty pages" in summary["message"]
+            )
             # What is new, three empty pages, and what is counted now.
             assert summary["requests"]["notes"] == asked
         loopback.mischiefs.several = ()
@@ -43,8 +45,14 @@ def test_a_listing_that_stays_short_is_taken_only_if_asked_and_the_snapshot_says
     with served(mischief=[mischief("empty-page", first=3, every=1)]) as loopback:
         assert "--set fetch.short_listing=true" in fetched(loopback.v2, tmp_path)["message"]
         summary = fetched(loopback.v2, tmp_path, "fetch.short_listing=true")
-        assert (summary["outcome"], summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == ("done", 10, 16)
-        assert "listed 10 of 16 that the service counts under SAMPLE.cc/2026/Conference/-/Submission" in summary["remarks"]
+        assert (summary["outcome"], summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (
+            "done",
+            10,
+            16,
+        )
+        assert (
+            "listed 10 of 16 that the service counts under SAMPLE.cc/2026/Conference/-/Submission" in summary["remarks"]
+        )
         assert opened(summary).manifest.remarks == summary["remarks"]
 
 

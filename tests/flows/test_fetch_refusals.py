@@ -44,7 +44,10 @@ def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbe
         first = fetched(loopback.v2, tmp_path, how)
         assert first["outcome"] == "done"
         assert (first["counts"]["pdfs"], first["counts"]["pdf_problems"], first["counts"]["pdf_refused"]) == (15, 1, 1)
-        assert "refused (403), and asked for again when it is fetched again: 1 PDFs and the versions of 0 notes" in first["remarks"]
+        assert (
+            "refused (403), and asked for again when it is fetched again: 1 PDFs and the versions of 0 notes"
+            in first["remarks"]
+        )
         assert opened(first).papers()["s02"]["pdf_problem"] == "the service refuses it"
         again = fetched(loopback.v2, tmp_path, how)
         assert (again["digest"], again["requests"]) == (first["digest"], {"login": 1, "pdf": 1})
@@ -62,7 +65,9 @@ def test_an_account_that_is_refused_everything_stops_the_run_and_leaves_all_due(
             assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
             assert summary["message"].startswith("5 requests in a row were refused, the last with http://127.0.0.1")
             assert "ForbiddenError" in summary["message"] and "see what the account may read" in summary["message"]
-            assert {kind: count for kind, count in summary["requests"].items() if kind in ("pdf", "attachment")} == kinds
+            assert {
+                kind: count for kind, count in summary["requests"].items() if kind in ("pdf", "attachment")
+            } == kinds
         loopback.mischiefs.several = ()
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
 
@@ -154,7 +159,9 @@ def test_a_pdf_damaged_where_fetches_share_it_is_asked_for_again(tmp_path):
                 file.write_bytes(content)
             before = loopback.counts["pdf"]
             again = fetched(loopback.v2, tmp_path, again=content is None)
-            assert again["digest"] == first["digest"] and again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
+            assert (
+                again["digest"] == first["digest"] and again["requests"]["pdf"] == loopback.counts["pdf"] - before == 1
+            )
             assert file.read_bytes() == pdf_of("s01")
 
 

@@ -55,8 +55,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "judgments.jsonl", rows(8))
     abstracts = [{"paper_id": f"p{paper}", "abstract": f"We study part {paper}."} for paper in range(7)]
     write(folder / "papers.jsonl", abstracts)
-    text = "Introduction\n\nWe propose a simple method that outperforms all baselines.\n\nLimitations\n\n" \
-           "A limitation of our method is that it only applies to graphs.\n"
+    text = (
+        "Introduction\n\nWe propose a simple method that outperforms all baselines.\n\nLimitations\n\n"
+        "A limitation of our method is that it only applies to graphs.\n"
+    )
     write(folder / "texts.jsonl", [row | {"text": text} for row in abstracts[:2]])
     return folder
 
@@ -136,7 +138,11 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, t
         (("--train", "0:4", "--set", "learning_rate=2"), {}, "setting learning_rate: Input should be less than"),
         (("--train", "0:4", "--set", "clip=inf"), {}, "setting clip: Input should be a finite number"),
         (("--train", "0:4", "--set", "weight_decay=nan"), {}, "setting weight_decay"),
-        (("--train", "0:4", "--set", "metrics=['gem', 'gem']"), {}, "setting metrics: gem is named twice; name it once"),
+        (
+            ("--train", "0:4", "--set", "metrics=['gem', 'gem']"),
+            {},
+            "setting metrics: gem is named twice; name it once",
+        ),
         (("--train", "3:0"), {}, "rows '3:0' hold no row"),
         (("--train", "0:4", "--set", "batch"), {}, "write it as key=value"),
         (("--train", "0:4", "--settings", "nowhere.toml"), {}, "no settings file nowhere.toml"),
@@ -216,7 +222,10 @@ def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, t
         time.sleep(0.01)
     first.send_signal(signal.SIGINT)
     _, error = first.communicate(timeout=60)
-    assert (first.returncode, error) == (STOPPED, "stopped; what was done is kept, the same command goes on from there\n")
+    assert (first.returncode, error) == (
+        STOPPED,
+        "stopped; what was done is kept, the same command goes on from there\n",
+    )
     assert not (out / "training.json").exists()
     again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert again.returncode == DONE, again.stderr
@@ -233,9 +242,7 @@ def test_the_flow_runs_under_the_engine(place: Path, tmp_path: Path) -> None:
         "--state", str(tmp_path / "state"), "--json",
     ]  # fmt: skip
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT")}
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=ROOT, env=environment | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert done.returncode == DONE, done.stderr
     assert json.loads(done.stdout)["kept_aside"] == 1
 

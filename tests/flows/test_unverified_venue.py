@@ -23,7 +23,22 @@ def call(tmp_path, monkeypatch, capsys):
     def calling(venue, year, *more, changes=("questions", "questions")):
         notes = tmp_path / f"{venue}{year}.jsonl"
         notes.write_text(SAMPLE.replace("SAMPLE.cc/2026", f"{venue}.cc/{year}").replace(*changes), encoding="utf-8")
-        monkeypatch.setattr(sys, "argv", ["gre-bench", "import", "notes", str(notes), "-e", f"{venue}-{year}", "--new", "--state", str(tmp_path), *more])
+        monkeypatch.setattr(
+            sys,
+            "argv",
+            [
+                "gre-bench",
+                "import",
+                "notes",
+                str(notes),
+                "-e",
+                f"{venue}-{year}",
+                "--new",
+                "--state",
+                str(tmp_path),
+                *more,
+            ],
+        )
         monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=300))
         with pytest.raises(SystemExit) as stopped:
             app.main()
@@ -41,7 +56,14 @@ def test_a_documented_venue_year_is_refused_in_one_line(call, tmp_path):
     assert not (tmp_path / "snapshots").exists()
 
 
-@pytest.mark.parametrize(("venue", "year", "more", "marked"), [("NeurIPS", 2023, ["--unverified-venue"], True), ("ICLR", 2024, [], False), ("ICLR", 2024, ["--unverified-venue"], False)])
+@pytest.mark.parametrize(
+    ("venue", "year", "more", "marked"),
+    [
+        ("NeurIPS", 2023, ["--unverified-venue"], True),
+        ("ICLR", 2024, [], False),
+        ("ICLR", 2024, ["--unverified-venue"], False),
+    ],
+)
 def test_a_snapshot_says_so_where_the_form_of_its_notes_was_never_seen(call, venue, year, more, marked):
     code, out, _ = call(venue, year, "--json", *more)
     report = json.loads(out)
@@ -58,4 +80,6 @@ def test_the_report_names_every_note_with_something_unknown(call):
     assert code == 0 and len(asked) > 5
     assert report["unclear"] == {"review field 'riddles' is not known": asked}
     assert report["counts"]["unclear"] == len(asked)
-    assert report["strange"] == [f"review field 'riddles' is not known: {', '.join(asked[:5])} and {len(asked) - 5} more"]
+    assert report["strange"] == [
+        f"review field 'riddles' is not known: {', '.join(asked[:5])} and {len(asked) - 5} more"
+    ]

@@ -93,7 +93,9 @@ def test_no_metric_passes_while_one_of_the_papers_changes_is_untried(tmp_path):
 
 
 def test_the_whole_set_of_the_paper_is_made_by_rule_where_no_lm_is_at_hand(tmp_path):
-    summary = run(tmp_path, f"validation.changes={json.dumps([*list(CHANGES)[:3], 'rephrase_1', 'rephrase_2', 'elongation'])}")
+    summary = run(
+        tmp_path, f"validation.changes={json.dumps([*list(CHANGES)[:3], 'rephrase_1', 'rephrase_2', 'elongation'])}"
+    )
     made = {row["change"]: row["made_by"] for row in summary["effects"]}
     assert made["rephrase_1"] == "rule" and made["rephrase_2"] == "rule-2"
     writers = dict(query(tmp_path, "select distinct candidate_id, prompt from candidates where kind = 'change'"))

@@ -13,13 +13,19 @@ from pathlib import Path
 def scoring(found: dict) -> str:
     """Speed of the engine, beside one text at a time, and how memory grows with the number of papers."""
     trie = found["methods"]["trie"]
-    peak = "" if trie["peak_fraction"] is None else f", {trie['peak_fraction']:.0%} of {found['matmul_peak_tflops']:.1f} TFLOP/s"
+    peak = (
+        ""
+        if trie["peak_fraction"] is None
+        else f", {trie['peak_fraction']:.0%} of {found['matmul_peak_tflops']:.1f} TFLOP/s"
+    )
     grown = found.get("growth") or []
     more = ""
     if grown:
         first, last = grown[0], grown[-1]
-        memory = "" if not first["peak_memory_bytes"] else (
-            f", memory {last['peak_memory_bytes'] / first['peak_memory_bytes']:.2f} times"
+        memory = (
+            ""
+            if not first["peak_memory_bytes"]
+            else (f", memory {last['peak_memory_bytes'] / first['peak_memory_bytes']:.2f} times")
         )
         more = f"; {last['papers'] // first['papers']} times the papers: {last['wall_s'] / first['wall_s']:.1f} times the seconds{memory}"
     return (

@@ -97,7 +97,8 @@ def test_differences_change_their_sign_with_their_order_and_holm_counts_all_pair
     tables = {name: by_paper(random.integers(1, 11, 60)) for name in "abc"}
     there, back = differences(tables, human, 500), differences(dict(reversed(tables.items())), human, 500)
     assert {(item.first, item.second): item.rmse.value for item in there} == pytest.approx(
-        {(item.second, item.first): -item.rmse.value for item in back})
+        {(item.second, item.first): -item.rmse.value for item in back}
+    )
     lowest = min(there, key=lambda item: item.p)
     assert lowest.p_holm == pytest.approx(min(1, 3 * lowest.p))
 
@@ -125,10 +126,17 @@ def test_with_a_rubric_the_models_own_rating_and_the_recomputed_one_stand_apart(
 
 
 def test_comparisons_stay_within_a_model():
-    ratings = [Rating(f"p{place}", model, name, 5 + (place % 2) * (name == "arr"))
-               for model in "mn" for name in ("none", "arr") for place in range(4)]
+    ratings = [
+        Rating(f"p{place}", model, name, 5 + (place % 2) * (name == "arr"))
+        for model in "mn"
+        for name in ("none", "arr")
+        for place in range(4)
+    ]
     found = compared(ratings, by_paper([5] * 4), resamples=100)
-    assert {model: [(row.first, row.second) for row in rows] for model, rows in found.items()} == {"m": [("none", "arr")], "n": [("none", "arr")]}
+    assert {model: [(row.first, row.second) for row in rows] for model, rows in found.items()} == {
+        "m": [("none", "arr")],
+        "n": [("none", "arr")],
+    }
 
 
 def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
@@ -141,13 +149,24 @@ def test_the_yardstick_is_a_constant_and_one_reviewer_against_the_others():
 
 
 def test_given_reviews_become_ratings_and_a_paper_without_one_is_accounted_for():
-    reviews = [Given("p1", "m", "run", "6"), Given("p2", "m", "run", "6.0"), Given("p3", "m", "run", "6.5"),
-               Given("p4", "m", "run", None), Given("p5", "m", "run", "eleven"), Given("p6", "m", "run", "11"), Given("p9", "m", "run", "3")]
+    reviews = [
+        Given("p1", "m", "run", "6"),
+        Given("p2", "m", "run", "6.0"),
+        Given("p3", "m", "run", "6.5"),
+        Given("p4", "m", "run", None),
+        Given("p5", "m", "run", "eleven"),
+        Given("p6", "m", "run", "11"),
+        Given("p9", "m", "run", "3"),
+    ]
     found = {rating.paper_id: rating for rating in given_ratings(reviews, [f"p{place}" for place in range(1, 8)])}
     assert {paper: rating.value for paper, rating in found.items() if rating.value} == {"p1": 6, "p2": 6, "p9": 3}
-    assert {paper: (rating.problem.code, rating.problem.message) for paper, rating in found.items() if rating.problem} == {
-        "p3": ("unparsable", "rating_not_integer: 6.5"), "p4": ("unparsable", "no_rating"),
-        "p5": ("unparsable", "no_rating: 'eleven'"), "p6": ("unparsable", "rating_off_scale: 11"),
+    assert {
+        paper: (rating.problem.code, rating.problem.message) for paper, rating in found.items() if rating.problem
+    } == {
+        "p3": ("unparsable", "rating_not_integer: 6.5"),
+        "p4": ("unparsable", "no_rating"),
+        "p5": ("unparsable", "no_rating: 'eleven'"),
+        "p6": ("unparsable", "rating_off_scale: 11"),
         "p7": ("no_review", "the run has no review of the paper"),
     }
 
@@ -171,7 +190,15 @@ def test_runs_are_told_apart_by_what_they_do_not_share():
 
 
 def test_words_and_their_variety():
-    assert words("The paper's well-known GAN, 3.5% — the PAPER’s!") == ["the", "paper's", "well-known", "gan", "3.5", "the", "paper’s"]
+    assert words("The paper's well-known GAN, 3.5% — the PAPER’s!") == [
+        "the",
+        "paper's",
+        "well-known",
+        "gan",
+        "3.5",
+        "the",
+        "paper’s",
+    ]
     assert type_token_ratio(["a", "b", "a", "c"]) == 0.75
     assert moving_ratio(list("aabbcc"), window=2) == pytest.approx((1 + 2 + 1 + 2 + 1) / 5 / 2)
     assert moving_ratio(list("abc"), window=4) is None
@@ -180,5 +207,5 @@ def test_words_and_their_variety():
 
 @given(st.lists(st.sampled_from("abcdef"), min_size=5, max_size=60))
 def test_the_moving_ratio_is_the_mean_over_all_windows(tokens):
-    windows = [tokens[place:place + 5] for place in range(len(tokens) - 4)]
+    windows = [tokens[place : place + 5] for place in range(len(tokens) - 4)]
     assert moving_ratio(tokens, 5) == pytest.approx(sum(len(set(window)) / 5 for window in windows) / len(windows))

@@ -34,70 +34,82 @@ def test_a_temporary_score_off_the_scale_is_not_mapped(score):
         normalised(score)
 
 
-@pytest.mark.parametrize(("reply", "rating"), [
-    ("Overall Rating: (6)", 6),
-    ("Overall Rating: 6", 6),
-    ('It is sound.\n\n"Overall Rating: (8)"', 8),
-    ("**Overall Rating:** 3", 3),
-    ("**Overall Rating: (10)**", 10),
-    ("overall rating:\n5", 5),
-    ("Overall Rating: 7/10", 7),
-    ("Overall Rating: (7/10)", 7),
-    ("Overall Rating: 7 out of 10.", 7),
-    ("Overall Rating: 6.", 6),
-    ("Overall Rating: 6.0", 6),
-    ("Overall Rating: 6 - Weak Accept", 6),
-    ("Overall Rating: (Your Rating)\nOverall Rating: (4)", 4),
-    ("Overall Rating: (9)\nOn reflection:\nOverall Rating: (2)", 2),
-    ("<think>\nOverall Rating: (9)\n</think>\nOverall Rating: (1)", 1),
-    ("Overall Rating: (5)\nOverall Rating: (Your Rating)", 5),
-])
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [
+        ("Overall Rating: (6)", 6),
+        ("Overall Rating: 6", 6),
+        ('It is sound.\n\n"Overall Rating: (8)"', 8),
+        ("**Overall Rating:** 3", 3),
+        ("**Overall Rating: (10)**", 10),
+        ("overall rating:\n5", 5),
+        ("Overall Rating: 7/10", 7),
+        ("Overall Rating: (7/10)", 7),
+        ("Overall Rating: 7 out of 10.", 7),
+        ("Overall Rating: 6.", 6),
+        ("Overall Rating: 6.0", 6),
+        ("Overall Rating: 6 - Weak Accept", 6),
+        ("Overall Rating: (Your Rating)\nOverall Rating: (4)", 4),
+        ("Overall Rating: (9)\nOn reflection:\nOverall Rating: (2)", 2),
+        ("<think>\nOverall Rating: (9)\n</think>\nOverall Rating: (1)", 1),
+        ("Overall Rating: (5)\nOverall Rating: (Your Rating)", 5),
+    ],
+)
 def test_a_rating_is_read(reply, rating):
     assert overall_rating(reply) == rating
 
 
-@pytest.mark.parametrize(("reply", "code"), [
-    ("", "no_rating"),
-    ("I cannot rate this paper.", "no_rating"),
-    ("Overall Rating: (Your Rating)", "no_rating"),
-    ("Rating: 6", "no_rating"),
-    ("<think>\nOverall Rating: (9)\n</think>\nA fine paper.", "no_rating"),
-    ("<think>\nOverall Rating: (9)", "no_rating"),
-    ("Overall Rating: (6.5)", "rating_not_integer: 6.5"),
-    ("Overall Rating: 5-6", "rating_ambiguous: 5-6"),
-    ("Overall Rating: 5 or 6", "rating_ambiguous: 5 or 6"),
-    ("Overall Rating: 3/5", "rating_ambiguous: 3 of 5"),
-    ("Overall Rating: (0)", "rating_off_scale: 0"),
-    ("Overall Rating: -3", "rating_off_scale: -3"),
-    ("Overall Rating: 11", "rating_off_scale: 11"),
-    ("Overall Rating: (6)\nOverall Rating: (60)", "rating_off_scale: 60"),
-    ("Overall Rating: 12345678901234567890", "rating_ambiguous"),
-])
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ("", "no_rating"),
+        ("I cannot rate this paper.", "no_rating"),
+        ("Overall Rating: (Your Rating)", "no_rating"),
+        ("Rating: 6", "no_rating"),
+        ("<think>\nOverall Rating: (9)\n</think>\nA fine paper.", "no_rating"),
+        ("<think>\nOverall Rating: (9)", "no_rating"),
+        ("Overall Rating: (6.5)", "rating_not_integer: 6.5"),
+        ("Overall Rating: 5-6", "rating_ambiguous: 5-6"),
+        ("Overall Rating: 5 or 6", "rating_ambiguous: 5 or 6"),
+        ("Overall Rating: 3/5", "rating_ambiguous: 3 of 5"),
+        ("Overall Rating: (0)", "rating_off_scale: 0"),
+        ("Overall Rating: -3", "rating_off_scale: -3"),
+        ("Overall Rating: 11", "rating_off_scale: 11"),
+        ("Overall Rating: (6)\nOverall Rating: (60)", "rating_off_scale: 60"),
+        ("Overall Rating: 12345678901234567890", "rating_ambiguous"),
+    ],
+)
 def test_what_is_no_rating_says_why(reply, code):
     with pytest.raises(ReplyError) as error:
         overall_rating(reply)
     assert str(error.value).startswith(code)
 
 
-@pytest.mark.parametrize(("reply", "score"), [
-    ("Temporary score: 4", 4),
-    ("- The temporary score (-10 to +10): +3", 3),
-    ("**Temporary Score:** -7", -7),
-    ("temporary_score = 10", 10),
-    ("Temporary score: \u22122", -2),
-    ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0),
-    ("Temporary Score: 5/10", 5),
-])
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ("Temporary score: 4", 4),
+        ("- The temporary score (-10 to +10): +3", 3),
+        ("**Temporary Score:** -7", -7),
+        ("temporary_score = 10", 10),
+        ("Temporary score: \u22122", -2),
+        ("Temporary score: 9\nI correct myself. Temporary score: (0)", 0),
+        ("Temporary Score: 5/10", 5),
+    ],
+)
 def test_a_temporary_score_is_read(reply, score):
     assert temporary_score(reply) == score
 
 
-@pytest.mark.parametrize(("reply", "code"), [
-    ("Overall Rating: (6)", "no_temporary_score"),
-    ("The temporary score (-10 to +10)", "no_temporary_score"),
-    ("Temporary score: 12", "temporary_score_off_scale: 12"),
-    ("Temporary score: 2.5", "temporary_score_not_integer: 2.5"),
-])
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ("Overall Rating: (6)", "no_temporary_score"),
+        ("The temporary score (-10 to +10)", "no_temporary_score"),
+        ("Temporary score: 12", "temporary_score_off_scale: 12"),
+        ("Temporary score: 2.5", "temporary_score_not_integer: 2.5"),
+    ],
+)
 def test_what_is_no_temporary_score_says_why(reply, code):
     with pytest.raises(ReplyError, match=code):
         temporary_score(reply)

@@ -21,8 +21,16 @@ from gre_bench.guidelines.review_points import (
 )
 from gre_bench.guidelines.review_quality import NAMES, Quality, group_of, judge, sampled
 
-FIELDS = {"summary": "s" * 10, "strengths": "t" * 20, "weaknesses": "w" * 30, "questions": "q" * 40, "rating": "6: weak",
-          "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good"}
+FIELDS = {
+    "summary": "s" * 10,
+    "strengths": "t" * 20,
+    "weaknesses": "w" * 30,
+    "questions": "q" * 40,
+    "rating": "6: weak",
+    "soundness": "3 good",
+    "presentation": "2 fair",
+    "contribution": "3 good",
+}
 REFERENCES = """Two items apply.
 
 ```yaml
@@ -36,17 +44,43 @@ REFERENCES = """Two items apply.
 
 
 # The printed cut-offs (appendix A.2), each met exactly and just passed.
-@pytest.mark.parametrize(("days", "points"), [
-    (0, 5), (1.5, 5), (2, 5), (2.0001, 4), (5, 4), (5.0001, 3), (10, 3), (10.0001, 2), (20, 2), (20.0001, 1), (400, 1),
-])
+@pytest.mark.parametrize(
+    ("days", "points"),
+    [
+        (0, 5),
+        (1.5, 5),
+        (2, 5),
+        (2.0001, 4),
+        (5, 4),
+        (5.0001, 3),
+        (10, 3),
+        (10.0001, 2),
+        (20, 2),
+        (20.0001, 1),
+        (400, 1),
+    ],
+)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_date_has_the_printed_points(days, points, sign):
     assert date_points(round(sign * days * DAY_MS), Fraction(0)) == points
 
 
-@pytest.mark.parametrize(("characters", "points"), [
-    (0, 1), (50, 1), (51, 2), (80, 2), (81, 3), (100, 3), (120, 3), (121, 4), (150, 4), (151, 5), (10_000, 5),
-])
+@pytest.mark.parametrize(
+    ("characters", "points"),
+    [
+        (0, 1),
+        (50, 1),
+        (51, 2),
+        (80, 2),
+        (81, 3),
+        (100, 3),
+        (120, 3),
+        (121, 4),
+        (150, 4),
+        (151, 5),
+        (10_000, 5),
+    ],
+)
 def test_a_length_has_the_printed_points(characters, points):
     assert length_points(characters, Fraction(100)) == points
 
@@ -88,17 +122,22 @@ def test_the_total_is_the_sum_of_all_five():
     assert [quality.total for quality in found] == [17, 15, 14]
     assert [quality.group for quality in found] == ["good", None, None]
     assert list(found[0].points) == list(NAMES)
-    lowest = judge([middle, review("late", 10**12, summary="", strengths="", weaknesses="", questions="")],
-                   verdicts(middle, review("late"), points=(0, 0, 0)))
+    lowest = judge(
+        [middle, review("late", 10**12, summary="", strengths="", weaknesses="", questions="")],
+        verdicts(middle, review("late"), points=(0, 0, 0)),
+    )
     assert lowest[1].total == 2
 
 
-@pytest.mark.parametrize(("lacking", "criteria"), [
-    (("soundness",), {"subscore_consistency"}),
-    (("rating",), {"content_consistency", "subscore_consistency"}),
-    (("questions",), {"review_length", "reference_quality"}),
-    (("strengths",), {"review_length", "reference_quality", "content_consistency"}),
-])
+@pytest.mark.parametrize(
+    ("lacking", "criteria"),
+    [
+        (("soundness",), {"subscore_consistency"}),
+        (("rating",), {"content_consistency", "subscore_consistency"}),
+        (("questions",), {"review_length", "reference_quality"}),
+        (("strengths",), {"review_length", "reference_quality", "content_consistency"}),
+    ],
+)
 def test_a_missing_field_makes_the_total_not_computable_and_never_smaller(lacking, criteria):
     one = without("r", *lacking)
     quality = judge([one, review("other")], verdicts(one))[0]
@@ -121,7 +160,11 @@ def test_a_criterion_that_no_lm_judged_makes_the_total_not_computable():
 
 def test_groups_are_17_then_11_then_6_or_less():
     assert {total: group_of(total) for total in range(2, 18)} == {
-        **dict.fromkeys(range(2, 7), "bad"), **dict.fromkeys(range(7, 11)), 11: "middle", **dict.fromkeys(range(12, 17)), 17: "good",
+        **dict.fromkeys(range(2, 7), "bad"),
+        **dict.fromkeys(range(7, 11)),
+        11: "middle",
+        **dict.fromkeys(range(12, 17)),
+        17: "good",
     }
     for total in (1, 18):
         with pytest.raises(ValueError, match="not between"):
@@ -164,7 +207,9 @@ def test_each_criterion_asks_about_the_fields_that_its_listing_names():
     asked = {name: criterion.chat(one).user for name, criterion in CRITERIA.items()}
     assert "Summary: SUM\nStrengths: STR\nWeaknesses: WEA\nQuestions: QUE\n" in asked["reference_quality"]
     assert "# REVIEW:\nRating: RAT\n" in asked["content_consistency"] and "QUE" not in asked["content_consistency"]
-    assert "Rating: RAT\nSoundness: 3 good\nPresentation: 2 fair\nContribution: 3 good\n" in asked["subscore_consistency"]
+    assert (
+        "Rating: RAT\nSoundness: 3 good\nPresentation: 2 fair\nContribution: 3 good\n" in asked["subscore_consistency"]
+    )
     assert [criterion.most for criterion in CRITERIA.values()] == [3, 2, 2]
 
 
@@ -182,33 +227,36 @@ def test_a_score_and_its_word_are_read(name, score, word):
     assert CRITERIA[name].points(f'quality_score: {score}\nreasoning: "so: it is"\n{name}: "{word}"') == score
 
 
-@pytest.mark.parametrize(("reply", "code"), [
-    ("", "no_score"),
-    ("The review is consistent: 2 points.", "no_score"),
-    ("- 2\n- consistent", "no_yaml"),
-    ("quality_score: [1, 2", "no_yaml"),
-    ("quality_score: 2", "contradiction"),
-    ("quality_score: 2\ncontent_consistency: inconsistent", "contradiction"),
-    ("quality_score: true\ncontent_consistency: consistent", "no_score"),
-    ("quality_score: 0/1/2\ncontent_consistency: consistent", "no_score"),
-    ("quality_score: 1.5\ncontent_consistency: consistent", "no_score"),
-    ("quality_score: 3\ncontent_consistency: consistent", "score_off_scale"),
-    ("quality_score: -1\ncontent_consistency: inconsistent", "score_off_scale"),
-    ("quality_score: 2\nquality_score: 0\ncontent_consistency: consistent", "no_yaml"),
-    ("a: &x [1]\nb: *x\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
-    ("quality_score: !!python/object/apply:os.system ['true']\ncontent_consistency: consistent", "no_yaml"),
-    ("quality_score: 2\nreasoning: it says: no\ncontent_consistency: consistent", "no_yaml"),
-    ("[" * 5000, "no_yaml"),
-    ("date: 2001-99-99\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
-    ("x" * 50_000, "no_yaml"),
-])
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ("", "no_score"),
+        ("The review is consistent: 2 points.", "no_score"),
+        ("- 2\n- consistent", "no_yaml"),
+        ("quality_score: [1, 2", "no_yaml"),
+        ("quality_score: 2", "contradiction"),
+        ("quality_score: 2\ncontent_consistency: inconsistent", "contradiction"),
+        ("quality_score: true\ncontent_consistency: consistent", "no_score"),
+        ("quality_score: 0/1/2\ncontent_consistency: consistent", "no_score"),
+        ("quality_score: 1.5\ncontent_consistency: consistent", "no_score"),
+        ("quality_score: 3\ncontent_consistency: consistent", "score_off_scale"),
+        ("quality_score: -1\ncontent_consistency: inconsistent", "score_off_scale"),
+        ("quality_score: 2\nquality_score: 0\ncontent_consistency: consistent", "no_yaml"),
+        ("a: &x [1]\nb: *x\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
+        ("quality_score: !!python/object/apply:os.system ['true']\ncontent_consistency: consistent", "no_yaml"),
+        ("quality_score: 2\nreasoning: it says: no\ncontent_consistency: consistent", "no_yaml"),
+        ("[" * 5000, "no_yaml"),
+        ("date: 2001-99-99\nquality_score: 2\ncontent_consistency: consistent", "no_yaml"),
+        ("x" * 50_000, "no_yaml"),
+    ],
+)
 def test_a_reply_that_is_not_as_asked_is_refused(reply, code):
     with pytest.raises(ReplyError, match=f"^{code}"):
         CRITERIA["content_consistency"].points(reply)
 
 
 def test_the_other_fields_of_the_reference_reply_have_their_types():
-    for bad in ("reference_count\": -1", "reference_count\": some"):
+    for bad in ('reference_count": -1', 'reference_count": some'):
         with pytest.raises(ReplyError, match="^bad_field: reference_count"):
             CRITERIA["reference_quality"].points(REFERENCES.replace('reference_count": 2', bad))
 

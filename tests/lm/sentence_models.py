@@ -6,7 +6,18 @@ from pathlib import Path
 from string import ascii_lowercase
 
 _WORDS = [
-    *("the", "reviewer", "appreciates", "criticizes", "questions", "suggests", "clear", "writing", "novelty", "limited"),
+    *(
+        "the",
+        "reviewer",
+        "appreciates",
+        "criticizes",
+        "questions",
+        "suggests",
+        "clear",
+        "writing",
+        "novelty",
+        "limited",
+    ),
     *("experiments", "ablation", "baseline", "paper", "is", "are", "not", "an", "of", "to", "in", "for", "and", "more"),
     *("study", "choice", "problem", *".,!?", *ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)),
 ]
@@ -23,10 +34,19 @@ def build_sentence_model(folder: Path, prompt: str | None = None, seed: int = 0)
     parts.mkdir(parents=True)
     words = dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS])
     (parts / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
-    BertTokenizerFast(vocab={word: place for place, word in enumerate(words)}, model_max_length=64).save_pretrained(parts)
+    BertTokenizerFast(vocab={word: place for place, word in enumerate(words)}, model_max_length=64).save_pretrained(
+        parts
+    )
     torch.manual_seed(seed)
-    config = BertConfig(vocab_size=len(words), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-                        intermediate_size=48, max_position_embeddings=64, initializer_range=0.5)
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=48,
+        max_position_embeddings=64,
+        initializer_range=0.5,
+    )
     BertModel(config).save_pretrained(parts)
     modules = [Transformer(str(parts)), Pooling(32, "mean"), Dense(32, 16, activation_function=torch.nn.Tanh())]
     prompts = {"s2s_query": prompt} if prompt else None

@@ -44,7 +44,10 @@ TEXTS = (
     "The reviewer suggests adding an ablation study.",
 )
 PREDICTIONS = [
-    Prediction(x, synopsis, y) for synopsis in (None, "We study how a model learns.") for x in (None, *TEXTS) for y in TEXTS
+    Prediction(x, synopsis, y)
+    for synopsis in (None, "We study how a model learns.")
+    for x in (None, *TEXTS)
+    for y in TEXTS
 ]
 
 
@@ -87,10 +90,21 @@ def test_the_contract_is_kept(folders: dict[str, Path], rule) -> None:
 @pytest.mark.parametrize("dtype", list(ALLOWED))
 @pytest.mark.parametrize(
     ("architecture", "attention", "way"),
-    [("llama", "sdpa", "batched"), ("mistral", "sdpa", "gathered"), ("gemma2", "eager", "weighed"), ("llama", "eager", "weighed")],
+    [
+        ("llama", "sdpa", "batched"),
+        ("mistral", "sdpa", "gathered"),
+        ("gemma2", "eager", "weighed"),
+        ("llama", "eager", "weighed"),
+    ],
 )
 def test_each_token_is_what_it_is_in_one_text_at_a_time(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, architecture: str, attention: str, way: str, dtype: str, budget: int
+    folders: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    architecture: str,
+    attention: str,
+    way: str,
+    dtype: str,
+    budget: int,
 ) -> None:
     taken = ways_taken(monkeypatch)
     weights = open_weights(folders[architecture], device=DEVICE, dtype=dtype, attention=attention)
@@ -101,7 +115,9 @@ def test_each_token_is_what_it_is_in_one_text_at_a_time(
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision_is_no_further_from_the_truth_than_one_text_at_a_time(folders: dict[str, Path], dtype: str) -> None:
+def test_half_precision_is_no_further_from_the_truth_than_one_text_at_a_time(
+    folders: dict[str, Path], dtype: str
+) -> None:
     _, truth = by_trie(open_weights(folders["llama"], device="cpu"), 10**6)
     found, plain = by_trie(open_weights(folders["llama"], device=DEVICE, dtype=dtype), 10**6)
     off, plainly_off = (fmean(abs(a - b) for a, b in zip(each, truth, strict=True)) for each in (found, plain))

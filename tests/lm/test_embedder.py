@@ -30,7 +30,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     from tests.lm.sentence_models import build_sentence_model
 
     folder = tmp_path_factory.mktemp("embedders")
-    return {"plain": build_sentence_model(folder / "plain"), "query": build_sentence_model(folder / "query", "the problem is ")}
+    return {
+        "plain": build_sentence_model(folder / "plain"),
+        "query": build_sentence_model(folder / "query", "the problem is "),
+    }
 
 
 @pytest.fixture
@@ -114,8 +117,9 @@ def test_an_embedder_that_breaks_a_rule_is_caught(broken):
 
 
 def test_the_hashed_ngrams_know_spelling():
-    near, far = HashedNgrams().embed(["The writing is unclear.", "The writing is clearly bad.", "Add a second baseline!"])[1:] @ (
-        HashedNgrams().embed(["The writing is unclear."])[0]
+    near, far = (
+        HashedNgrams().embed(["The writing is unclear.", "The writing is clearly bad.", "Add a second baseline!"])[1:]
+        @ (HashedNgrams().embed(["The writing is unclear."])[0])
     )
     assert near > 0.4 > 0.2 > far
 
@@ -164,7 +168,9 @@ def test_a_model_is_known_by_what_its_folder_holds(models, model):
     same = SentenceEmbedder.open(model, "cpu").identity
     assert (same.digest, same.name, same.dtype) == (original.digest, "model", "float32")
     assert "prompt of the candidate's: none" in same.engine_version
-    assert "prompt of the candidate's: s2s_query" in SentenceEmbedder.open(models["query"], "cpu").identity.engine_version
+    assert (
+        "prompt of the candidate's: s2s_query" in SentenceEmbedder.open(models["query"], "cpu").identity.engine_version
+    )
     weights = load_file(model / "2_Dense" / "model.safetensors")
     save_file({name: 1.1 * weight for name, weight in weights.items()}, model / "2_Dense" / "model.safetensors")
     assert SentenceEmbedder.open(model, "cpu").identity.digest != original.digest
@@ -220,7 +226,9 @@ def own_model(folder: Path) -> None:
 def own_tokenizer(folder: Path) -> None:
     (folder / "canary.py").write_text("raise SystemExit('code of the folder was run')")
     code = {"AutoTokenizer": ["canary.Tokenizer", "canary.Tokenizer"]}
-    rewritten(folder / "tokenizer_config.json", lambda tree: tree.update(tokenizer_class="CanaryTokenizer", auto_map=code))
+    rewritten(
+        folder / "tokenizer_config.json", lambda tree: tree.update(tokenizer_class="CanaryTokenizer", auto_map=code)
+    )
 
 
 def own_activation(folder: Path) -> None:
@@ -249,12 +257,18 @@ def cut_short(folder: Path) -> None:
 
 FAULTS = [
     (lambda folder: shutil.rmtree(folder), "there is no such folder"),
-    (lambda folder: (folder / "modules.json").unlink(), "no modules.json; the folder must be that of a sentence-transformers model"),
+    (
+        lambda folder: (folder / "modules.json").unlink(),
+        "no modules.json; the folder must be that of a sentence-transformers model",
+    ),
     (lambda folder: (folder / "modules.json").write_text("[{"), "modules.json cannot be read"),
     (lambda folder: (folder / "modules.json").write_text('{"a": 1}'), "modules.json is no list of modules"),
     (lambda folder: (folder / "modules.json").write_text("[]"), "modules.json names no module"),
     (lambda folder: (folder / "config.json").unlink(), "no config.json"),
-    (lambda folder: rewritten(folder / "modules.json", lambda tree: tree[1].update(path="../..")), "which is not there"),
+    (
+        lambda folder: rewritten(folder / "modules.json", lambda tree: tree[1].update(path="../..")),
+        "which is not there",
+    ),
     (lambda folder: rewritten(folder / "config.json", lambda tree: []), "it cannot be loaded"),
     (lambda folder: (folder / "adapter_config.json").write_text("{}"), "it is an adapter; merge it"),
     (only_pickles, "no *.safetensors; other weight formats can run code and are refused"),
@@ -269,7 +283,9 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("damage", "said"), FAULTS, ids=[said[:30] + f"-{place}" for place, (_, said) in enumerate(FAULTS)])
+@pytest.mark.parametrize(
+    ("damage", "said"), FAULTS, ids=[said[:30] + f"-{place}" for place, (_, said) in enumerate(FAULTS)]
+)
 def test_a_folder_that_cannot_be_used_is_one_line_that_names_it(model, damage, said):
     from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
 

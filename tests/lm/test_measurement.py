@@ -35,7 +35,9 @@ def test_work_is_counted_token_by_token():
 
 
 def test_multiply_adds_are_those_of_the_weights_and_of_attention(weights):
-    counted = sum(module.weight.numel() for module in weights.model.model.modules() if isinstance(module, torch.nn.Linear))
+    counted = sum(
+        module.weight.numel() for module in weights.model.model.modules() if isinstance(module, torch.nn.Linear)
+    )
     config = weights.model.config
     assert work.Work(1, 0, 0).multiply_adds(config) == counted
     assert work.Work(0, 1, 0).multiply_adds(config) == weights.model.lm_head.weight.numel()
@@ -61,7 +63,10 @@ def test_methods_agree_and_the_engine_has_less_to_do(weights):
 
 
 def _halved(timings):
-    return {name: measurement.Timing(name, one.wall, one.cpu, None, one.totals[: len(PREDICTIONS)]) for name, one in timings.items()}
+    return {
+        name: measurement.Timing(name, one.wall, one.cpu, None, one.totals[: len(PREDICTIONS)])
+        for name, one in timings.items()
+    }
 
 
 def test_a_ratio_is_the_median_over_rounds():

@@ -80,7 +80,8 @@ def blend(size: int = len(SIGNS), lm: str = "0", seed: int = 0, *, bends: bool =
 def bending(rng: np.random.Generator, size: int) -> dict[str, np.ndarray]:
     topical = np.arange(size)[::2].astype(np.int32)
     return {
-        "lift": rng.normal(0, 1, size).astype(np.float32), "topical": topical,
+        "lift": rng.normal(0, 1, size).astype(np.float32),
+        "topical": topical,
         "topics_of": rng.dirichlet(np.ones(3), len(topical)).astype(np.float32),
         "words_of": rng.uniform(0.1, 4, (3, len(topical))).astype(np.float32),
     }
@@ -101,7 +102,9 @@ def test_after_any_start_the_next_tokens_sum_to_one(x: str | None, synopsis: str
         assert answer.total == pytest.approx(math.fsum(answer.logprobs))
 
 
-@given(known=st.lists(st.lists(st.integers(0, 6), max_size=8), max_size=2), start=st.lists(st.integers(0, 6), max_size=5))
+@given(
+    known=st.lists(st.lists(st.integers(0, 6), max_size=8), max_size=2), start=st.lists(st.integers(0, 6), max_size=5)
+)
 def test_every_source_is_a_distribution_or_has_nothing(known: list[list[int]], start: list[int]) -> None:
     whole = blend()
     copies = TokenCopies([np.array(text, dtype=np.int64) for text in known], whole.tokens)
@@ -186,7 +189,9 @@ def test_without_anything_known_only_the_reply_itself_is_copied_from() -> None:
 
 def test_the_inner_lm_is_asked_once_for_both_terms_of_all_pairs() -> None:
     inner = Scripted()
-    Mixture(inner, blend()).logprob([Prediction("ab", None, "b"), Prediction("B", None, "b"), Prediction("ab", "A", "b")])
+    Mixture(inner, blend()).logprob(
+        [Prediction("ab", None, "b"), Prediction("B", None, "b"), Prediction("ab", "A", "b")]
+    )
     assert [sorted(call, key=str) for call in inner.calls] == [sorted([
         Prediction("ab", None, "b"), Prediction(None, None, "b"), Prediction("B", None, "b"),
         Prediction("ab", "A", "b"), Prediction(None, "A", "b"),
@@ -307,7 +312,11 @@ def test_the_setting_wraps_the_lm_and_the_identity_says_so(folder: Path, mixture
     mixed = open_lm(settings.model_copy(update={"mixture": mixture_folder})).identity
     assert "mixture" in mixed.name and mixed.engine_version.startswith("mixture-2+")
     assert mixed.digest != alone.digest
-    assert (mixed.dtype, mixed.attention, mixed.template_digest) == (alone.dtype, alone.attention, alone.template_digest)
+    assert (mixed.dtype, mixed.attention, mixed.template_digest) == (
+        alone.dtype,
+        alone.attention,
+        alone.template_digest,
+    )
     with pytest.raises(SettingsError, match="cannot be mixed with copies"):
         open_lm(EvaluationLMSettings(mixture=mixture_folder))
 

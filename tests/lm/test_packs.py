@@ -55,9 +55,7 @@ def test_each_token_of_a_span_is_asked_for_after_what_comes_before_it(asked):
     for row, target, slot in zip(trie.rows, trie.targets, trie.slots, strict=True):
         assert asked_for[slot] is None
         asked_for[slot] = (found[row], target)
-    assert asked_for == [
-        (one.ids[:token], one.ids[token]) for one in asked for token in range(one.first, one.last + 1)
-    ]
+    assert asked_for == [(one.ids[:token], one.ids[token]) for one in asked for token in range(one.first, one.last + 1)]
 
 
 @given(conversations(), st.integers(1, 40))

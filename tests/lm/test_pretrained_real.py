@@ -38,7 +38,9 @@ def needed(name: str, *packages: str) -> str:
 def judged() -> list[tuple[str, str]]:
     """Judgments by rule of two reviews of each of the first sample papers."""
     reviews: dict[str, list[str]] = {}
-    for review in read_notes(read_notes_file(ROOT / "data" / "sample" / "notes.jsonl"), venue_of("SAMPLE", 2026)).reviews:
+    for review in read_notes(
+        read_notes_file(ROOT / "data" / "sample" / "notes.jsonl"), venue_of("SAMPLE", 2026)
+    ).reviews:
         reviews.setdefault(review.paper_id, []).append(judgments_of(review.text))
     return [(texts[0], texts[1]) for _, texts in sorted(reviews.items())][:PAPERS]
 
@@ -69,7 +71,9 @@ def test_minilm_finds_a_rewording_nearer_than_another_matter():
     name = needed("minilm-l6-v2", "torch", "sentence_transformers")
     chosen = load(None, ("embedder.backend=sentence-transformers", f"embedder.folder={name}"))
     embedder = open_embedder(chosen.embedder)
-    asked, near, far = embedder.embed(["The experiments are thorough.", "The evaluation is extensive.", "The cat sleeps."])
+    asked, near, far = embedder.embed(
+        ["The experiments are thorough.", "The evaluation is extensive.", "The cat sleeps."]
+    )
     assert embedder.identity.digest == held(entry_of(name)).digest and asked.shape == (384,)
     assert asked @ near > asked @ far + 0.2
 
@@ -81,11 +85,7 @@ def test_gem_smollm2_tells_a_review_of_the_same_paper_from_one_of_another():
     lm = open_lm(load(None, ("evaluation_lm.backend=gem-smollm2",)).evaluation_lm)
     assert (lm.identity.name, lm.identity.dtype) == ("gem-smollm2", "bfloat16")
     pairs = judged()
-    asked = [
-        Prediction(x, None, y)
-        for place, (own, y) in enumerate(pairs)
-        for x in (None, own, pairs[place - 1][0])
-    ]
+    asked = [Prediction(x, None, y) for place, (own, y) in enumerate(pairs) for x in (None, own, pairs[place - 1][0])]
     totals = [answer.total for answer in lm.logprob(asked)]
     same = [own - alone for alone, own in zip(totals[::3], totals[1::3], strict=True)]
     other = [strange - alone for alone, strange in zip(totals[::3], totals[2::3], strict=True)]

@@ -153,7 +153,10 @@ def test_the_identity_says_what_was_opened_and_how(folders: dict[str, Path], tmp
     assert (half.dtype, half.attention, half.digest) == ("bfloat16", "eager", identity.digest)
     build_chat_model(same, "llama3", seed=1)
     assert TransformersLM.open(same, device="cpu", engine="one-by-one").identity.digest != identity.digest
-    others = {TransformersLM.open(folders[name], device="cpu", engine="one-by-one").identity.template_digest for name in TEMPLATES}
+    others = {
+        TransformersLM.open(folders[name], device="cpu", engine="one-by-one").identity.template_digest
+        for name in TEMPLATES
+    }
     assert len(others) == len(TEMPLATES)
 
 

@@ -25,7 +25,10 @@ TEXTS = (
     "The reviewer suggests adding an ablation study.",
 )
 PREDICTIONS = [
-    Prediction(x, synopsis, y) for synopsis in (None, "We study how a model learns.") for x in (None, *TEXTS) for y in TEXTS
+    Prediction(x, synopsis, y)
+    for synopsis in (None, "We study how a model learns.")
+    for x in (None, *TEXTS)
+    for y in TEXTS
 ]
 
 
@@ -175,7 +178,10 @@ def test_a_model_it_cannot_run_is_run_in_plain_batches_and_that_is_said(tmp_path
 @pytest.mark.parametrize("engine", ["trie", "batches"])
 @pytest.mark.parametrize("kind", ["dynamic", "longrope"])
 def test_positions_that_depend_on_the_longest_text_are_run_one_text_at_a_time(tmp_path, kind, engine):
-    own = {"dynamic": {"factor": 2.0}, "longrope": {"short_factor": [1.0] * 16, "long_factor": [4.0] * 16, "factor": 4.0}}
+    own = {
+        "dynamic": {"factor": 2.0},
+        "longrope": {"short_factor": [1.0] * 16, "long_factor": [4.0] * 16, "factor": 4.0},
+    }
     rope = {"rope_type": kind, "rope_theta": 10000.0, "original_max_position_embeddings": 400, **own[kind]}
     place = build_chat_model(tmp_path / "model", context=400 if kind == "dynamic" else 1600, rope_parameters=rope)
     lm = TransformersLM.open(place, device="cpu", engine=engine)
@@ -197,7 +203,9 @@ def test_an_engine_that_disagrees_with_the_model_is_not_trusted(weights, monkeyp
 
 def test_batches_that_disagree_with_the_model_are_not_trusted(weights, monkeypatch):
     right = Batches.logprobs
-    monkeypatch.setattr(Batches, "logprobs", lambda self, given: [[one - 1 for one in each] for each in right(self, given)])
+    monkeypatch.setattr(
+        Batches, "logprobs", lambda self, given: [[one - 1 for one in each] for each in right(self, given)]
+    )
     lm = TransformersLM.open(weights.folder, device="cpu", engine="batches")
     assert lm.identity.engine_version == "one-by-one-1"
     assert "one text at a time" in lm.remarks[0]

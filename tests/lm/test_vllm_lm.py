@@ -152,10 +152,16 @@ def test_what_does_not_pass_is_left_for_the_next_run(folder: Path, fault: str) -
     with scripted_vllm(given="absent") as server:
         lm = opened(server, folder)
         server.then = fault
-        patience = Patience(attempts=2, timeout_s=0.3 if fault == "slow" else 60.0, first_wait_s=0.02, longest_wait_s=0.2)
+        patience = Patience(
+            attempts=2, timeout_s=0.3 if fault == "slow" else 60.0, first_wait_s=0.02, longest_wait_s=0.2
+        )
         lm._client.patience = patience
         (answer,) = lm.logprob(PREDICTIONS[:1])
-        assert isinstance(answer, SpanError) and (answer.code, answer.final, answer.broken) == ("no_answer", False, False)
+        assert isinstance(answer, SpanError) and (answer.code, answer.final, answer.broken) == (
+            "no_answer",
+            False,
+            False,
+        )
         server.then, lm._client.patience = "ok", QUICK
         assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
 
@@ -174,7 +180,9 @@ def test_a_server_says_how_long_to_wait(folder: Path) -> None:
 
 def test_neighbours_of_a_fault_are_answered(folder: Path) -> None:
     spoilt = expected(folder, PREDICTIONS[2]).ids
-    with scripted_vllm(given="absent", when=lambda ids: "503" if tuple(ids[-len(spoilt) :]) == spoilt else None) as server:
+    with scripted_vllm(
+        given="absent", when=lambda ids: "503" if tuple(ids[-len(spoilt) :]) == spoilt else None
+    ) as server:
         answers = opened(server, folder).logprob(PREDICTIONS)
     assert isinstance(answers.pop(2), SpanError)
     assert_right(answers, folder, PREDICTIONS[:2] + PREDICTIONS[3:])
@@ -238,7 +246,9 @@ def test_an_answer_that_cannot_be_trusted_is_a_fault_of_the_lm(folder: Path, fau
 
 @pytest.mark.parametrize(("fault", "code"), [("nan", "not_finite"), ("short", "misaligned"), ("wide", "misaligned"),
                                               ("objects", "misaligned"), ("garbled", "misaligned")])  # fmt: skip
-def test_scores_of_given_tokens_that_cannot_be_trusted_are_a_fault_of_the_lm(folder: Path, fault: str, code: str) -> None:
+def test_scores_of_given_tokens_that_cannot_be_trusted_are_a_fault_of_the_lm(
+    folder: Path, fault: str, code: str
+) -> None:
     with scripted_vllm() as server:
         lm = opened(server, folder)
         server.script = [fault]
@@ -335,7 +345,9 @@ def test_what_the_server_does_not_tell_must_be_stated(folder: Path) -> None:
     assert (identity.dtype, identity.quantisation) == ("bfloat16", "awq-4bit")
 
 
-@pytest.mark.parametrize("url", ["ftp://a", "127.0.0.1:8000", "http://", "http://me:secret@host", "http://host/?a=1", "http:// a"])
+@pytest.mark.parametrize(
+    "url", ["ftp://a", "127.0.0.1:8000", "http://", "http://me:secret@host", "http://host/?a=1", "http:// a"]
+)
 def test_an_endpoint_that_is_no_plain_url_is_refused(folder: Path, url: str) -> None:
     with pytest.raises(SettingsError, match="evaluation_lm.endpoint"):
         opened(url, folder)

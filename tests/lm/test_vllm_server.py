@@ -86,4 +86,3 @@ def test_a_conversation_as_long_as_the_server_takes_is_scored_and_a_longer_one_r
     (said,) = lm.logprob([refused])
     assert isinstance(said, SpanError), said
     assert (said.code, said.final, said.broken) == ("too_long", True, False)
-

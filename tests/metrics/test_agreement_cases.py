@@ -26,7 +26,8 @@ def item(paper_id, *ids, grades=None, abstract=None):
 def scored(planned, values):
     return [
         Score("s", pair.paper_id, pair.candidate_id, pair.reference_id, values[pair.candidate_id, pair.reference_id])
-        for pair in planned if pair.state == "due" and (pair.candidate_id, pair.reference_id) in values
+        for pair in planned
+        if pair.state == "due" and (pair.candidate_id, pair.reference_id) in values
     ]
 
 
@@ -34,8 +35,12 @@ def test_a_review_s_score_is_the_mean_over_the_other_reviews_of_its_item():
     items = [item("p", "a", "b", "c", grades={"a": 3.0, "b": 1.0, "c": 2.0})]
     planned = plan_agreement(items, GEM, "w")
     values = {
-        ("review:a", "b"): 1.0, ("review:a", "c"): 4.0, ("review:b", "a"): -2.0, ("review:b", "c"): 0.0,
-        ("review:c", "a"): 0.5, ("review:c", "b"): 0.25,
+        ("review:a", "b"): 1.0,
+        ("review:a", "c"): 4.0,
+        ("review:b", "a"): -2.0,
+        ("review:b", "c"): 0.0,
+        ("review:c", "a"): 0.5,
+        ("review:c", "b"): 0.25,
     }
     assert {(pair.candidate_id, pair.reference_id) for pair in planned} == set(values)
     assert review_scores(items, planned, scored(planned, values)) == [
@@ -66,7 +71,8 @@ def test_a_review_without_a_grade_serves_as_a_reference_only():
     items = [item("p", "a", "b", grades={"a": 1.0})]
     planned = plan_agreement(items, GEM, "w")
     assert [(pair.candidate_id, pair.reference_id, pair.state, pair.reason) for pair in planned] == [
-        ("review:a", "b", "due", None), ("review:b", NO_REFERENCE, "excluded", "no_grade"),
+        ("review:a", "b", "due", None),
+        ("review:b", NO_REFERENCE, "excluded", "no_grade"),
     ]
     assert [row.review_id for row in review_scores(items, planned, [])] == ["a"]
 
@@ -77,7 +83,10 @@ def test_what_is_missing_is_counted_and_what_has_no_score_says_why():
     items = [graded, item("q", "d")]
     planned = plan_agreement(items, GEM, "w")
     assert [pair.reason for pair in planned if pair.state == "failed"] == [
-        "reference: no_judgments", "reference: no_judgments", "no_judgments", "no_judgments",
+        "reference: no_judgments",
+        "reference: no_judgments",
+        "no_judgments",
+        "no_judgments",
     ]
     problem = Score("s", "p", "review:b", "a", None, Problem("not_finite", "a NaN"))
     rows = review_scores(items, planned, [*scored(planned, {("review:a", "b"): 1.5}), problem])

@@ -15,9 +15,17 @@ from gre_bench.core.records import Case, LMIdentity
 from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams
 from gre_bench.metrics.bertscore import BertScore, match, sentences
 
-CASE = Case("p1", "c1", "r1", "review", "The paper is clear. It lacks a baseline.", "The writing is clear. Why no baseline?")
+CASE = Case(
+    "p1", "c1", "r1", "review", "The paper is clear. It lacks a baseline.", "The writing is clear. Why no baseline?"
+)
 EMBEDDER = HashedNgrams()
-SENTENCES = ("The paper is clear.", "It lacks a baseline!", "Why was the seed fixed?", "The authors should add an ablation", "0.85 is low.")
+SENTENCES = (
+    "The paper is clear.",
+    "It lacks a baseline!",
+    "Why was the seed fixed?",
+    "The authors should add an ablation",
+    "0.85 is low.",
+)
 reviews = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=6).map(" ".join)
 
 
@@ -56,7 +64,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("candidate", "reference", "precision", "recall"), EXAMPLES)
 def test_the_score_is_the_harmonic_mean_of_both_greedy_matches(candidate, reference, precision, recall):
-    score, = BertScore(Plane(ANGLES), "sig").score([replace(CASE, candidate=candidate, reference=reference)])
+    (score,) = BertScore(Plane(ANGLES), "sig").score([replace(CASE, candidate=candidate, reference=reference)])
     expected = 2 * precision * recall / (precision + recall)
     assert score.value == pytest.approx(expected, abs=1e-6)
     assert (score.signature_id, score.paper_id, score.candidate_id, score.reference_id) == ("sig", "p1", "c1", "r1")
@@ -88,7 +96,7 @@ def test_sentences_are_split_at_blanks_after_their_ends(text, expected):
 
 def test_the_query_prompt_is_on_the_candidates_sentences_alone():
     plane = Plane(ANGLES, turn=30.0)
-    score, = BertScore(plane, "sig").score([replace(CASE, candidate="b.", reference="c.")])
+    (score,) = BertScore(plane, "sig").score([replace(CASE, candidate="b.", reference="c.")])
     assert score.value == pytest.approx(1)
     assert plane.asked == [(("b.",), True), (("c.",), False)]
 
@@ -97,14 +105,18 @@ def test_each_distinct_sentence_is_embedded_once():
     plane = Plane(ANGLES)
     cases = [replace(CASE, candidate=x, reference=y) for x, y in (("a. b.", "c."), ("b. b.", "c. d."), ("a. b.", "b."))]
     BertScore(plane, "sig").score(cases)
-    (asked, query), = plane.asked
+    ((asked, query),) = plane.asked
     assert sorted(asked) == ["a.", "b.", "c.", "d."] and not query
 
 
 @given(reviews, reviews)
 def test_a_review_meets_itself_wholly_and_others_less(x, y):
     same, there, back = BertScore(EMBEDDER, "sig").score(
-        [replace(CASE, candidate=x, reference=x), replace(CASE, candidate=x, reference=y), replace(CASE, candidate=y, reference=x)]
+        [
+            replace(CASE, candidate=x, reference=x),
+            replace(CASE, candidate=x, reference=y),
+            replace(CASE, candidate=y, reference=x),
+        ]
     )
     assert same.value == pytest.approx(1, abs=1e-5)
     assert (there.value is None) == (back.value is None)
@@ -116,7 +128,10 @@ def test_a_review_meets_itself_wholly_and_others_less(x, y):
 @given(st.permutations(SENTENCES), reviews)
 def test_the_order_of_sentences_does_not_matter(order, reference):
     one, other = BertScore(EMBEDDER, "sig").score(
-        [replace(CASE, candidate=" \n".join(given), reference=reference) for given in ([f"{s}." for s in SENTENCES], [f"{s}." for s in order])]
+        [
+            replace(CASE, candidate=" \n".join(given), reference=reference)
+            for given in ([f"{s}." for s in SENTENCES], [f"{s}." for s in order])
+        ]
     )
     assert one.value == pytest.approx(other.value, abs=1e-6)
 

@@ -130,7 +130,10 @@ def test_changed_reviews_change_places_as_the_human_ones_do():
 
 def planned(metric: str, count: int = 6, seed: int = 0):
     given_entries = entries(count)
-    moved = {(one.candidate_id, one.paper_id): one.response for one in moved_responses(given_entries, CANDIDATES, recipe_of("gem_specific"), "w", seed)}
+    moved = {
+        (one.candidate_id, one.paper_id): one.response
+        for one in moved_responses(given_entries, CANDIDATES, recipe_of("gem_specific"), "w", seed)
+    }
     return plan(given_entries, CANDIDATES, recipe_of(metric), "w", moved=moved)
 
 
@@ -225,5 +228,7 @@ def test_the_signature_tells_the_rule_and_the_seed_and_keeps_the_ids_of_other_me
 def test_neighbours_in_length_are_not_always_partners():
     """Partners are drawn: else two papers whose reviews happen to be alike in length would always be set against
     each other, whatever the seed."""
-    found = {seed: {frozenset((move.key, move.source)) for move in moves(placed(*range(1, 17)), seed)} for seed in range(9)}
+    found = {
+        seed: {frozenset((move.key, move.source)) for move in moves(placed(*range(1, 17)), seed)} for seed in range(9)
+    }
     assert all(one != other for one, other in pairwise(found.values()))

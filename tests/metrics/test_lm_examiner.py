@@ -96,7 +96,11 @@ def test_any_chatter_before_the_score_is_passed_over(chatter, tenths):
 
 
 def test_hostile_replies_are_read_in_linear_time():
-    for text in ("<overall_score>" * 100_000, "<overall_score>" + " " * 1_000_000, "<overall_score>" + "1" * 1_000_000 + "</overall_score>"):
+    for text in (
+        "<overall_score>" * 100_000,
+        "<overall_score>" + " " * 1_000_000,
+        "<overall_score>" + "1" * 1_000_000 + "</overall_score>",
+    ):
         with pytest.raises(ReplyError) as caught:
             overall_score(text)
         assert len(str(caught.value)) < 200
@@ -114,7 +118,7 @@ def test_a_review_is_graded_over_http(tmp_path):
         metric = examiner(server, tmp_path)
         assert not metric.needs_reference
         assert metric.score([CASE]) == [Score("sig", "p1", "c1", "none", 7.5)]
-        body, = server.requests
+        (body,) = server.requests
         assert [message["content"] for message in body["messages"]] == [chat(CASE).system, chat(CASE).user]
         assert body["temperature"] == 0.0 and "seed" not in body
         assert metric.score([CASE])[0].value == 7.5
@@ -132,7 +136,7 @@ def test_each_case_has_the_grade_of_its_own_review_in_the_order_of_the_cases(tmp
 def test_a_reply_that_cannot_be_read_is_asked_for_with_other_seeds(tmp_path):
     write = saying("Eight.", "<overall_score>8 of 10</overall_score>", "<overall_score>8</overall_score>")
     with scripted_chat(write=write) as server:
-        score, = examiner(server, tmp_path, Sampling(0.3, 500, seed=5)).score([CASE])
+        (score,) = examiner(server, tmp_path, Sampling(0.3, 500, seed=5)).score([CASE])
         assert score.value == 8
         assert [body["seed"] for body in server.requests] == [5, 6, 7]
         assert {(body["temperature"], body["max_tokens"]) for body in server.requests} == {(0.3, 500)}
@@ -142,7 +146,7 @@ def test_what_is_never_read_is_missing_and_never_five(tmp_path):
     good = replace(CASE, candidate_id="c2", candidate="Another.")
     with scripted_chat(write=saying("I would rather not give a number.")) as server:
         metric = examiner(server, tmp_path)
-        score, = metric.score([CASE])
+        (score,) = metric.score([CASE])
         assert score.value is None
         assert (score.problem.code, score.problem.final) == ("unparsable", True)
         assert score.problem.message == "paper p1, candidate c1, reference none: no <overall_score> in the reply"
@@ -155,7 +159,11 @@ def test_what_is_never_read_is_missing_and_never_five(tmp_path):
 
 def test_only_what_could_not_be_read_is_asked_again(tmp_path):
     def answer(body):
-        return "Hm." if "bad" in body["messages"][-1]["content"] and body.get("seed") != 2 else "<overall_score>6</overall_score>"
+        return (
+            "Hm."
+            if "bad" in body["messages"][-1]["content"] and body.get("seed") != 2
+            else "<overall_score>6</overall_score>"
+        )
 
     cases = [replace(CASE, candidate_id=name, candidate=name) for name in ("good", "bad", "fine")]
     with scripted_chat(write=answer) as server:
@@ -181,9 +189,11 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("behaviour", "code", "final", "requests", "said"), PROBLEMS, ids=[row[0] for row in PROBLEMS])
-def test_a_misbehaving_endpoint_becomes_a_problem_that_says_whether_to_try_again(tmp_path, behaviour, code, final, requests, said):
+def test_a_misbehaving_endpoint_becomes_a_problem_that_says_whether_to_try_again(
+    tmp_path, behaviour, code, final, requests, said
+):
     with scripted_chat(then=behaviour) as server:
-        score, = examiner(server, tmp_path).score([CASE])
+        (score,) = examiner(server, tmp_path).score([CASE])
         assert (score.problem.code, score.problem.final, server.count) == (code, final, requests)
         assert score.problem.message.startswith("paper p1, candidate c1, reference none: ")
         assert said in score.problem.message and "\n" not in score.problem.message
@@ -213,7 +223,7 @@ def test_a_trouble_of_the_moment_is_made_up_for_by_the_next_run(tmp_path):
 )
 def test_nothing_is_asked_without_a_paper_or_a_review(tmp_path, case, code, said):
     with scripted_chat() as server:
-        score, = examiner(server, tmp_path).score([case])
+        (score,) = examiner(server, tmp_path).score([case])
         assert (score.problem.code, score.problem.final, server.count) == (code, True, 0)
         assert said in score.problem.message
 

@@ -25,7 +25,9 @@ from gre_bench.metrics.overlap import (
 )
 
 CASE = Case("p1", "c1", "r1", "review", "The paper is clear and short.", "The paper is clear but long.")
-texts = st.lists(st.sampled_from(["The", "the", "paper", "papers", "is", "clear.", "clearly", "why?", "0.85", "—"]), max_size=30).map(" ".join)
+texts = st.lists(
+    st.sampled_from(["The", "the", "paper", "papers", "is", "clear.", "clearly", "why?", "0.85", "—"]), max_size=30
+).map(" ".join)
 words = st.lists(st.sampled_from("abcd"), max_size=12)
 
 
@@ -50,7 +52,9 @@ BLEU = [
 
 
 @pytest.mark.parametrize(("candidate", "reference", "matched", "penalty"), BLEU)
-def test_bleu_is_the_geometric_mean_of_clipped_precisions_times_the_brevity_penalty(candidate, reference, matched, penalty):
+def test_bleu_is_the_geometric_mean_of_clipped_precisions_times_the_brevity_penalty(
+    candidate, reference, matched, penalty
+):
     shares = [float(Fraction(share)) for share in matched]
     expected = penalty * math.prod(shares) ** 0.25
     found = OVERLAPS["bleu"].score(candidate, reference)
@@ -60,7 +64,9 @@ def test_bleu_is_the_geometric_mean_of_clipped_precisions_times_the_brevity_pena
 def test_bleu_without_a_shared_run_of_four_words_is_next_to_nothing_and_keeps_case():
     assert 0 < OVERLAPS["bleu"].score("a b c x", "a b c y") < 1e-77
     assert OVERLAPS["bleu"].score("a b c d", "w x y z") == 0
-    assert OVERLAPS["bleu"].score("The paper is clear .", "the paper is clear .") == pytest.approx((4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    assert OVERLAPS["bleu"].score("The paper is clear .", "the paper is clear .") == pytest.approx(
+        (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
+    )
 
 
 ROUGE = [
@@ -110,7 +116,7 @@ def test_no_word_is_lost(text):
 def test_length_counts_words_between_blanks_and_reads_no_reference():
     assert OVERLAPS["length"].score("Well-written, clear.\n\n\tNovel (0.85)!") == 4
     assert not OVERLAPS["length"].needs_reference
-    score, = Overlap(OVERLAPS["length"], "sig").score([replace(CASE, reference_id="none", reference="")])
+    (score,) = Overlap(OVERLAPS["length"], "sig").score([replace(CASE, reference_id="none", reference="")])
     assert (score.value, score.reference_id) == (6, "none")
 
 
@@ -168,7 +174,10 @@ def test_overlaps_lie_between_nothing_and_all_and_a_text_overlaps_itself(x, y):
 
 @pytest.mark.parametrize("name", OVERLAPS)
 def test_scores_are_those_of_the_texts_in_the_order_of_the_cases(name):
-    cases = [replace(CASE, candidate_id=f"c{place}", candidate=f"The paper is {adverb} clear and long.") for place, adverb in enumerate(("not", "very very", "not"))]
+    cases = [
+        replace(CASE, candidate_id=f"c{place}", candidate=f"The paper is {adverb} clear and long.")
+        for place, adverb in enumerate(("not", "very very", "not"))
+    ]
     measure = OVERLAPS[name]
     scores = Overlap(measure, "sig").score(cases)
     assert [score.candidate_id for score in scores] == ["c0", "c1", "c2"]
@@ -213,5 +222,5 @@ def test_a_text_without_words_is_a_problem_of_its_pair_alone(name, candidate, re
 def test_a_megabyte_of_hostile_text_is_scored_in_time_and_without_a_network(name, monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a connection was opened"))
     hostile = "((((" * 2_000 + "a" * 20_000 + " ." * 2_000 + "\ud800 " + "The paper is clear. " * 2_000
-    score, = Overlap(OVERLAPS[name], "sig").score([replace(CASE, candidate=hostile)])
+    (score,) = Overlap(OVERLAPS[name], "sig").score([replace(CASE, candidate=hostile)])
     assert math.isfinite(score.value)

@@ -88,8 +88,10 @@ def test_lengths_are_words_of_the_candidates_text():
     assert lengths([Case("p", "c", "r", "review", "one two  three", "y")]) == {("c", "p", "r"): 3}
 
 
-@pytest.mark.parametrize(("lost", "state", "verdict"), [(1, "failed", "pass"), (2, "failed", "undecided"),
-                                                       (2, "missing", "undecided"), (2, "excluded", "pass")])
+@pytest.mark.parametrize(
+    ("lost", "state", "verdict"),
+    [(1, "failed", "pass"), (2, "failed", "undecided"), (2, "missing", "undecided"), (2, "excluded", "pass")],
+)
 def test_a_change_passes_only_if_98_in_100_of_the_pairs_it_can_be_made_of_are_scored(lost, state, verdict):
     # 60 pairs: one lost leaves 98.3%, two leave 96.7%.
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)

@@ -38,8 +38,7 @@ ON = ("scoring.chance=true", 'scoring.metrics=["gem", "gem_s_abstract"]')
 
 
 def like_humans(model: str, turn: int = 0) -> list[dict]:
-    """A review of each paper in the words of a human one; by *turn* it stands on a paper that many places further on.
-    """
+    """A review of each paper in the words of a human one; by *turn* it stands on a paper that many places further on."""
     human: dict[str, str] = {}
     for line in (ROOT / "data" / "sample" / "reviews.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -115,7 +114,9 @@ def test_tests_against_chance_are_of_the_one_family_of_the_board(state):
     family = holm([*(test.p for test in between), *(row[1] for row in rows)])
     assert [row[2] for row in rows] == pytest.approx(family[len(between) :])
     assert {row[3] for row in rows} == {len(between) + len(rows)}
-    unranked = query(state, "select above_chance_p_holm, above_chance_p from leaderboard where candidate = 'other-paper'")
+    unranked = query(
+        state, "select above_chance_p_holm, above_chance_p from leaderboard where candidate = 'other-paper'"
+    )
     assert all(corrected is None and p is not None for corrected, p in unranked if p is not None)
 
 

@@ -24,7 +24,9 @@ KINDS = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed"
 @pytest.fixture
 def edition(tmp_path, monkeypatch):
     """Three papers: one review refused, one cut; no judgments of the other two; a grade that is always refused; 429 for synopses."""
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=1, first_wait_s=0.01, concurrency=1))
+    monkeypatch.setattr(
+        http_writer, "Patience", partial(http_writer.Patience, attempts=1, first_wait_s=0.01, concurrency=1)
+    )
     use(OverlapLM())
     reviews = iter(["refusal", "length", "ok"])
 
@@ -32,7 +34,9 @@ def edition(tmp_path, monkeypatch):
         system = body["messages"][0]["content"]
         if "<summary> tags" in system:
             return next(reviews)
-        return "429" if "<strengths_claimed_by_the_paper>" in system else "filter" if "<overall_score>" in system else None
+        return (
+            "429" if "<strengths_claimed_by_the_paper>" in system else "filter" if "<overall_score>" in system else None
+        )
 
     def write(body):
         system, user = (part["content"] for part in body["messages"])
@@ -56,15 +60,32 @@ def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
     assert found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}
     assert found[LM, "judgments"] == {"unparsable": 2}
     # Of further papers too: those whose human review stands in for another one's as a control.
-    assert all(found[whose, "judgments"].keys() == {"ok"} and found[whose, "judgments"]["ok"] >= 3 for whose in ("human", "references"))
+    assert all(
+        found[whose, "judgments"].keys() == {"ok"} and found[whose, "judgments"]["ok"] >= 3
+        for whose in ("human", "references")
+    )
     assert found[None, "synopses"] == {"rate_limited": 3}
     assert found["human", "grades of lm_examiner"] == {"refused": 3}
     # The whole of it on the board, as a table and as JSON, and in the status.
     shown = CliRunner().invoke(app, ["leaderboard", "--details", "--state", str(edition)]).output
-    table = shown[shown.index("Asked of LMs, and what became of it"):]
+    table = shown[shown.index("Asked of LMs, and what became of it") :]
     head = next(line for line in table.splitlines() if "candidate" in line)
-    assert head.split() == ["candidate", "purpose", "LM", "asked", "ok", "cut", "refused", "unparsable", "rate", "limited"]
-    assert any(line.split()[:2] == [LM, "reviews"] and line.split()[-5:] == ["1", "1", "1", "0", "0"] for line in table.splitlines())
+    assert head.split() == [
+        "candidate",
+        "purpose",
+        "LM",
+        "asked",
+        "ok",
+        "cut",
+        "refused",
+        "unparsable",
+        "rate",
+        "limited",
+    ]
+    assert any(
+        line.split()[:2] == [LM, "reviews"] and line.split()[-5:] == ["1", "1", "1", "0", "0"]
+        for line in table.splitlines()
+    )
     as_json = json.loads(CliRunner().invoke(app, ["leaderboard", "--json", "--state", str(edition)]).output)
     status = json.loads(CliRunner().invoke(app, ["status", "--json", "--state", str(edition)]).output)
     assert counted(as_json["outcomes"]) == counted(status[0]["outcomes"]) == found

@@ -129,10 +129,14 @@ def test_unknown_papers_are_one_line_with_counts_and_examples(state):
     code, _, err = call("import", "reviews", file, "-e", EDITION)
     assert code == BAD_INPUT
     (told,) = [one for one in err.splitlines() if "does not know" in one]
-    assert "16 rows of 16 papers that SAMPLE-2026 does not know, such as xs01, xs02, xs03; 16 are known, such as" in told
+    assert (
+        "16 rows of 16 papers that SAMPLE-2026 does not know, such as xs01, xs02, xs03; 16 are known, such as" in told
+    )
     assert "row 1" not in err
     file = written("settings.jsonl", [{"paper_id": "zz", "candidate": "m", "review": "x"}])
-    assert "does not know, such as zz" in line("refresh", "--no-prefect", "-e", EDITION, "--set", f"sources.reviews={file}")
+    assert "does not know, such as zz" in line(
+        "refresh", "--no-prefect", "-e", EDITION, "--set", f"sources.reviews={file}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +172,9 @@ def test_reviews_that_nobody_judges_end_incomplete_with_the_setting_that_helps(s
 def test_the_end_of_a_name_is_enough_where_it_is_the_only_one(state):
     add_reviews(state, [*reviews_by("openai/gpt-4o"), *reviews_by("a/twin"), *reviews_by("b/twin")])
     assert call("refresh", "--no-prefect", "-e", EDITION, "--candidate", "gpt-4o", "--limit", "2")[0] == DONE
-    assert query(state, "select distinct candidate_id from scores where candidate_id like '%gpt%'") == [("openai/gpt-4o",)]
+    assert query(state, "select distinct candidate_id from scores where candidate_id like '%gpt%'") == [
+        ("openai/gpt-4o",)
+    ]
     assert call("leaderboard", EDITION, "--candidate", "gpt-4o")[0] == DONE
     told = line("refresh", "--no-prefect", "-e", EDITION, "--candidate", "twin")
     assert "twin may be a/twin or b/twin: name one of them in full" in told
@@ -231,7 +237,9 @@ def test_rank_as_json_holds_what_was_understood_and_where_it_stands(ruled):
 def test_of_a_file_with_several_candidates_the_one_that_is_named_is_ranked(ruled):
     for column in ("candidate", "model"):
         file = written("two.jsonl", [*rows_of(**{column: "a/x"}), *rows_of(**{column: "a/y"})])
-        assert f"2 candidates by its column {column}, and none is called z" in line("rank", file, "--on", EDITION, "--as", "z")
+        assert f"2 candidates by its column {column}, and none is called z" in line(
+            "rank", file, "--on", EDITION, "--as", "z"
+        )
         assert call("rank", file, "--on", EDITION, "--as", "a/x")[0] == DONE
     assert query(ruled, "select distinct candidate from reviews where candidate <> 'human'") == [("a/x",)]
 
@@ -251,14 +259,18 @@ def test_rank_refuses_what_cannot_be_ranked(ruled, arguments, part):
 
 def test_rank_stores_nothing_of_a_file_without_a_paper_of_the_edition(ruled):
     file = written("mine.csv", [row | {"paper_id": f"x{row['paper_id']}"} for row in rows_of()])
-    assert "has no review of a paper of SAMPLE-2026: 16 rows of 16 papers" in line("rank", file, "--on", EDITION, "--as", "m")
+    assert "has no review of a paper of SAMPLE-2026: 16 rows of 16 papers" in line(
+        "rank", file, "--on", EDITION, "--as", "m"
+    )
     assert query(ruled, "select count(*) from reviews where candidate = 'm'") == [(0,)]
 
 
 def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_that_it_offers_can_be_made(state):
     file = written("mine.csv", rows_of())
     told = line("rank", file, "--on", EDITION, "--as", "m")
-    assert "scored with judgments by sample-author, which nothing here writes, and 16 of these reviews have none" in told
+    assert (
+        "scored with judgments by sample-author, which nothing here writes, and 16 of these reviews have none" in told
+    )
     assert query(state, "select count(*) from reviews where candidate = 'm'") == [(0,)]
     offered = shlex.split(told.partition("which you make once: ")[2])
     assert offered[:4] == ["gre-bench", "refresh", "--edition", f"{EDITION}-rule"]
@@ -276,7 +288,9 @@ def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled):
     ]
     chosen = load_over(json.loads(query(ruled, "select settings from runs where command = 'refresh'")[0][0]))
     scores = query(ruled, "select count(*) from scores")
-    with pytest.raises(UnfinishedError, match="texts of m are still to be written .*connection refused.*Nothing was scored"):
+    with pytest.raises(
+        UnfinishedError, match="texts of m are still to be written .*connection refused.*Nothing was scored"
+    ):
         refresh(Job(chosen, ruled, ("m",), texts_first=True), silent)
     assert query(ruled, "select count(*) from scores") == scores
     assert query(ruled, "select outcome from runs order by started_at desc limit 1") == [("incomplete",)]
@@ -328,7 +342,9 @@ def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
     assert "say that you mean it with --yes" in line("rank", second, "--on", EDITION, "--as", "m", "--replace")
     code, out, _ = call("rank", second, "--on", EDITION, "--as", "m", "--replace", "--yes")
     assert (code, "its 8 earlier reviews are replaced" in out) == (DONE, True)
-    assert query(ruled, "select count(*), count(*) filter (text like '%More.') from reviews where candidate = 'm'") == [(16, 16)]
+    assert query(ruled, "select count(*), count(*) filter (text like '%More.') from reviews where candidate = 'm'") == [
+        (16, 16)
+    ]
     after = left(ruled)
     call("remove", EDITION, "m", "--yes")
     call("rank", second, "--on", EDITION, "--as", "m")
@@ -346,4 +362,4 @@ def test_the_baseline_and_the_controls_cannot_be_removed(state, name):
 def test_a_removal_says_what_would_bring_the_candidate_back():
     chosen = demo("writing.candidates=['m', 'n']", "sources.reviews=/r.jsonl")
     notes = removal.coming_back(chosen, "m")
-    assert "writing.candidates=[\"n\"]" in notes[0] and "/r.jsonl" in notes[1]
+    assert 'writing.candidates=["n"]' in notes[0] and "/r.jsonl" in notes[1]

@@ -184,12 +184,14 @@ def test_a_run_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_t
             assert server.count == undisturbed + bound
             assert Store(tmp_path, EDITION).status()["state"] == "paused"
         with pytest.raises(BudgetReached, match="budget.models.scripted.prompt_tokens"):
-            run(tmp_path, *whole, 'budget.models={scripted={prompt_tokens=20}}', limit=3)
+            run(tmp_path, *whole, "budget.models={scripted={prompt_tokens=20}}", limit=3)
         assert server.count == undisturbed + 7
         summary = run(tmp_path, *whole, f"budget.requests={undisturbed}", limit=3)
         assert (summary["outcome"], server.count) == ("done", 2 * undisturbed)
     assert_same(tables(tmp_path), tables(tmp_path / "undisturbed"))
-    assert query(tmp_path, "select outcome, count(*) from runs where command = 'refresh' group by all order by all") == [("done", 1), ("paused", 4)]
+    assert query(
+        tmp_path, "select outcome, count(*) from runs where command = 'refresh' group by all order by all"
+    ) == [("done", 1), ("paused", 4)]
 
 
 def test_hours_of_a_run_are_bounded_over_all_its_starts(tmp_path):
@@ -199,7 +201,6 @@ def test_hours_of_a_run_are_bounded_over_all_its_starts(tmp_path):
     with pytest.raises(BudgetReached, match="Raise it .--set budget.hours="):
         run(tmp_path, "budget.hours=1e-6", limit=2)
     assert run(tmp_path, "budget.hours=1", limit=2)["outcome"] == "done"
-
 
 
 def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
@@ -289,13 +290,17 @@ def test_a_dry_run_prices_what_is_to_be_bought_and_says_which_bounds_it_would_br
         overrides = by_lm(tmp_path, server, "scoring.metrics=['gem', 'lm_examiner']", "scoring.examiner=scripted")
         file = tmp_path / "models.toml"
         file.write_text(file.read_text() + "price_in = 2.0\nprice_out = 10.0\n")
-        chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", *overrides, "budget.usd=0.01", "budget.requests=99"))
+        chosen = settings.load(
+            DEMO, ("evaluation_lm.backend=scripted", *overrides, "budget.usd=0.01", "budget.requests=99")
+        )
         (tmp_path / "scratch").mkdir()
         found = estimate(Job(chosen, tmp_path / "state", limit=2), tmp_path / "scratch")
         assert server.count == 0  # the trial of the pace asks no examiner either
-    row, = found["to_buy"]
+    (row,) = found["to_buy"]
     assert row["requests"] == sum(found["to_write"].values()) and "grades by scripted" in found["to_write"]
-    assert row["usd"] == pytest.approx((2 * row["prompt_tokens"] + 10 * row["reply_tokens"]) / 1e6) and row["usd"] > 0.01
+    assert (
+        row["usd"] == pytest.approx((2 * row["prompt_tokens"] + 10 * row["reply_tokens"]) / 1e6) and row["usd"] > 0.01
+    )
     assert [line.partition(" ")[0] for line in found["over_budget"]] == ["budget.usd"]
 
 
@@ -307,7 +312,11 @@ def test_status_tells_what_is_spent_by_model_what_became_of_it_and_what_is_left(
     assert found["spent_by_model"]["scripted"]["outcomes"] == {"refused": 1, "ok": 1}
     assert (found["spent"]["requests"], found["remaining"], found["ledger_lines_damaged"]) == (2, {"requests": 7}, 0)
     assert found["spent"]["hours"] > 0
-    by_outcome = {row["outcome"]: row["texts"] for row in found["texts"] if row["task"] == "review" and "scripted" in row["writer"]}
+    by_outcome = {
+        row["outcome"]: row["texts"]
+        for row in found["texts"]
+        if row["task"] == "review" and "scripted" in row["writer"]
+    }
     assert by_outcome == {"ok": 1, "refused": 1}
 
 
@@ -323,8 +332,12 @@ def test_the_log_of_a_run_has_its_ids_its_stages_and_every_text_that_failed_and_
     assert {(line["edition"], line["run"]) for line in lines} == {(EDITION, summary["run_id"])}
     assert [lines[0]["event"], lines[-1]["event"], lines[-1]["state"]] == ["started", "ended", "done"]
     failed = [line for line in lines if line["event"] == "text"]
-    assert [(line["task"], line["outcome"], line["detail"]) for line in failed] == [("review", "refused", "I [secret] this.")]
-    assert {"importing", "writing reviews by scripted", "scoring"} <= {line["stage"] for line in lines if line["event"] == "stage"}
+    assert [(line["task"], line["outcome"], line["detail"]) for line in failed] == [
+        ("review", "refused", "I [secret] this.")
+    ]
+    assert {"importing", "writing reviews by scripted", "scoring"} <= {
+        line["stage"] for line in lines if line["event"] == "stage"
+    }
 
 
 def test_a_log_that_cannot_be_written_stops_no_run(tmp_path):

@@ -12,7 +12,18 @@ CHECKLIST = "Mine:\n\npeer_review_behavior_checklist:\n  good_paper: {}\n  bad_p
 
 
 def test_the_shipped_conditions_are_those_of_the_paper():
-    assert SHIPPED == ("none", "arr", "neurips", "iclr", "good", "middle", "bad", "good+rubric", "middle+rubric", "bad+rubric")
+    assert SHIPPED == (
+        "none",
+        "arr",
+        "neurips",
+        "iclr",
+        "good",
+        "middle",
+        "bad",
+        "good+rubric",
+        "middle+rubric",
+        "bad+rubric",
+    )
     kinds = [condition(name).kind for name in SHIPPED]
     assert kinds == ["none", *["instruction"] * 3, *["imitating"] * 6]
     assert len({condition(name).sha256 for name in SHIPPED}) == len(SHIPPED)
@@ -40,15 +51,18 @@ def test_a_checklist_of_ones_own_is_an_imitating_guideline_and_may_have_a_rubric
     assert condition("mine+rubric", {"mine": CHECKLIST}).template == "guideline_rubric"
 
 
-@pytest.mark.parametrize(("name", "texts", "why"), [
-    ("nope", {}, "no guideline condition 'nope'; there are: none, arr"),
-    ("arr+rubric", {}, "condition arr\\+rubric: a rubric counts the questions of a checklist, and arr has none"),
-    ("none+rubric", {}, "none has none"),
-    ("own+rubric", {"own": "Be kind."}, "own has none"),
-    ("arr", {"arr": "Be kind."}, "cannot be called 'arr'"),
-    ("a+b", {"a+b": "Be kind."}, "cannot be called 'a\\+b'"),
-    ("own", {"own": " \n"}, "the guideline own is empty"),
-])
+@pytest.mark.parametrize(
+    ("name", "texts", "why"),
+    [
+        ("nope", {}, "no guideline condition 'nope'; there are: none, arr"),
+        ("arr+rubric", {}, "condition arr\\+rubric: a rubric counts the questions of a checklist, and arr has none"),
+        ("none+rubric", {}, "none has none"),
+        ("own+rubric", {"own": "Be kind."}, "own has none"),
+        ("arr", {"arr": "Be kind."}, "cannot be called 'arr'"),
+        ("a+b", {"a+b": "Be kind."}, "cannot be called 'a\\+b'"),
+        ("own", {"own": " \n"}, "the guideline own is empty"),
+    ],
+)
 def test_what_is_no_condition_says_why(name, texts, why):
     with pytest.raises(SettingsError, match=why):
         condition(name, texts)

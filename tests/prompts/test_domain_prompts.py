@@ -18,13 +18,16 @@ DERIVED = {
 }
 
 
-@pytest.mark.parametrize(("name", "sha256"), [
-    ("predict_judgments_yelp", "7e955a9314f052284d66b5d691905d8b96a2ebd03d1abb10c148d66f2b1b34be"),
-    ("predict_judgments_proposals", "f63cc8b28052610910947412ed0e7561a55b7fe805a1e8cf2d7cb226cc9a1151"),
-    ("judgments_yelp", "c505230b29a394926b665098b0c10a2a3f1d231dc0ca9b57dee26b59e8f1cb28"),
-    ("judgments_proposals", "c8b790b77d319418899a7f668bce34ca3de916486078b7849c818d21b8ca299f"),
-    ("proposal_abstract", "7d948baa1fe31b0fc43c64a25f4f0de7efce17ba60db11f828cd6d006fa31a7e"),
-])
+@pytest.mark.parametrize(
+    ("name", "sha256"),
+    [
+        ("predict_judgments_yelp", "7e955a9314f052284d66b5d691905d8b96a2ebd03d1abb10c148d66f2b1b34be"),
+        ("predict_judgments_proposals", "f63cc8b28052610910947412ed0e7561a55b7fe805a1e8cf2d7cb226cc9a1151"),
+        ("judgments_yelp", "c505230b29a394926b665098b0c10a2a3f1d231dc0ca9b57dee26b59e8f1cb28"),
+        ("judgments_proposals", "c8b790b77d319418899a7f668bce34ca3de916486078b7849c818d21b8ca299f"),
+        ("proposal_abstract", "7d948baa1fe31b0fc43c64a25f4f0de7efce17ba60db11f828cd6d006fa31a7e"),
+    ],
+)
 def test_a_prompt_is_the_one_that_signatures_name(name, sha256):
     assert load(name).sha256 == sha256
 

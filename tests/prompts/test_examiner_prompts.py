@@ -15,7 +15,8 @@ from tests.conftest import SHARED
 
 OURS = sorted(
     str(path.relative_to(FOLDER).with_suffix(""))
-    for room in ("dsba", "little_giants", "pre") for path in (FOLDER / room).rglob("*.toml")
+    for room in ("dsba", "little_giants", "pre")
+    for path in (FOLDER / room).rglob("*.toml")
 )
 NOTHING = Item("1", "", "")
 PRINTED_IN = {
@@ -74,19 +75,29 @@ def test_a_composed_prompt_is_the_printed_one(case):
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("name", [
-    *(f"descriptions/{which}_{kind}" for which in ("human", "model") for kind in ("expert", "long", "short")),
-])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"descriptions/{which}_{kind}" for which in ("human", "model") for kind in ("expert", "long", "short")),
+    ],
+)
 def test_a_task_description_is_the_printed_one(name):
     assert bare(part(name)) in kim(13)
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(("table", "name"), [
-    (14, "criteria/ht_gpt_relevance"), (14, "criteria/mt_gpt_relevance"), (14, "criteria/ad_relevance"),
-    (14, "criteria/ad_gpt_relevance"), (15, "steps/human_complex"), (15, "steps/model_complex_relevance"),
-    (16, "demonstrations/reason_best_relevance"),
-])
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        (14, "criteria/ht_gpt_relevance"),
+        (14, "criteria/mt_gpt_relevance"),
+        (14, "criteria/ad_relevance"),
+        (14, "criteria/ad_gpt_relevance"),
+        (15, "steps/human_complex"),
+        (15, "steps/model_complex_relevance"),
+        (16, "demonstrations/reason_best_relevance"),
+    ],
+)
 def test_a_part_is_the_printed_one(table, name):
     assert load(f"dsba/summary/{name}").kind == "verbatim"
     words = [bare(line) for line in part(name).split("\n")]
@@ -125,7 +136,11 @@ def test_a_stepwise_prompt_is_the_printed_one(name):
     assert bare(prompt.system) in printed
     # What the text version damaged is compared line by line elsewhere: forms in brackets, words cut at a line's end.
     lines = [line for line in prompt.user.split("\n") if "<" not in line and "{" not in line]
-    missing = [line for line in lines if bare(line) not in printed and bare(line) not in printed.replace("co-herently", "coherently")]
+    missing = [
+        line
+        for line in lines
+        if bare(line) not in printed and bare(line) not in printed.replace("co-herently", "coherently")
+    ]
     assert not missing
 
 
@@ -133,14 +148,14 @@ def test_a_stepwise_prompt_is_the_printed_one(name):
 def test_the_damaged_prompts_are_mended_from_their_twins():
     printed = kotonya()
     p13 = load("little_giants/summary/p13").user
-    table6 = printed[printed.index("1.Coherence:Assess"):printed.index("Table6:")]
-    assert bare(p13[:p13.index("News article")]) == table6
+    table6 = printed[printed.index("1.Coherence:Assess") : printed.index("Table6:")]
+    assert bare(p13[: p13.index("News article")]) == table6
     p10, p12 = (load(f"little_giants/summary/{name}").user for name in ("p10", "p12"))
     assert bare(p12) == bare(p10)
     p4 = load("little_giants/summary/p4").user
-    assert bare(p4[p4.index("Provide"):p4.index("\n\n")]) in printed
+    assert bare(p4[p4.index("Provide") : p4.index("\n\n")]) in printed
     p5 = load("little_giants/summary/p5").user
-    assert [int(each) for each in re.findall(r"\d+", p5[p5.index("scores are"):])] == list(range(101))
+    assert [int(each) for each in re.findall(r"\d+", p5[p5.index("scores are") :])] == list(range(101))
 
 
 @pytest.mark.shared
@@ -200,16 +215,19 @@ def test_texts_are_never_read_as_fields():
     assert "Paper: {text} {criteria} \\1\nReview: {source} {aspect}\nScore:" in chat.user
 
 
-@pytest.mark.parametrize(("template", "granularity", "summary", "review"), [
-    ("human", "fine", "5d88c71bb09d853d", "51c0d80638ab47bf"),
-    ("model", "fine", "1883c18ebd92e413", "51d3b1809ebfe0c1"),
-    ("human_test", "fine", "017477a3d8e477b8", "2e981055c0b4c269"),
-    ("rationale", "fine", "422c2511ea060e7a", "84e6c395859dc95e"),
-    ("base", "fine", "194d078cfa3847ce", "b772c51ddc73f8a9"),
-    ("p1", "coarse", "eec3311a74c2d261", "d7a4fbdb0a466ef2"),
-    ("p9", "coarse", "2e3eceb06b9c1fc7", "bc380c845c9c6eeb"),
-    ("five_level", "coarse", "23ef5e894be2c42d", "496dd4d144ee38ca"),
-])
+@pytest.mark.parametrize(
+    ("template", "granularity", "summary", "review"),
+    [
+        ("human", "fine", "5d88c71bb09d853d", "51c0d80638ab47bf"),
+        ("model", "fine", "1883c18ebd92e413", "51d3b1809ebfe0c1"),
+        ("human_test", "fine", "017477a3d8e477b8", "2e981055c0b4c269"),
+        ("rationale", "fine", "422c2511ea060e7a", "84e6c395859dc95e"),
+        ("base", "fine", "194d078cfa3847ce", "b772c51ddc73f8a9"),
+        ("p1", "coarse", "eec3311a74c2d261", "d7a4fbdb0a466ef2"),
+        ("p9", "coarse", "2e3eceb06b9c1fc7", "bc380c845c9c6eeb"),
+        ("five_level", "coarse", "23ef5e894be2c42d", "496dd4d144ee38ca"),
+    ],
+)
 def test_a_prompt_is_the_one_that_signatures_name(template, granularity, summary, review):
     for item, digest in (("summary", summary), ("review", review)):
         assert sha256(Examiner(template=template, granularity=granularity, item=item)).startswith(digest)

@@ -25,26 +25,39 @@ LISTINGS = {
     "rubric": (13, ("content", "reviewer_imitating_guideline")),
 }
 STARTS = {number: f"\nListing {number}: " for number in range(2, 14)}
-ENDS = {2: "\nContent Consistency Content", 3: "\nSubscore Consistency Subscore", 4: "\nScore Distribution", 5: "\n840 C ",
-        6: "\n880 **Official", 7: "\nListing 8: ", 8: "\nListing 9: ", 9: "\nReviewer-imitating Guidelines We",
-        10: "\nListing 11: ", 11: "\nListing 12: ", 12: "\nListing 13: "}
+ENDS = {
+    2: "\nContent Consistency Content",
+    3: "\nSubscore Consistency Subscore",
+    4: "\nScore Distribution",
+    5: "\n840 C ",
+    6: "\n880 **Official",
+    7: "\nListing 8: ",
+    8: "\nListing 9: ",
+    9: "\nReviewer-imitating Guidelines We",
+    10: "\nListing 11: ",
+    11: "\nListing 12: ",
+    12: "\nListing 13: ",
+}
 STRAY = '"periments,theory,orstatisticallysignificantresults(e.g.,overlappingconfidenceintervals)."'
 
 
-@pytest.mark.parametrize(("name", "sha256"), [
-    ("reference_quality", "6908b82848033f3f423533242ccd5959b7d996a805772921d64a6948af21da67"),
-    ("content_consistency", "9476a43dbc9b4e5e693a9716ef1ff8b28a6d72d0b7fd5136476c3453eb062db8"),
-    ("subscore_consistency", "672ef2b6cb175abe772ba43ac541ebf1382f9bc223412616bf7c300b51a7cf90"),
-    ("none", "6f1a4fc69ab2508520660ee1a5a01d6d6b50e8cd5ba70f1c31238cb4eca83dbc"),
-    ("review", "897576159809ac243d9f7ae8191a6eb376553377c051e3c32dd96524a71e3427"),
-    ("arr", "92fe2b58c7d664fda2bda0bbe5ac5881c810ae96ecf6f238962e964e03ed1bc2"),
-    ("neurips", "c0c20e097fac0b3520bdda4ffac562c7e9d2bbeb4ee8eea1376180916d410a59"),
-    ("iclr", "8a262fb719b9802ce6d9d16194aaae316faed114fe0603bfc43c54e9e9ded2a5"),
-    ("good", "adda092bcf0181126653e43c04ee334308295f35c935d9d0359bfbb7e3266d04"),
-    ("middle", "6afd8ab431b8e14a67aa8da92fb2d0dd87a4647087d95d49f59fed1442e1901a"),
-    ("bad", "8757c126fadd8ece8f88782352a171d252c427389e0452c0d0192b8ebcb4cdd3"),
-    ("rubric", "650462cb9158bd8e36fda5aca196ddaadebffd164178bc6ff58ede3d1d6213a8"),
-])
+@pytest.mark.parametrize(
+    ("name", "sha256"),
+    [
+        ("reference_quality", "6908b82848033f3f423533242ccd5959b7d996a805772921d64a6948af21da67"),
+        ("content_consistency", "9476a43dbc9b4e5e693a9716ef1ff8b28a6d72d0b7fd5136476c3453eb062db8"),
+        ("subscore_consistency", "672ef2b6cb175abe772ba43ac541ebf1382f9bc223412616bf7c300b51a7cf90"),
+        ("none", "6f1a4fc69ab2508520660ee1a5a01d6d6b50e8cd5ba70f1c31238cb4eca83dbc"),
+        ("review", "897576159809ac243d9f7ae8191a6eb376553377c051e3c32dd96524a71e3427"),
+        ("arr", "92fe2b58c7d664fda2bda0bbe5ac5881c810ae96ecf6f238962e964e03ed1bc2"),
+        ("neurips", "c0c20e097fac0b3520bdda4ffac562c7e9d2bbeb4ee8eea1376180916d410a59"),
+        ("iclr", "8a262fb719b9802ce6d9d16194aaae316faed114fe0603bfc43c54e9e9ded2a5"),
+        ("good", "adda092bcf0181126653e43c04ee334308295f35c935d9d0359bfbb7e3266d04"),
+        ("middle", "6afd8ab431b8e14a67aa8da92fb2d0dd87a4647087d95d49f59fed1442e1901a"),
+        ("bad", "8757c126fadd8ece8f88782352a171d252c427389e0452c0d0192b8ebcb4cdd3"),
+        ("rubric", "650462cb9158bd8e36fda5aca196ddaadebffd164178bc6ff58ede3d1d6213a8"),
+    ],
+)
 def test_a_prompt_is_the_one_that_ratings_name(name, sha256):
     assert load(f"guideline_{name}").sha256 == sha256
 
@@ -60,7 +73,10 @@ def test_a_prompt_states_its_listing_and_its_fields(name):
 @pytest.mark.parametrize("name", ["good", "middle", "bad"])
 def test_an_imitating_guideline_has_ten_good_and_ten_bad_questions(name):
     tree = yaml.safe_load(load(f"guideline_{name}").user.partition("\n\n")[2])["peer_review_behavior_checklist"]
-    assert {side: sum(map(len, groups.values())) for side, groups in tree.items()} == {"good_paper": 10, "bad_paper": 10}
+    assert {side: sum(map(len, groups.values())) for side, groups in tree.items()} == {
+        "good_paper": 10,
+        "bad_paper": 10,
+    }
 
 
 def test_a_paper_that_holds_the_name_of_a_field_is_left_alone():

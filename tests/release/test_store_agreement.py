@@ -86,8 +86,13 @@ def test_a_score_that_does_not_come_out_again_is_named_and_nothing_is_published(
     change(state, "update scores set value = value + 1000 where paper_id = 's03'")
     code, out, err = call("publish", EDITION, "--recount", 10_000, "--state", state)
     assert (code, out) == (1, "")
-    told = re.search(r"edition SAMPLE-2026: (\S+) of (\S+), paper s03, reference (\S+) is \S+ when it is scored again, and \+(?:99|1\d)\S+ in the store", err)
-    assert told and "nothing was published" in err and f"gre-bench why SAMPLE-2026 {told[1]} {told[2]} --paper s03" in err
+    told = re.search(
+        r"edition SAMPLE-2026: (\S+) of (\S+), paper s03, reference (\S+) is \S+ when it is scored again, and \+(?:99|1\d)\S+ in the store",
+        err,
+    )
+    assert (
+        told and "nothing was published" in err and f"gre-bench why SAMPLE-2026 {told[1]} {told[2]} --paper s03" in err
+    )
     assert Shelf(state / "releases", EDITION).names() == [f"{EDITION}-r1"]
 
 

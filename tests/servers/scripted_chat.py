@@ -38,9 +38,16 @@ class ScriptedChat(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, script: tuple[str, ...], then: str, when: Callable[[dict], str | None] | None,
-                 retry_after: str | None, pause_s: float, write: Callable[[dict], str] | None = None,
-                 logprobs: Callable[[dict], list[dict]] | None = None):
+    def __init__(
+        self,
+        script: tuple[str, ...],
+        then: str,
+        when: Callable[[dict], str | None] | None,
+        retry_after: str | None,
+        pause_s: float,
+        write: Callable[[dict], str] | None = None,
+        logprobs: Callable[[dict], list[dict]] | None = None,
+    ):
         super().__init__(("127.0.0.1", 0), Handler)
         self.script, self.then, self.when = list(script), then, when
         self.retry_after, self.pause_s = retry_after, pause_s
@@ -85,9 +92,15 @@ class ScriptedChat(ThreadingHTTPServer):
 
 
 @contextmanager
-def scripted_chat(*script: str, then: str = "ok", when: Callable[[dict], str | None] | None = None,
-                  retry_after: str | None = "0.05", pause_s: float = 0.0, write: Callable[[dict], str] | None = None,
-                  logprobs: Callable[[dict], list[dict]] | None = None) -> Iterator[ScriptedChat]:
+def scripted_chat(
+    *script: str,
+    then: str = "ok",
+    when: Callable[[dict], str | None] | None = None,
+    retry_after: str | None = "0.05",
+    pause_s: float = 0.0,
+    write: Callable[[dict], str] | None = None,
+    logprobs: Callable[[dict], list[dict]] | None = None,
+) -> Iterator[ScriptedChat]:
     """A running server. *pause_s* passes before each answer, *retry_after* goes with each 429.
 
     *write* takes the place of what it writes; ``elsewhere`` of the server is where it redirects to; *logprobs* gives the log-probabilities of those who ask for them.
@@ -108,10 +121,47 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: ScriptedChat
 
-    STUNTS = ("reset", "slow", "drip", "truncated", "half_json", "html", "empty", "null", "refusal", "filter", "thinking",
-              "thinking_unclosed", "thinking_field", "length", "error_200", "error_200_busy", "echo_key", "echo_key_401", "echo_key_escaped", "surrogate",
-              "redirect", "redirect_away", "quota", "flagged", "too_long", "policy", "odd", "types", "echo", "repeat", "nothing",
-              "plain_type", "huge", "drip_500", "endless_500", "echo_key_text", "echo_key_base64", "echo_key_quoted", "echo_key_429")
+    STUNTS = (
+        "reset",
+        "slow",
+        "drip",
+        "truncated",
+        "half_json",
+        "html",
+        "empty",
+        "null",
+        "refusal",
+        "filter",
+        "thinking",
+        "thinking_unclosed",
+        "thinking_field",
+        "length",
+        "error_200",
+        "error_200_busy",
+        "echo_key",
+        "echo_key_401",
+        "echo_key_escaped",
+        "surrogate",
+        "redirect",
+        "redirect_away",
+        "quota",
+        "flagged",
+        "too_long",
+        "policy",
+        "odd",
+        "types",
+        "echo",
+        "repeat",
+        "nothing",
+        "plain_type",
+        "huge",
+        "drip_500",
+        "endless_500",
+        "echo_key_text",
+        "echo_key_base64",
+        "echo_key_quoted",
+        "echo_key_429",
+    )
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silent."""
@@ -119,7 +169,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path != "/v1/models":
             return self._send(404, {"error": {"message": "no such page"}})
-        self._send(200, {"object": "list", "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "tests"}]})
+        self._send(
+            200, {"object": "list", "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "tests"}]}
+        )
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -143,7 +195,9 @@ class Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, tree: object, **headers: str) -> None:
         self._raw(status, json.dumps(tree).encode(), **headers)
 
-    def _raw(self, status: int, content: bytes, kind: str = "application/json", length: int | None = None, **headers: str):
+    def _raw(
+        self, status: int, content: bytes, kind: str = "application/json", length: int | None = None, **headers: str
+    ):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content) if length is None else length))
@@ -176,12 +230,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def _truncated(self, body: dict) -> None:
         content = json.dumps(completion(body, written(body))).encode()
-        self._raw(200, content[:len(content) // 2], length=len(content))
+        self._raw(200, content[: len(content) // 2], length=len(content))
         self.close_connection = True
 
     def _half_json(self, body: dict) -> None:
         content = json.dumps(completion(body, written(body))).encode()
-        self._raw(200, content[:len(content) // 2])
+        self._raw(200, content[: len(content) // 2])
 
     def _html(self, body: dict) -> None:
         self._raw(200, b"<!DOCTYPE html><title>Verifying your browser</title>", "text/html")
@@ -229,7 +283,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def _echo_key_text(self, body: dict) -> None:
         said = self.headers["Authorization"]
-        self._send(200, completion(body | {"model": said}, f"The reviewer appreciates {said}.\n{self.server.write(body)}"))
+        self._send(
+            200, completion(body | {"model": said}, f"The reviewer appreciates {said}.\n{self.server.write(body)}")
+        )
 
     def _echo_key_base64(self, body: dict) -> None:
         said = base64.b64encode(self.headers["Authorization"].encode()).decode()
@@ -286,7 +342,9 @@ class Handler(BaseHTTPRequestHandler):
         self._send(429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}})
 
     def _flagged(self, body: dict) -> None:
-        self._send(403, {"error": {"message": "moderated", "code": 403, "metadata": {"flagged_input": "x", "reasons": []}}})
+        self._send(
+            403, {"error": {"message": "moderated", "code": 403, "metadata": {"flagged_input": "x", "reasons": []}}}
+        )
 
     def _too_long(self, body: dict) -> None:
         self._send(400, {"error": {"message": "This model's maximum context length is 8192 tokens.", "code": 400}})
@@ -295,16 +353,30 @@ class Handler(BaseHTTPRequestHandler):
         self._send(400, {"error": {"message": "The prompt triggered the policy.", "code": "content_filter"}})
 
     def _odd(self, body: dict) -> None:
-        self._send(200, {"choices": [{"message": {"content": [{"type": "text", "text": "The reviewer"}, 3]},
-                                      "finish_reason": {}}], "usage": [], "model": 7, "error": None})
+        self._send(
+            200,
+            {
+                "choices": [
+                    {"message": {"content": [{"type": "text", "text": "The reviewer"}, 3]}, "finish_reason": {}}
+                ],
+                "usage": [],
+                "model": 7,
+                "error": None,
+            },
+        )
 
 
 def completion(body: dict, text: str | None, finish: str = "stop", **message: object) -> dict[str, Any]:
     """A chat completion as the protocol has it."""
     prompt = sum(len(item["content"]) for item in body["messages"])
     return {
-        "id": "scripted", "object": "chat.completion", "created": 0, "model": body["model"],
-        "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}],
+        "id": "scripted",
+        "object": "chat.completion",
+        "created": 0,
+        "model": body["model"],
+        "choices": [
+            {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
+        ],
         "usage": {"prompt_tokens": prompt // 4, "completion_tokens": len(text or "") // 4},
     }
 
@@ -344,11 +416,17 @@ def _review(paper: str, model: str) -> str:
     found = _sentences(paper) or ["The paper is empty"]
     ranked = sorted(found, key=lambda sentence: hashlib.sha256(f"{model}\n{sentence}".encode()).digest())
     picked = [_short(ranked[place % len(ranked)]) for place in range(10)]
-    strengths = "\n".join(f"{n}. It is good that {text}.\n   - The paper says so." for n, text in enumerate(picked[:4], 1))
-    weaknesses = "\n".join(f"{n}. It lacks evidence that {text}.\n   - More is needed." for n, text in enumerate(picked[4:8], 1))
+    strengths = "\n".join(
+        f"{n}. It is good that {text}.\n   - The paper says so." for n, text in enumerate(picked[:4], 1)
+    )
+    weaknesses = "\n".join(
+        f"{n}. It lacks evidence that {text}.\n   - More is needed." for n, text in enumerate(picked[4:8], 1)
+    )
     questions = "\n".join(f"{n}. Why is it that {text}?" for n, text in enumerate(picked[8:], 1))
-    return (f"<summary>\n{found[0]}.\n</summary>\n\n<strengths>\n{strengths}\n</strengths>\n\n"
-            f"<weaknesses>\n{weaknesses}\n</weaknesses>\n\n<questions>\n{questions}\n</questions>")
+    return (
+        f"<summary>\n{found[0]}.\n</summary>\n\n<strengths>\n{strengths}\n</strengths>\n\n"
+        f"<weaknesses>\n{weaknesses}\n</weaknesses>\n\n<questions>\n{questions}\n</questions>"
+    )
 
 
 def _assw(paper: str) -> str:
@@ -363,13 +441,20 @@ def _assw(paper: str) -> str:
 def _grade(user: str) -> str:
     """An examiner's answer: a point for each three sentences of the review, 10 at most."""
     points = min(10.0, len(_sentences(user.rpartition("[Review]")[2])) / 3)
-    return (f"<analysis>\nIt was read.\n</analysis>\n\n<overall_assessment>\nIt is a review.\n</overall_assessment>\n\n"
-            f"<overall_score>\n{points:.1f}\n</overall_score>")
+    return (
+        f"<analysis>\nIt was read.\n</analysis>\n\n<overall_assessment>\nIt is a review.\n</overall_assessment>\n\n"
+        f"<overall_score>\n{points:.1f}\n</overall_score>"
+    )
 
 
 def _from_abstract(abstract: str) -> str:
     found = [_short(sentence) for sentence in _sentences(abstract)] or ["the abstract is empty"]
-    parts = ("Summary Of The Paper", "Strength And Weaknesses", "Clarity, Quality, Novelty And Reproducibility", "Summary Of The Review")
+    parts = (
+        "Summary Of The Paper",
+        "Strength And Weaknesses",
+        "Clarity, Quality, Novelty And Reproducibility",
+        "Summary Of The Review",
+    )
     return "\n\n".join(f"{name}:\n\nIt is good that {found[place % len(found)]}." for place, name in enumerate(parts))
 
 

@@ -46,8 +46,15 @@ def reply(prompt: str, value: float, manner: Callable[[str], str] = MANNERS["exa
     high = 100 if re.search(r"\(worst\) to 100|from 0 to 100|between 0 and 100", prompt) else 5
     low = 0 if high == 100 else 1
     score = round(low + value * (high - low))
-    if any(mark in prompt for mark in ("Format the response", "each of the following aspects", "for each aspect", "to each aspect")):
-        return "\n".join(f"{aspect}: {score}" for aspect in ASPECTS) if manner("4") in ("4", "Score: 4") else manner(str(score))
+    if any(
+        mark in prompt
+        for mark in ("Format the response", "each of the following aspects", "for each aspect", "to each aspect")
+    ):
+        return (
+            "\n".join(f"{aspect}: {score}" for aspect in ASPECTS)
+            if manner("4") in ("4", "Score: 4")
+            else manner(str(score))
+        )
     return manner(str(score))
 
 

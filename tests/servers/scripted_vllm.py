@@ -233,7 +233,9 @@ class Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, tree: object, **headers: str) -> None:
         self._raw(status, json.dumps(tree).encode(), **headers)
 
-    def _raw(self, status: int, content: bytes, kind: str = "application/json", length: int | None = None, **headers: str):
+    def _raw(
+        self, status: int, content: bytes, kind: str = "application/json", length: int | None = None, **headers: str
+    ):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content) if length is None else length))

@@ -77,7 +77,12 @@ def test_a_forged_copy_is_refused_wherever_it_is_read_and_the_next_write_makes_i
     times = store.read_file.stat()
     forge(store.read_file)
     os.utime(store.read_file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    for arguments in (("sql", EDITION, MEAN), ("leaderboard", EDITION), ("publish", EDITION), ("plot", EDITION, "--out", state)):
+    for arguments in (
+        ("sql", EDITION, MEAN),
+        ("leaderboard", EDITION),
+        ("publish", EDITION),
+        ("plot", EDITION, "--out", state),
+    ):
         assert_one_line(command(*arguments, "--state", state), 1, "read.duckdb", "not as it was written", MENDED)
     with store.lock("refresh"):
         store.copy_for_readers()
@@ -121,7 +126,9 @@ def test_a_writer_that_is_killed_between_the_two_leaves_a_copy_that_is_believed(
 
         os.replace = killing
         with store.lock("refresh"):
-            store.write(("add_papers", [{"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}]))
+            store.write(
+                ("add_papers", [{"paper_id": "new", "title": "", "abstract": None, "text": None, "source_row": None}])
+            )
             store.copy_for_readers()
         os._exit(1)
     assert os.waitpid(process, 0)[1] == signal.SIGKILL
@@ -142,7 +149,12 @@ def test_readers_never_refuse_a_copy_that_a_writer_replaces_again_and_again(stor
         try:
             with store.lock("refresh"):
                 for k in range(40):
-                    store.write(("add_papers", [{"paper_id": f"new{k}", "title": "", "abstract": None, "text": None, "source_row": None}]))
+                    store.write(
+                        (
+                            "add_papers",
+                            [{"paper_id": f"new{k}", "title": "", "abstract": None, "text": None, "source_row": None}],
+                        )
+                    )
                     store.copy_for_readers()
         finally:
             stop.set()

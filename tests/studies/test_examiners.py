@@ -58,7 +58,9 @@ def table(folder, rows=None, name="texts.tsv"):
     lines = ["SRC\tHYP\tScore\tmodel_id\tid"]
     for place, (given, human) in enumerate(rows or [(quality(human), human) for human in HUMAN]):
         words = "so " * (place % 5)
-        lines.append(f'Source "{place // 3}\tA text {words}of quality {given:.4f}.\t{human}\tM{place % 3}\tdoc{place // 3}')
+        lines.append(
+            f'Source "{place // 3}\tA text {words}of quality {given:.4f}.\t{human}\tM{place % 3}\tdoc{place // 3}'
+        )
     (folder / name).write_text("\n".join(lines) + "\n")
     return folder / name
 
@@ -66,10 +68,16 @@ def table(folder, rows=None, name="texts.tsv"):
 @pytest.fixture
 def job(tmp_path):
     """Makes a study of *examiners* (by name) on the texts of `table`, asking the server."""
+
     def make(server, examiners=None, rows=None, name="study", limit=None, again=False, **more):
         (tmp_path / "models.toml").write_text(MODELS.format(name="scripted", url=server.url, model=MODEL))
-        tree = {"models": ["scripted"], "models_file": str(tmp_path / "models.toml"), "resamples": 200,
-                "baselines": ["length"], "examiners": examiners or {}} | more
+        tree = {
+            "models": ["scripted"],
+            "models_file": str(tmp_path / "models.toml"),
+            "resamples": 200,
+            "baselines": ["length"],
+            "examiners": examiners or {},
+        } | more
         return ExaminerJob(name, parse_study(tree), table(tmp_path, rows), None, limit, again, tmp_path / "state")
 
     return make
@@ -129,12 +137,21 @@ def test_every_coefficient_is_that_of_scipy_on_the_grades_that_are_kept(job):
 def test_differences_are_to_the_best_examiner_and_to_length_on_the_same_texts(job):
     def moody(body):
         # P7 is told nothing of the quality: its order is another one.
-        return examiner(quality=lambda prompt: len(prompt) % 7 / 7)(body) if "Very Good" in body["messages"][-1]["content"] else examiner()(body)
+        return (
+            examiner(quality=lambda prompt: len(prompt) % 7 / 7)(body)
+            if "Very Good" in body["messages"][-1]["content"]
+            else examiner()(body)
+        )
 
     with scripted_chat(write=moody) as server:
         summary = run(job(server, {"good": {"template": "base"}, "poor": {"template": "p7"}}))
     rows = {(row["family"], row["first"]): row for row in summary["differences"]}
-    assert set(rows) == {("best", "poor · scripted"), ("best", "length"), ("length", "good · scripted"), ("length", "poor · scripted")}
+    assert set(rows) == {
+        ("best", "poor · scripted"),
+        ("best", "length"),
+        ("length", "good · scripted"),
+        ("length", "poor · scripted"),
+    }
     taus = {name: row["kendall"]["value"] for name, row in found(summary).items()}
     assert rows["best", "poor · scripted"]["difference"] == pytest.approx(taus["poor"] - taus["good"])
     assert rows["length", "good · scripted"]["difference"] == pytest.approx(taus["good"] - taus["length"])
@@ -150,7 +167,12 @@ def test_what_cannot_be_read_is_counted_and_missing_with_its_reason(job):
         asked = job(server, {"base": {"template": "base"}})
         summary = run(asked)
     outcome = found(summary)["base"]
-    assert (outcome["planned"], outcome["scored"], outcome["failed"], outcome["reasons"]) == (12, 11, 1, {"unparsable": 1})
+    assert (outcome["planned"], outcome["scored"], outcome["failed"], outcome["reasons"]) == (
+        12,
+        11,
+        1,
+        {"unparsable": 1},
+    )
     assert (outcome["replies"], outcome["unparsable"]) == (11 + 3, 3)
     [row] = [row for row in grades(asked) if row["state"] == "failed"]
     assert row["item_id"] == "doc0:M0" and row["grade"] == "" and "no_score" in row["reason"]
@@ -201,14 +223,20 @@ class Weigher:
     reads_chats = True
 
     def logprob(self, predictions):
-        totals = [-abs(float(chat.reply) - 1 - 4 * float(re.findall(r"quality ([\d.]+)\.", chat.user)[-1])) for chat in predictions]
+        totals = [
+            -abs(float(chat.reply) - 1 - 4 * float(re.findall(r"quality ([\d.]+)\.", chat.user)[-1]))
+            for chat in predictions
+        ]
         return [SpanLogprob(total - 1.0, (0,), (total - 1.0,)) for total in totals]
 
 
 def test_probabilities_come_from_an_evaluation_lm_where_the_settings_say_so(job):
     use(Weigher())
     with scripted_chat(write=examiner()) as server:
-        trees = {"weighed": {"template": "human", "granularity": "fine", "aggregation": "logprob"}, "told": {"template": "base"}}
+        trees = {
+            "weighed": {"template": "human", "granularity": "fine", "aggregation": "logprob"},
+            "told": {"template": "base"},
+        }
         asked = job(server, trees, probabilities="evaluation_lm", evaluation_lm={"backend": "scripted"})
         summary = run(asked)
         assert server.count == 12
@@ -242,12 +270,29 @@ def test_an_endpoint_in_trouble_leaves_the_study_incomplete_and_the_next_run_ask
 
 
 def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
-    (tmp_path / "study.toml").write_text('layouts = ["003_table9"]\nresamples = 200\nbaselines = ["length"]\nmodels = ["scripted"]\n')
+    (tmp_path / "study.toml").write_text(
+        'layouts = ["003_table9"]\nresamples = 200\nbaselines = ["length"]\nmodels = ["scripted"]\n'
+    )
     with scripted_chat(write=examiner()) as server:
         server.until = lambda number: number <= 18
         asked = job(server, layouts=["003_table9"])
-        command = [sys.executable, "-m", "gre_bench.cli.app", "examiners", "--items", str(asked.items), "--settings", str(tmp_path / "study.toml"),
-                   "--models", str(tmp_path / "models.toml"), "--state", str(asked.state), "--no-prefect", "--name", "study"]
+        command = [
+            sys.executable,
+            "-m",
+            "gre_bench.cli.app",
+            "examiners",
+            "--items",
+            str(asked.items),
+            "--settings",
+            str(tmp_path / "study.toml"),
+            "--models",
+            str(tmp_path / "models.toml"),
+            "--state",
+            str(asked.state),
+            "--no-prefect",
+            "--name",
+            "study",
+        ]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         wait_for(lambda: server.count > 18, process)
         os.kill(process.pid, signal.SIGKILL)
@@ -261,7 +306,9 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
 
 def test_the_tables_have_the_layout_of_the_papers_with_their_values_beside(job):
     with scripted_chat(write=examiner()) as server:
-        asked = job(server, {"mine": {"template": "base"}}, layouts=["001_table8", "003_table8", "003_table9"], baselines=[])
+        asked = job(
+            server, {"mine": {"template": "base"}}, layouts=["001_table8", "003_table8", "003_table9"], baselines=[]
+        )
         summary = run(asked)
     lines = (asked.state / "studies" / "examiners" / "study" / "tables.md").read_text().splitlines()
     start = lines.index("## Kim et al. 2023, Table 8: Evaluation steps")
@@ -283,15 +330,49 @@ def test_the_shipped_settings_have_every_row_of_every_table():
     shipped = load_study(ROOT / "deployments" / "examiners.toml")
     assert set(shipped.layouts) == set(LAYOUTS)
     found = grid(shipped, "summary", dict.fromkeys(shipped.generated, "Read the text."))
-    assert {name: set(rows) for name, rows in found.rows.items()} == {name: set(one.rows) for name, one in LAYOUTS.items()}
+    assert {name: set(rows) for name, rows in found.rows.items()} == {
+        name: set(one.rows) for name, one in LAYOUTS.items()
+    }
     assert all(name in found.examiners for rows in found.rows.values() for name in rows.values())
     of_reviews = grid(shipped, "review", dict.fromkeys(shipped.generated, "Read the text."))
     assert {one.item for one in of_reviews.examiners.values()} == {"review"}
-    used = {value for one in found.examiners.values() for value in (one.aggregation, one.demonstration, one.description, one.steps, one.chosen_criteria)}
-    assert used >= {"direct", "logprob", "approximation", "base_worst", "base_best", "reason_worst", "reason_best", "expert", "short",
-                    "long", "complex", "ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"}
-    assert {one.template for one in found.examiners.values()} >= {"base", "human", "model", "human_test", "rationale", "explanation", "random",
-                                                                   "generated", "five_level", "hundred_level", *(f"p{n}" for n in range(1, 15))}
+    used = {
+        value
+        for one in found.examiners.values()
+        for value in (one.aggregation, one.demonstration, one.description, one.steps, one.chosen_criteria)
+    }
+    assert used >= {
+        "direct",
+        "logprob",
+        "approximation",
+        "base_worst",
+        "base_best",
+        "reason_worst",
+        "reason_best",
+        "expert",
+        "short",
+        "long",
+        "complex",
+        "ad",
+        "ad_gpt",
+        "ht",
+        "ht_gpt",
+        "mt",
+        "mt_gpt",
+    }
+    assert {one.template for one in found.examiners.values()} >= {
+        "base",
+        "human",
+        "model",
+        "human_test",
+        "rationale",
+        "explanation",
+        "random",
+        "generated",
+        "five_level",
+        "hundred_level",
+        *(f"p{n}" for n in range(1, 15)),
+    }
 
 
 def test_a_name_of_ones_own_takes_no_place_of_a_printed_row():
@@ -310,7 +391,9 @@ def test_the_panel_is_examined_on_other_texts_than_it_decides_upon(job):
         summary = run(asked)
     rows = grades(asked)
     exams = {row["examiner"]: row for row in summary["panel"]["exams"]}
-    kept = {row["item_id"] for row in rows if row["examiner"] == "panel of 2, uniform weights" and row["state"] == "scored"}
+    kept = {
+        row["item_id"] for row in rows if row["examiner"] == "panel of 2, uniform weights" and row["state"] == "scored"
+    }
     questions = {row["item_id"] for row in rows if row["reason"] == "exam_question"}
     assert len(kept) == len(questions) == 6 and not kept & questions
     assert not {name.split(":")[0] for name in kept} & {name.split(":")[0] for name in questions}
@@ -322,7 +405,9 @@ def test_the_panel_is_examined_on_other_texts_than_it_decides_upon(job):
     both = [((given["five", item] - 1) / 4 - given["hundred", item] / 100) ** 2 for item in questions]
     assert exams["five · scripted"]["consistency"] == pytest.approx(1 - sum(both) / 6)
     for item in kept:
-        assert given["panel of 2, uniform weights", item] == pytest.approx(((given["five", item] - 1) / 4 + given["hundred", item] / 100) / 2)
+        assert given["panel of 2, uniform weights", item] == pytest.approx(
+            ((given["five", item] - 1) / 4 + given["hundred", item] / 100) / 2
+        )
     assert found(summary)["panel of 2, uniform weights"]["excluded"] == 6
 
 
@@ -331,7 +416,13 @@ def test_a_panel_nobody_qualifies_for_says_so_and_the_study_goes_on(job):
         panel = {"human": [1, 5], "questions": 6, "threshold": 0.99, "rules": ["uniform"]}
         summary = run(job(server, {"base": {"template": "base"}}, panel=panel))
     row = found(summary)["panel of 0, uniform weights"]
-    assert (summary["outcome"], row["scored"], row["failed"], row["excluded"], row["reasons"]["no_panel"]) == ("done", 0, 6, 6, 6)
+    assert (summary["outcome"], row["scored"], row["failed"], row["excluded"], row["reasons"]["no_panel"]) == (
+        "done",
+        0,
+        6,
+        6,
+        6,
+    )
 
 
 @pytest.mark.parametrize(("bias", "accuracy", "always_first"), [(0.0, 1.0, 0), (1.01, 0.0, 12)])
@@ -341,7 +432,11 @@ def test_pairs_are_asked_both_ways_and_show_who_goes_by_the_place(job, bias, acc
         assert server.count == 2 * 12
     reports = {report["name"]: report for report in summary["pairs"]}
     report = reports["scripted"]
-    assert (report["accuracy"], report["position"]["always_first"], report["exam"]["passed"]) == (accuracy, always_first, accuracy == 1)
+    assert (report["accuracy"], report["position"]["always_first"], report["exam"]["passed"]) == (
+        accuracy,
+        always_first,
+        accuracy == 1,
+    )
     # Within a source the human score rises with the player's number; in the last source too.
     assert [row["player"] for row in reports["humans"]["elo"]] == ["M2", "M1", "M0"]
     if accuracy:
@@ -362,11 +457,17 @@ def test_instructions_that_an_lm_writes_become_an_examiner_or_a_reason(job):
             return "1. Read.\n3. Score."
         return examiner()(body)
 
-    generated = {"good": {"model": "scripted"}, "bad": {"model": "scripted", "instructions": "1. Read.", "phrase": "rewrite"}}
+    generated = {
+        "good": {"model": "scripted"},
+        "bad": {"model": "scripted", "instructions": "1. Read.", "phrase": "rewrite"},
+    }
     with scripted_chat(write=author) as server:
         summary = run(job(server, generated=generated))
         assert sum("Read.\n3." in str(body) for body in server.requests) == 0
-    assert summary["instructions"]["good"].startswith("1. Read.\n2. Give") and found(summary)["good"]["kendall"]["value"] > 0.85
+    assert (
+        summary["instructions"]["good"].startswith("1. Read.\n2. Give")
+        and found(summary)["good"]["kendall"]["value"] > 0.85
+    )
     assert (found(summary)["bad"]["failed"], found(summary)["bad"]["reasons"]) == (12, {"instructions_unparsable": 12})
 
 
@@ -376,11 +477,17 @@ def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job
         run(asked)
     sheet = asked.state / "studies" / "examiners" / "study" / "rationales-why-scripted.csv"
     rows = list(csv.DictReader(sheet.open()))
-    assert len(rows) == 5 and rows[0]["rationale"] == "It names 2 of the 3 main points." and rows[0]["hallucination"] == ""
+    assert (
+        len(rows) == 5 and rows[0]["rationale"] == "It names 2 of the 3 main points." and rows[0]["hallucination"] == ""
+    )
     shown = CliRunner().invoke(app, ["examiners", "errors", f"mine={sheet}"])
     assert "row 1 of the sheet: write yes or no into column inconsistent" in str(shown.exception)
     for place, row in enumerate(rows):
-        row |= {"inconsistent": "no", "hallucination": "yes" if place < 2 else "no", "different_aspect": "yes" if place == 0 else "no"}
+        row |= {
+            "inconsistent": "no",
+            "hallucination": "yes" if place < 2 else "no",
+            "different_aspect": "yes" if place == 0 else "no",
+        }
     with sheet.open("w", newline="") as lines:
         writer = csv.DictWriter(lines, list(rows[0]))
         writer.writeheader()
@@ -388,20 +495,35 @@ def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job
     shown = CliRunner().invoke(app, ["examiners", "errors", f"mine={sheet}"])
     table = {line.split()[1]: line.split()[-3:] for line in shown.output.splitlines() if re.match(r" +\d ", line)}
     assert shown.exit_code == 0
-    assert table == {"Good": ["60", "50", "69"], "Inconsistent": ["0", "11", "17"], "Hallucination": ["40", "36", "6"], "Different": ["20", "6", "8"]}
+    assert table == {
+        "Good": ["60", "50", "69"],
+        "Inconsistent": ["0", "11", "17"],
+        "Hallucination": ["40", "36", "6"],
+        "Different": ["20", "6", "8"],
+    }
 
 
 def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
     key, tree = "PROPOSALS-2026", {"edition": {"venue": "PROPOSALS", "year": 2026, "domain": "proposals"}}
     store = Store(tmp_path / "state", key)
     with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
-        import_graded(store, progress.status["run_id"], settings.checkout() / "data" / "sample_proposals" / "proposals.jsonl", "proposals", None, None)
+        import_graded(
+            store,
+            progress.status["run_id"],
+            settings.checkout() / "data" / "sample_proposals" / "proposals.jsonl",
+            "proposals",
+            None,
+            None,
+        )
         progress.end("done")
     with scripted_chat(write=examiner(quality=lambda prompt: len(prompt) % 50 / 50)) as server:
         asked = job(server, {"base": {"template": "base"}})
         asked = ExaminerJob(key, asked.settings, None, key, state=asked.state)
         summary = run(asked)
-        assert all("[Review]" in body["messages"][-1]["content"] or "eview" in body["messages"][-1]["content"] for body in server.requests)
+        assert all(
+            "[Review]" in body["messages"][-1]["content"] or "eview" in body["messages"][-1]["content"]
+            for body in server.requests
+        )
     outcome = found(summary)["base"]
     assert outcome["scored"] == outcome["planned"] - outcome["excluded"] > 10
     assert outcome["groups"] == summary["sources"]
@@ -443,13 +565,16 @@ def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
         assert server.count == 0 or "questions" in why or "panel.human" in why
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts that no human has scored"),
-    ("SRC\tHYP\tScore\n", "has no rows"),
-    ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
-    ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),
-    ("SRC\tHYP\tScore\na\tb\t1\na\tb\n", "row 2: it has other cells than the heading"),
-])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts that no human has scored"),
+        ("SRC\tHYP\tScore\n", "has no rows"),
+        ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
+        ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),
+        ("SRC\tHYP\tScore\na\tb\t1\na\tb\n", "row 2: it has other cells than the heading"),
+    ],
+)
 def test_a_file_that_is_none_is_refused_with_the_row(tmp_path, text, why):
     (tmp_path / "texts.tsv").write_text(text)
     with pytest.raises(SourceError, match=why):
@@ -458,7 +583,9 @@ def test_a_file_that_is_none_is_refused_with_the_row(tmp_path, text, why):
 
 def test_quotation_marks_are_text_in_a_tsv_file_and_quote_in_a_csv_file(tmp_path):
     found = read_graded_texts(table(tmp_path))
-    assert found[0].source == 'Source "0' and found[0].item_id == "doc0:M0" and len({text.item_id for text in found}) == 12
+    assert (
+        found[0].source == 'Source "0' and found[0].item_id == "doc0:M0" and len({text.item_id for text in found}) == 12
+    )
     (tmp_path / "texts.csv").write_text('SRC,HYP,Score\n"A, b",c,3\n"A, b",d,\n')
     one, other = read_graded_texts(tmp_path / "texts.csv")
     assert (one.source, one.group, one.human) == ("A, b", other.group, 3.0) and other.human is None
@@ -466,7 +593,13 @@ def test_quotation_marks_are_text_in_a_tsv_file_and_quote_in_a_csv_file(tmp_path
 
 def test_an_estimate_counts_the_requests_that_are_then_made(job):
     with scripted_chat(write=examiner()) as server:
-        asked = job(server, {"fine": {"template": "human", "granularity": "fine"}, "some": {"template": "base", "aggregation": "approximation", "samples": 3}})
+        asked = job(
+            server,
+            {
+                "fine": {"template": "human", "granularity": "fine"},
+                "some": {"template": "base", "aggregation": "approximation", "samples": 3},
+            },
+        )
         [row] = estimate(asked)["models"]
         assert server.count == 0
         summary = run(asked)
@@ -482,12 +615,26 @@ def test_the_flow_runs_under_the_prefect_engine(job):
 
 
 def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
-    (tmp_path / "study.toml").write_text('resamples = 200\nbaselines = ["length"]\n[examiners.base]\ntemplate = "base"\n')
+    (tmp_path / "study.toml").write_text(
+        'resamples = 200\nbaselines = ["length"]\n[examiners.base]\ntemplate = "base"\n'
+    )
     ill = {"when": lambda body: "500" if "quality 0.0000" in body["messages"][-1]["content"] else None}
     with scripted_chat(write=examiner(), **ill) as server:
         asked = job(server)
-        command = ["examiners", "--items", str(asked.items), "--settings", str(tmp_path / "study.toml"), "-m", "scripted",
-                   "--models", str(tmp_path / "models.toml"), "--state", str(asked.state), "--no-prefect"]
+        command = [
+            "examiners",
+            "--items",
+            str(asked.items),
+            "--settings",
+            str(tmp_path / "study.toml"),
+            "-m",
+            "scripted",
+            "--models",
+            str(tmp_path / "models.toml"),
+            "--state",
+            str(asked.state),
+            "--no-prefect",
+        ]
         shown = CliRunner().invoke(app, command)
         assert shown.exit_code == 3 and "1 grades are still missing" in shown.output
         server.when = None
@@ -495,7 +642,10 @@ def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
         assert shown.exit_code == 0 and found(json.loads(shown.stdout))["base"]["scored"] == 12
         shown = CliRunner().invoke(app, [*command, "--layout", "003_table9", "--dry-run"])
         assert shown.exit_code == 0 and "scripted: 72 requests" in shown.output
-    assert isinstance(CliRunner().invoke(app, ["examiners", "--settings", str(tmp_path / "nope.toml"), "--items", "x.tsv"]).exception, SettingsError)
+    assert isinstance(
+        CliRunner().invoke(app, ["examiners", "--settings", str(tmp_path / "nope.toml"), "--items", "x.tsv"]).exception,
+        SettingsError,
+    )
 
 
 @pytest.mark.shared
@@ -508,4 +658,6 @@ def test_metrics_without_an_lm_have_their_real_taus_on_the_shared_task(tmp_path)
     taus = {name: row["kendall"]["value"] for name, row in found(summary).items()}
     assert taus == pytest.approx({"length": 0.080, "rouge_l": 0.164, "bertscore": 0.268}, abs=5e-4)
     texts = read_graded_texts(REAL)
-    assert taus["length"] == pytest.approx(kendalltau([len(text.text.split()) for text in texts], [text.human for text in texts]).statistic)
+    assert taus["length"] == pytest.approx(
+        kendalltau([len(text.text.split()) for text in texts], [text.human for text in texts]).statistic
+    )

@@ -47,8 +47,15 @@ def patience(monkeypatch):
 def study(tmp_path):
     """Makes a job over papers whose human means are `HUMAN`, and the server's models file."""
     papers, ratings, own = (tmp_path / name for name in ("papers.jsonl", "ratings.tsv", "own.txt"))
-    rows = [{"paper_id": f"p{place}", "title": f"Paper number {place}", "abstract": "An abstract.", "text": "A body of text."}
-            for place in range(PAPERS)]
+    rows = [
+        {
+            "paper_id": f"p{place}",
+            "title": f"Paper number {place}",
+            "abstract": "An abstract.",
+            "text": "A body of text.",
+        }
+        for place in range(PAPERS)
+    ]
     papers.write_text("".join(json.dumps(row) + "\n" for row in rows))
     lines = [f"p{place}\t{mean - 1}\t{mean + 1}\t\tReject" for place, mean in enumerate(HUMAN)]
     ratings.write_text("\n".join(["paper_id\t0\t1\t2\tdecision", *lines]) + "\n")
@@ -101,7 +108,10 @@ def test_known_ratings_come_back_as_known_errors(study):
     assert summary["outcome"] == "done"
     close = {name: outcome.closeness for name, outcome in found(summary).items()}
     assert {name: (one.rmse.value, one.bias.value) for name, one in close.items() if name != "iclr"} == {
-        "none": (2, 2), "arr": (0, 0), "neurips": (1, 0)}
+        "none": (2, 2),
+        "arr": (0, 0),
+        "neurips": (1, 0),
+    }
     assert (close["none"].rmse.low, close["none"].rmse.high) == (2, 2)
     assert close["none"].spearman.value == close["arr"].spearman.value == pytest.approx(1)
     assert close["iclr"].spearman is None
@@ -118,7 +128,11 @@ def test_every_file_of_a_study_accounts_for_every_planned_paper(study, tmp_path)
     folder = tmp_path / "state" / "studies" / "guidelines" / "study"
     rows = list(csv.DictReader((folder / "ratings.csv").open()))
     assert len(rows) == 2 * PAPERS and {row["state"] for row in rows} == {"scored"}
-    assert {(row["rating"], row["recomputed"]) for row in rows if row["condition"] == "good+rubric"} == {("8", "1"), ("8", "5"), ("8", "7")}
+    assert {(row["rating"], row["recomputed"]) for row in rows if row["condition"] == "good+rubric"} == {
+        ("8", "1"),
+        ("8", "5"),
+        ("8", "7"),
+    }
     assert len((folder / "reviews.jsonl").read_text().splitlines()) == 2 * PAPERS
     assert json.loads((folder / "study.json").read_text())["outcomes"] == json.loads(json.dumps(summary))["outcomes"]
     assert (folder / "distributions.svg").read_text().startswith("<svg")
@@ -215,9 +229,35 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
     with scripted_chat(write=reviewer) as server:
         server.until = lambda number: number < PAPERS + 4
         job = study(server, "none", "arr", "neurips")
-        asked = ["guidelines", "compare", "-m", "scripted", "-c", "none", "-c", "arr", "-c", "neurips", "--papers", str(job.papers),
-                 "--ratings", str(job.ratings), "--models", str(job.models_file), "--state", str(job.state), "--no-prefect", "--name", "study"]
-        process = subprocess.Popen([sys.executable, "-m", "gre_bench.cli.app", *asked], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        asked = [
+            "guidelines",
+            "compare",
+            "-m",
+            "scripted",
+            "-c",
+            "none",
+            "-c",
+            "arr",
+            "-c",
+            "neurips",
+            "--papers",
+            str(job.papers),
+            "--ratings",
+            str(job.ratings),
+            "--models",
+            str(job.models_file),
+            "--state",
+            str(job.state),
+            "--no-prefect",
+            "--name",
+            "study",
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gre_bench.cli.app", *asked],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         wait_for(lambda: server.count >= PAPERS + 4, process)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
@@ -225,22 +265,38 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
         summary = run(job)
         assert summary["outcome"] == "done"
         assert server.count <= 3 * PAPERS + http_writer.Patience().concurrency
-    assert {name: one.closeness.rmse.value for name, one in found(summary).items()} == {"none": 2, "arr": 0, "neurips": 1}
+    assert {name: one.closeness.rmse.value for name, one in found(summary).items()} == {
+        "none": 2,
+        "arr": 0,
+        "neurips": 1,
+    }
 
 
 def test_the_tables_have_the_layout_of_the_paper_with_its_values_beneath(study, tmp_path):
     with scripted_chat(write=reviewer) as server:
-        job = study(server, "none", "arr", "neurips", "iclr", "iclr_official", "good", "good+rubric", guidelines={"iclr_official": study_file(tmp_path)})
+        job = study(
+            server,
+            "none",
+            "arr",
+            "neurips",
+            "iclr",
+            "iclr_official",
+            "good",
+            "good+rubric",
+            guidelines={"iclr_official": study_file(tmp_path)},
+        )
         run(job)
     text = (job.state / "studies" / "guidelines" / "study" / "tables.md").read_text()
     lines = text.splitlines()
     assert "## Table 1: Official conference guidelines" in lines
-    instruction = lines[lines.index("## Table 1: Guidelines rewritten into instruction-style prompts"):]
+    instruction = lines[lines.index("## Table 1: Guidelines rewritten into instruction-style prompts") :]
     assert instruction[2] == "| Model | No-Guideline | ARR | NeurIPS | ICLR |"
-    assert instruction[4].startswith("| scripted | 2.00 (2.00, 2.00) | **0.00 (0.00, 0.00)** | <u>1.00 (1.00, 1.00)</u> | 1.")
+    assert instruction[4].startswith(
+        "| scripted | 2.00 (2.00, 2.00) | **0.00 (0.00, 0.00)** | <u>1.00 (1.00, 1.00)</u> | 1."
+    )
     assert "| Qwen3-32B (published) | 3.58 | <u>3.16</u> | 3.32 | **3.09** |" in instruction
     assert "| Qwen3-32B (published) | 3.58 | 3.32 | **2.51** | <u>2.89</u> |" in lines
-    imitating = lines[lines.index("## Table 2: reviewer-imitating guidelines"):]
+    imitating = lines[lines.index("## Table 2: reviewer-imitating guidelines") :]
     assert imitating[2] == "| Model | Setting | Base. | Good | Mid. | Bad |"
     assert [line.split(" | ")[1] for line in imitating[4:7]] == ["w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed"]
     assert "| Qwen3-32B (published) | w/ Rubric | N/A | <u>4.57</u> | **4.31** | 4.62 |" in imitating
@@ -267,20 +323,30 @@ def test_another_model_or_other_papers_do_not_mix(study):
             run(job)
 
 
-@pytest.mark.parametrize(("change", "kind", "why"), [
-    ({"models": ()}, SettingsError, "name at least one model"),
-    ({"models": ("nope",)}, SettingsError, "no model 'nope' in the models file; known: scripted"),
-    ({"conditions": ("nope",)}, SettingsError, "no guideline condition 'nope'"),
-    ({"papers": None}, SettingsError, "name the papers: --edition"),
-    ({"edition": "ICLR-2099"}, SettingsError, "an edition has papers and ratings of its own"),
-    ({"edition": "ICLR-2099", "papers": None, "ratings": None}, SettingsError, "no edition ICLR-2099"),
-    ({"name": "../up"}, SettingsError, "study name"),
-    ({"guidelines": {"mine": ROOT / "nope.txt"}}, SourceError, "guideline mine: .*nope.txt cannot be read"),
-    ({"conditions": ("mine+rubric",), "guidelines": {"mine": "few"}}, SourceError, "needs 10 good and 10 bad questions, this has 1 good and 1 bad"),
-])
+@pytest.mark.parametrize(
+    ("change", "kind", "why"),
+    [
+        ({"models": ()}, SettingsError, "name at least one model"),
+        ({"models": ("nope",)}, SettingsError, "no model 'nope' in the models file; known: scripted"),
+        ({"conditions": ("nope",)}, SettingsError, "no guideline condition 'nope'"),
+        ({"papers": None}, SettingsError, "name the papers: --edition"),
+        ({"edition": "ICLR-2099"}, SettingsError, "an edition has papers and ratings of its own"),
+        ({"edition": "ICLR-2099", "papers": None, "ratings": None}, SettingsError, "no edition ICLR-2099"),
+        ({"name": "../up"}, SettingsError, "study name"),
+        ({"guidelines": {"mine": ROOT / "nope.txt"}}, SourceError, "guideline mine: .*nope.txt cannot be read"),
+        (
+            {"conditions": ("mine+rubric",), "guidelines": {"mine": "few"}},
+            SourceError,
+            "needs 10 good and 10 bad questions, this has 1 good and 1 bad",
+        ),
+    ],
+)
 def test_what_cannot_be_asked_says_so_and_asks_nothing(study, tmp_path, change, kind, why):
     few = tmp_path / "few.txt"
-    few.write_text("peer_review_behavior_checklist:\n" + "".join(f"  {side}:\n    all:\n      - question: x?\n" for side in ("good_paper", "bad_paper")))
+    few.write_text(
+        "peer_review_behavior_checklist:\n"
+        + "".join(f"  {side}:\n    all:\n      - question: x?\n" for side in ("good_paper", "bad_paper"))
+    )
     if change.get("guidelines", {}).get("mine") == "few":
         change = change | {"guidelines": {"mine": few}}
     with scripted_chat(write=reviewer) as server:
@@ -310,8 +376,21 @@ def test_the_flow_runs_under_the_prefect_engine(study):
 def test_the_command_ends_with_a_code_that_says_how_it_went(study):
     with scripted_chat(write=reviewer, when=lambda body: "500" if paper_of(body) == 0 else None) as server:
         job = study(server)
-        asked = ["guidelines", "compare", "-m", "scripted", "--papers", str(job.papers), "--ratings", str(job.ratings),
-                 "--models", str(job.models_file), "--state", str(job.state), "--no-prefect"]
+        asked = [
+            "guidelines",
+            "compare",
+            "-m",
+            "scripted",
+            "--papers",
+            str(job.papers),
+            "--ratings",
+            str(job.ratings),
+            "--models",
+            str(job.models_file),
+            "--state",
+            str(job.state),
+            "--no-prefect",
+        ]
         shown = CliRunner().invoke(app, asked)
         assert shown.exit_code == 3 and "1 ratings are still missing" in shown.output
         server.when = None
@@ -332,22 +411,42 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
     with scripted_chat(write=answers) as server:
         models = tmp_path / "models.toml"
         models.write_text(MODELS.format(name="scripted", url=server.url, model=MODEL))
-        chosen = settings.load(ROOT / "deployments" / "demo.toml", (
-            "evaluation_lm.backend=scripted", f"writing.models={models}", "writing.judgments=scripted",
-            "writing.candidates=['scripted', 'scripted@none', 'scripted@iclr', 'scripted@good+rubric']", "scoring.metrics=['gem']"))
+        chosen = settings.load(
+            ROOT / "deployments" / "demo.toml",
+            (
+                "evaluation_lm.backend=scripted",
+                f"writing.models={models}",
+                "writing.judgments=scripted",
+                "writing.candidates=['scripted', 'scripted@none', 'scripted@iclr', 'scripted@good+rubric']",
+                "scoring.metrics=['gem']",
+            ),
+        )
         summary = refresh(Job(chosen, tmp_path, limit=3), steps.undecorated())
         # The same texts under the same prompt: what was written to be ranked is what the study rates, and is not bought again.
         asked = server.count
-        study = run(GuidelineJob("SAMPLE-2026", ("scripted",), ("iclr",), edition="SAMPLE-2026", models_file=models, state=tmp_path))
+        study = run(
+            GuidelineJob(
+                "SAMPLE-2026", ("scripted",), ("iclr",), edition="SAMPLE-2026", models_file=models, state=tmp_path
+            )
+        )
         assert server.count == asked
     (rated,) = outcomes_of(study)
     assert (rated.planned, rated.scored, rated.reasons) == (16, 3, {"no_text": 13})
     assert summary["outcome"] == "done"
-    board = query(tmp_path, "select candidate, scored from leaderboard where metric = 'gem' and candidate like 'scripted%' order by candidate")
+    board = query(
+        tmp_path,
+        "select candidate, scored from leaderboard where metric = 'gem' and candidate like 'scripted%' order by candidate",
+    )
     assert board == [(name, 6) for name in ("scripted", "scripted@good+rubric", "scripted@iclr", "scripted@none")]
-    known = query(tmp_path, "select candidate_id, model, guideline from candidates where model = 'scripted' order by all")
-    assert known == [("scripted", "scripted", None), ("scripted@good+rubric", "scripted", "good+rubric"),
-                     ("scripted@iclr", "scripted", "iclr"), ("scripted@none", "scripted", "none")]
+    known = query(
+        tmp_path, "select candidate_id, model, guideline from candidates where model = 'scripted' order by all"
+    )
+    assert known == [
+        ("scripted", "scripted", None),
+        ("scripted@good+rubric", "scripted", "good+rubric"),
+        ("scripted@iclr", "scripted", "iclr"),
+        ("scripted@none", "scripted", "none"),
+    ]
 
 
 def reviewer_of_samples(body):

@@ -44,11 +44,26 @@ def notes(rows):
     content = {name: {"value": name} for name in ("title", "abstract")} | {"venueid": {"value": GROUP}}
     yield {"id": "paper", "forum": "paper", "invitations": [f"{GROUP}/-/Submission"], "content": content}
     for place, (days, words, changes) in enumerate(rows):
-        fields = {"summary": "word " * words, "strengths": f"Review {place} is strong.", "weaknesses": "w", "questions": "q",
-                  "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good", "rating": "6: weak accept", "confidence": "4"}
+        fields = {
+            "summary": "word " * words,
+            "strengths": f"Review {place} is strong.",
+            "weaknesses": "w",
+            "questions": "q",
+            "soundness": "3 good",
+            "presentation": "2 fair",
+            "contribution": "3 good",
+            "rating": "6: weak accept",
+            "confidence": "4",
+        }
         fields = {name: value for name, value in (fields | changes).items() if value is not None}
-        yield {"id": f"r{place}", "forum": "paper", "replyto": "paper", "invitations": [f"{GROUP}/Submission1/-/Official_Review"],
-               "tcdate": START + round(days * DAY_MS), "content": {name: {"value": value} for name, value in fields.items()}}
+        yield {
+            "id": f"r{place}",
+            "forum": "paper",
+            "replyto": "paper",
+            "invitations": [f"{GROUP}/Submission1/-/Official_Review"],
+            "tcdate": START + round(days * DAY_MS),
+            "content": {name: {"value": value} for name, value in fields.items()},
+        }
 
 
 @pytest.fixture
@@ -76,8 +91,10 @@ def judge_of(points):
         number = re.search(r"Review (\d+) is strong", text)
         if "references" in text[:300]:
             score = points(int(number[1]))[0]
-            return (f'Some items apply.\n```yaml\n"suggests_references": true,\n"reference_count": 1,\n"points_out_missing_citations": false,\n'
-                    f'"quality_score": {score},\n"reasoning": "so: it is",\n"reference_quality": "{("low", "medium", "high", "high")[score]}"\n```')
+            return (
+                f'Some items apply.\n```yaml\n"suggests_references": true,\n"reference_count": 1,\n"points_out_missing_citations": false,\n'
+                f'"quality_score": {score},\n"reasoning": "so: it is",\n"reference_quality": "{("low", "medium", "high", "high")[score]}"\n```'
+            )
         which = "content_consistency" if "**overall rating**" in text else "subscore_consistency"
         score = points(int(number[1]))[1] if number else points(0)[2]
         return f'```yaml\nquality_score: {score}\n{which}: "{("inconsistent", "somewhat inconsistent", "consistent")[score]}"\n```'
@@ -86,7 +103,10 @@ def judge_of(points):
 
 
 def rows_of(made):
-    return {row["review_id"]: row for row in csv.DictReader((made.state / "studies" / "guidelines" / "q" / "quality.csv").open())}
+    return {
+        row["review_id"]: row
+        for row in csv.DictReader((made.state / "studies" / "guidelines" / "q" / "quality.csv").open())
+    }
 
 
 def test_totals_are_the_sum_of_rules_and_verdicts(job):
@@ -98,25 +118,52 @@ def test_totals_are_the_sum_of_rules_and_verdicts(job):
         run(made)
         assert server.count == 9
     # The mean date is 7.5 days after the first: three reviews are 7.5 days early (3 points), one 22.5 late (1 point).
-    found = {name: tuple(row[key] for key in ("submission_date", "review_length", "reference_quality", "content_consistency", "subscore_consistency", "total"))
-             for name, row in rows_of(made).items()}
-    assert found == {"r0": ("3", "3", "0", "0", "2", "8"), "r1": ("3", "5", "3", "2", "2", "15"),
-                     "r2": ("3", "3", "0", "0", "2", "8"), "r3": ("1", "1", "0", "0", "2", "4")}
+    found = {
+        name: tuple(
+            row[key]
+            for key in (
+                "submission_date",
+                "review_length",
+                "reference_quality",
+                "content_consistency",
+                "subscore_consistency",
+                "total",
+            )
+        )
+        for name, row in rows_of(made).items()
+    }
+    assert found == {
+        "r0": ("3", "3", "0", "0", "2", "8"),
+        "r1": ("3", "5", "3", "2", "2", "15"),
+        "r2": ("3", "3", "0", "0", "2", "8"),
+        "r3": ("1", "1", "0", "0", "2", "4"),
+    }
     assert (summary["outcome"], summary["computable"], summary["totals"]) == ("done", 4, {4: 1, 8: 2, 15: 1})
-    assert {group: found["drawn"] for group, found in summary["groups"].items()} == {"good": [], "middle": [], "bad": ["r3"]}
+    assert {group: found["drawn"] for group, found in summary["groups"].items()} == {
+        "good": [],
+        "middle": [],
+        "bad": ["r3"],
+    }
 
 
 def test_a_missing_field_date_or_verdict_is_not_computable(job):
     table = [(0, 100, {}), (0, 100, {"soundness": None}), (0, 100, {"rating": None}), (0, 100, {})]
 
     def write(body):
-        return "I would rather not." if "Review 3" in body["messages"][0]["content"] else judge_of(lambda _: (2, 2, 2))(body)
+        return (
+            "I would rather not."
+            if "Review 3" in body["messages"][0]["content"]
+            else judge_of(lambda _: (2, 2, 2))(body)
+        )
 
     with scripted_chat(write=write) as server:
         made = job(table, server)
         summary = run(made)
     rows = rows_of(made)
-    assert {name: row["total"] for name, row in rows.items()} == {"r0": "14", **dict.fromkeys(("r1", "r2", "r3"), "not computable")}
+    assert {name: row["total"] for name, row in rows.items()} == {
+        "r0": "14",
+        **dict.fromkeys(("r1", "r2", "r3"), "not computable"),
+    }
     assert rows["r1"]["why"] == "subscore_consistency: no soundness"
     assert rows["r2"]["why"] == "content_consistency: no rating; subscore_consistency: no rating"
     assert "reference_quality: no_" in rows["r3"]["why"] and rows["r3"]["submission_date"] == "5"
@@ -125,7 +172,9 @@ def test_a_missing_field_date_or_verdict_is_not_computable(job):
 
 
 def test_verdicts_that_are_still_missing_make_the_run_incomplete(job):
-    with scripted_chat(write=judge_of(lambda _: (1, 1, 1)), when=lambda body: "500" if "Review 0" in str(body) else None) as server:
+    with scripted_chat(
+        write=judge_of(lambda _: (1, 1, 1)), when=lambda body: "500" if "Review 0" in str(body) else None
+    ) as server:
         made = job([(0, 10, {})] * 3, server)
         summary = run(made)
         assert (summary["outcome"], summary["computable"]) == ("incomplete", 2)
@@ -151,7 +200,9 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         asked = ("q", "good", "scripted", out, made.desk, steps.undecorated(), made.state)
         assert generate(*asked)["reviews"] == 2
         prompt = server.requests[-1]["messages"][0]["content"]
-        assert "Below are 2 peer reviews" in prompt and prompt.count("## Review ") == 2 and "Soundness: 3 good" in prompt
+        assert (
+            "Below are 2 peer reviews" in prompt and prompt.count("## Review ") == 2 and "Soundness: 3 good" in prompt
+        )
         count = server.count
         generate(*asked)
         assert server.count == count
@@ -164,15 +215,28 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
     assert condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
 
 
-@pytest.mark.parametrize(("reply", "why"), [
-    ("I cannot do that.", "no peer_review_behavior_checklist"),
-    ("peer_review_behavior_checklist:\n  good_paper:\n    a:\n      - question: x?\n  bad_paper:\n    a:\n      - question: y?\n", "1 good and 1 bad questions, not 10 and 10"),
-    ("peer_review_behavior_checklist:\n  good_paper: []\n", "it has not the parts"),
-    ("peer_review_behavior_checklist:\n  good_paper:\n    a: [x]\n  bad_paper:\n    a: [y]\n", "an item without a question"),
-])
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("I cannot do that.", "no peer_review_behavior_checklist"),
+        (
+            "peer_review_behavior_checklist:\n  good_paper:\n    a:\n      - question: x?\n  bad_paper:\n    a:\n      - question: y?\n",
+            "1 good and 1 bad questions, not 10 and 10",
+        ),
+        ("peer_review_behavior_checklist:\n  good_paper: []\n", "it has not the parts"),
+        (
+            "peer_review_behavior_checklist:\n  good_paper:\n    a: [x]\n  bad_paper:\n    a: [y]\n",
+            "an item without a question",
+        ),
+    ],
+)
 def test_a_reply_that_is_no_guideline_is_refused_and_nothing_is_written(job, tmp_path, reply, why):
     def write(body):
-        return reply if "# Form of the guideline" in body["messages"][0]["content"] else judge_of(lambda _: (0, 0, 0))(body)
+        return (
+            reply
+            if "# Form of the guideline" in body["messages"][0]["content"]
+            else judge_of(lambda _: (0, 0, 0))(body)
+        )
 
     with scripted_chat(write=write) as server:
         made = job([(0, 1, {}), (30, 1, {}), (30, 1, {})], server)
@@ -186,16 +250,36 @@ def test_the_fields_of_the_sample_edition_are_read():
     raw = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
     found = review_fields(raw, venue_of("SAMPLE", 2026))
     assert len(found) > 40
-    assert all({"summary", "strengths", "weaknesses", "questions", "rating", "soundness"} <= set(one.fields) for one in found)
+    assert all(
+        {"summary", "strengths", "weaknesses", "questions", "rating", "soundness"} <= set(one.fields) for one in found
+    )
     assert all(one.written_ms for one in found)
 
 
-def given(folder, human="paper_id\t0\t1\tdecision\np1\t5\t7\tReject\np2\t3\t3\t\np3\t8\t\tAccept\np4\t\t\t\n", rows=None, file="llm_reviews.jsonl"):
+def given(
+    folder,
+    human="paper_id\t0\t1\tdecision\np1\t5\t7\tReject\np2\t3\t3\t\np3\t8\t\tAccept\np4\t\t\t\n",
+    rows=None,
+    file="llm_reviews.jsonl",
+):
     folder.mkdir(exist_ok=True)
     (folder / "human_ratings.tsv").write_text(human)
-    rows = rows if rows is not None else [
-        {"paper_id": f"p{place}", "model": "m", "run": run_, "Overall": rating, "Summary": "A fine paper.", "Strengths": "['It is new', 'It is clear']"}
-        for run_, offset in (("m_base_x", 1), ("m_few_x", 0)) for place, rating in ((1, 6 + offset), (2, str(3 + offset)), (3, f"{8 + offset}.0"))]
+    rows = (
+        rows
+        if rows is not None
+        else [
+            {
+                "paper_id": f"p{place}",
+                "model": "m",
+                "run": run_,
+                "Overall": rating,
+                "Summary": "A fine paper.",
+                "Strengths": "['It is new', 'It is clear']",
+            }
+            for run_, offset in (("m_base_x", 1), ("m_few_x", 0))
+            for place, rating in ((1, 6 + offset), (2, str(3 + offset)), (3, f"{8 + offset}.0"))
+        ]
+    )
     if file.endswith(".parquet"):
         pq.write_table(pa.Table.from_pylist([{**row, "Overall": str(row["Overall"])} for row in rows]), folder / file)
     else:
@@ -207,11 +291,19 @@ def given(folder, human="paper_id\t0\t1\tdecision\np1\t5\t7\tReject\np2\t3\t3\t\
 def test_reviews_written_elsewhere_are_held_against_human_means(tmp_path, file):
     summary = compare_given("given", given(tmp_path / "d", file=file), tmp_path / "state")
     found = {outcome.condition: outcome for outcome in outcomes_of(summary)}
-    assert {name: (one.closeness.rmse.value, one.scored, one.planned) for name, one in found.items()} == {"base": (1, 3, 3), "few": (0, 3, 3)}
+    assert {name: (one.closeness.rmse.value, one.scored, one.planned) for name, one in found.items()} == {
+        "base": (1, 3, 3),
+        "few": (0, 3, 3),
+    }
     assert found["base"].wording.mean_words == 11
     lists = [review.text for review in read_rated_reviews(tmp_path / "d")]
     assert lists[0] == "Summary:\nA fine paper.\n\nStrengths:\nIt is new\nIt is clear"
-    assert read_human_ratings(tmp_path / "d" / "human_ratings.tsv") == {"p1": (5, 7), "p2": (3, 3), "p3": (8,), "p4": ()}
+    assert read_human_ratings(tmp_path / "d" / "human_ratings.tsv") == {
+        "p1": (5, 7),
+        "p2": (3, 3),
+        "p3": (8,),
+        "p4": (),
+    }
 
 
 def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_failed(tmp_path):
@@ -221,19 +313,22 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
     assert outcome.reasons == {"no_review": 1, "no_human_rating": 2} and outcome.closeness is None
 
 
-@pytest.mark.parametrize(("more", "why"), [
-    ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
-    ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, line 2: 'five' in column 0 is no rating"),
-    ({"human": "paper_id\t0\np1\tnan\n"}, "line 2: 'nan' in column 0 is no rating"),
-    ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 is there twice"),
-    ({"human": "paper_id\t0\np1\t5\t6\n"}, "line 2: it has more cells than the header"),
-    ({"human": "paper_id\t0\n"}, "human_ratings.tsv has no papers"),
-    ({"rows": []}, "llm_reviews.jsonl has no reviews"),
-    ({"rows": [{"paper_id": "p1", "model": "m"}]}, "llm_reviews.jsonl, row 1: there is no column Overall"),
-    ({"rows": [{"paper_id": "p1", "Overall": 5}]}, "row 1: model is missing"),
-    ({"rows": [{"paper_id": "p1", "model": "m", "Overall": 5}] * 2}, "row 2: m rates paper p1 twice in run none"),
-    ({"file": "other.jsonl"}, "has neither llm_reviews.parquet nor llm_reviews.jsonl"),
-])
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
+        ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, line 2: 'five' in column 0 is no rating"),
+        ({"human": "paper_id\t0\np1\tnan\n"}, "line 2: 'nan' in column 0 is no rating"),
+        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 is there twice"),
+        ({"human": "paper_id\t0\np1\t5\t6\n"}, "line 2: it has more cells than the header"),
+        ({"human": "paper_id\t0\n"}, "human_ratings.tsv has no papers"),
+        ({"rows": []}, "llm_reviews.jsonl has no reviews"),
+        ({"rows": [{"paper_id": "p1", "model": "m"}]}, "llm_reviews.jsonl, row 1: there is no column Overall"),
+        ({"rows": [{"paper_id": "p1", "Overall": 5}]}, "row 1: model is missing"),
+        ({"rows": [{"paper_id": "p1", "model": "m", "Overall": 5}] * 2}, "row 2: m rates paper p1 twice in run none"),
+        ({"file": "other.jsonl"}, "has neither llm_reviews.parquet nor llm_reviews.jsonl"),
+    ],
+)
 def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
     with pytest.raises(SourceError, match=re.escape(why)):
         compare_given("given", given(tmp_path / "d", **more), tmp_path / "state")
@@ -241,10 +336,18 @@ def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
 
 
 def test_the_commands_show_what_was_found(tmp_path):
-    shown = CliRunner().invoke(app, ["guidelines", "--reviews", str(given(tmp_path / "d")), "--state", str(tmp_path / "state")])
-    assert shown.exit_code == 0 and "one human reviewer" in shown.output.lower() and "N/A" not in shown.output.split("published")[0]
+    shown = CliRunner().invoke(
+        app, ["guidelines", "--reviews", str(given(tmp_path / "d")), "--state", str(tmp_path / "state")]
+    )
+    assert (
+        shown.exit_code == 0
+        and "one human reviewer" in shown.output.lower()
+        and "N/A" not in shown.output.split("published")[0]
+    )
     sample = str(ROOT / "data" / "sample" / "notes.jsonl")
-    shown = CliRunner().invoke(app, ["guidelines", "quality", sample, "-e", "SAMPLE-2026", "--state", str(tmp_path / "state"), "--no-prefect"])
+    shown = CliRunner().invoke(
+        app, ["guidelines", "quality", sample, "-e", "SAMPLE-2026", "--state", str(tmp_path / "state"), "--no-prefect"]
+    )
     assert shown.exit_code == 0 and "not_asked: no LM was asked" in shown.output
     assert isinstance(CliRunner().invoke(app, ["guidelines", "--reviews", "x", "compare"]).exception, SettingsError)
     assert "human_ratings.tsv" in CliRunner().invoke(app, ["guidelines", "--help"]).output
@@ -262,7 +365,14 @@ def test_six_real_runs_of_three_models_against_the_human_means_of_300_papers(tmp
     summary = compare_given("real", real("llm-reviews-iclr2022"), tmp_path)
     found = {(one.model.partition("-2")[0], one.condition): one for one in outcomes_of(summary)}
     assert len(found) == 6 and all(one.scored == one.planned == 300 for one in found.values())
-    numbers = {key: (round(one.closeness.rmse.value, 2), round(one.closeness.bias.value, 2), round(one.closeness.spearman.value, 2)) for key, one in found.items()}
+    numbers = {
+        key: (
+            round(one.closeness.rmse.value, 2),
+            round(one.closeness.bias.value, 2),
+            round(one.closeness.spearman.value, 2),
+        )
+        for key, one in found.items()
+    }
     assert numbers == {
         ("claude-3-5-sonnet", "reflect_5_ensemble_5"): (2.08, 1.69, 0.35),
         ("gpt-4o", "fewshot_1_reflect_5_ensemble_5"): (1.28, -0.22, 0.36),

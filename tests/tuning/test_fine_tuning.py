@@ -26,7 +26,9 @@ from tests.lm.chat_models import build_chat_model  # noqa: E402
 
 THEMES = ("writing", "novelty", "proofs")
 PAPERS = [
-    JudgedPaper(f"p{number}", tuple(f"The reviewer {verb} the {theme}." for verb in ("appreciates", "questions", "suggests")))
+    JudgedPaper(
+        f"p{number}", tuple(f"The reviewer {verb} the {theme}." for verb in ("appreciates", "questions", "suggests"))
+    )
     for number, theme in enumerate(THEMES)
 ]
 LEARNT, KEPT = PAPERS[:2], PAPERS[2:]
@@ -329,9 +331,13 @@ def test_an_end_of_a_model_whose_ends_are_two_matrices_scores_as_it_was_trained(
 
 def test_papers_that_teach_nothing_are_refused_with_the_reasons(base: Path, tmp_path: Path) -> None:
     two = [replace(paper, judgments=paper.judgments[:2]) for paper in LEARNT]
-    with pytest.raises(SourceError, match="of 2 papers to train on nothing is left: 2 papers with fewer than 3 reviews"):
+    with pytest.raises(
+        SourceError, match="of 2 papers to train on nothing is left: 2 papers with fewer than 3 reviews"
+    ):
         fine_tune(base, two, KEPT, ["gem"], SETTINGS, tmp_path / "out", DATA)
-    with pytest.raises(SourceError, match="of 1 papers to measure the loss on nothing is left: 9 conversations of more"):
+    with pytest.raises(
+        SourceError, match="of 1 papers to measure the loss on nothing is left: 9 conversations of more"
+    ):
         long = [replace(paper, judgments=tuple(text + " again" * 900 for text in paper.judgments)) for paper in KEPT]
         fine_tune(base, LEARNT, long, ["gem"], SETTINGS, tmp_path / "out", DATA)
 

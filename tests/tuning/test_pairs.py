@@ -114,4 +114,6 @@ def test_what_is_too_long_or_cannot_be_encoded_is_left_out_and_counted(template:
 
 def test_the_id_of_a_paper_is_no_part_of_what_is_learnt(template: ChatTemplate) -> None:
     renamed = JudgedPaper("another", PAPER.judgments, PAPER.synopses)
-    assert lessons([renamed], ["gem"], template, "reply", 4096, 0) == lessons([PAPER], ["gem"], template, "reply", 4096, 0)
+    assert lessons([renamed], ["gem"], template, "reply", 4096, 0) == lessons(
+        [PAPER], ["gem"], template, "reply", 4096, 0
+    )

@@ -91,8 +91,11 @@ def test_bending_prefers_what_reviews_of_one_paper_share(papers_as_ids) -> None:
         return float(moved.sum() - bent(rows, reply, np.zeros(size)).sum())
 
     pairs = [(paper[x], paper[y]) for paper in papers_as_ids[:6] for x, y in permutations(range(3), 2)]
-    others = [(papers_as_ids[(place + 1) % 6][x], papers_as_ids[place][y]) for place in range(6) for x, y in
-              permutations(range(3), 2)]
+    others = [
+        (papers_as_ids[(place + 1) % 6][x], papers_as_ids[place][y])
+        for place in range(6)
+        for x, y in permutations(range(3), 2)
+    ]
     assert np.mean([gain(*pair) for pair in pairs]) > 0
     assert np.mean([gain(*pair) for pair in pairs]) > np.mean([gain(*pair) for pair in others])
 

@@ -18,7 +18,9 @@ DRESSES = {
 def listed(sections: Mapping[str, Sequence[str]], mark: str = "- ", dress: str = "{}:") -> str:
     """Items under headings; a ``#`` in *mark* is the item's number."""
     return "\n\n".join(
-        dress.format(name) + "\n" + "\n".join(mark.replace("#", str(number)) + text for number, text in enumerate(texts, 1))
+        dress.format(name)
+        + "\n"
+        + "\n".join(mark.replace("#", str(number)) + text for number, text in enumerate(texts, 1))
         for name, texts in sections.items()
     )
 

@@ -23,16 +23,19 @@ def entry(folder: Path) -> Path:
     return folder / REQUEST[:2] / f"{REQUEST}.json"
 
 
-@pytest.mark.parametrize(("reply", "kept"), [
-    (REPLY, True),
-    (Reply("cut", "The rev"), True),
-    (Reply("refused", None, "no"), True),
-    (Reply("empty", None), True),
-    (Reply("empty", None, final=False), False),
-    (Reply("failed", None, "too long"), True),
-    (Reply("failed", None, "500", final=False), False),
-    (Reply("rate_limited", None, "429", final=False), False),
-])
+@pytest.mark.parametrize(
+    ("reply", "kept"),
+    [
+        (REPLY, True),
+        (Reply("cut", "The rev"), True),
+        (Reply("refused", None, "no"), True),
+        (Reply("empty", None), True),
+        (Reply("empty", None, final=False), False),
+        (Reply("failed", None, "too long"), True),
+        (Reply("failed", None, "500", final=False), False),
+        (Reply("rate_limited", None, "429", final=False), False),
+    ],
+)
 def test_only_final_replies_are_kept(tmp_path, reply, kept):
     archive = ReplyArchive(tmp_path)
     assert archive.get(REQUEST) is None
@@ -42,9 +45,15 @@ def test_only_final_replies_are_kept(tmp_path, reply, kept):
 
 def test_every_part_of_a_request_decides_its_entry():
     base = ("model@1", Chat("system", "user"), Sampling())
-    others = [("model@2", *base[1:]), (base[0], Chat("systemu", "ser"), base[2]), (base[0], Chat("system", "User"), base[2]),
-              (*base[:2], Sampling(temperature=None)), (*base[:2], Sampling(max_tokens=1)), (*base[:2], Sampling(top_p=1.0)),
-              (*base[:2], Sampling(seed=0))]
+    others = [
+        ("model@2", *base[1:]),
+        (base[0], Chat("systemu", "ser"), base[2]),
+        (base[0], Chat("system", "User"), base[2]),
+        (*base[:2], Sampling(temperature=None)),
+        (*base[:2], Sampling(max_tokens=1)),
+        (*base[:2], Sampling(top_p=1.0)),
+        (*base[:2], Sampling(seed=0)),
+    ]
     assert len({request_digest(*request) for request in (base, *others)}) == 8
     assert request_digest(*base) == REQUEST
 
@@ -58,11 +67,26 @@ def test_any_text_comes_back_as_it_was(tmp_path_factory, text):
 
 
 def damaged_entries() -> dict[str, bytes]:
-    kept = {"outcome": "ok", "text": "The reviewer suggests y.", "detail": "", "final": True, "model": "m", "thinking": 3,
-            "prompt_tokens": 5, "reply_tokens": None, "archived": False}
+    kept = {
+        "outcome": "ok",
+        "text": "The reviewer suggests y.",
+        "detail": "",
+        "final": True,
+        "model": "m",
+        "thinking": 3,
+        "prompt_tokens": 5,
+        "reply_tokens": None,
+        "archived": False,
+    }
     return {
-        "empty file": b"", "zeros": b"\0" * 400, "half": b'{"format": 1, "reply": {"outco', "not a table": b"[]",
-        "number": b"3", "latin-1": b'{"reply": "\xff"}', "deep": b"[" * 100_000, "other fields": b'{"format": 1}',
+        "empty file": b"",
+        "zeros": b"\0" * 400,
+        "half": b'{"format": 1, "reply": {"outco',
+        "not a table": b"[]",
+        "number": b"3",
+        "latin-1": b'{"reply": "\xff"}',
+        "deep": b"[" * 100_000,
+        "other fields": b'{"format": 1}',
         "forged": json.dumps({"format": 1, "request": REQUEST, "sha256": "0" * 64, "reply": kept}).encode(),
     }
 
@@ -74,7 +98,7 @@ def test_a_damaged_entry_is_moved_aside_counted_and_asked_again(tmp_path, kind):
     entry(tmp_path).write_bytes(damaged_entries()[kind])
     assert archive.get(REQUEST) is None
     assert archive.damaged == 1
-    aside, = entry(tmp_path).parent.glob("*.damaged-*")
+    (aside,) = entry(tmp_path).parent.glob("*.damaged-*")
     assert aside.read_bytes() == damaged_entries()[kind]
     archive.put(REQUEST, REPLY)
     assert archive.get(REQUEST) == replace(REPLY, archived=True)

@@ -38,7 +38,12 @@ def section(review: str, name: str) -> str:
 
 
 def test_the_full_review_has_four_sections_in_order():
-    assert [part.name for part in split(review_of(TITLE, ABSTRACT, TEXT, "full"))] == ["summary", "strengths", "weaknesses", "questions"]
+    assert [part.name for part in split(review_of(TITLE, ABSTRACT, TEXT, "full"))] == [
+        "summary",
+        "strengths",
+        "weaknesses",
+        "questions",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +77,11 @@ def test_the_papers_own_terms_limits_and_assumptions_are_named():
 
 def test_the_abstract_reviewer_never_reads_the_text():
     without = review_of(TITLE, ABSTRACT, None, "abstract")
-    assert without == review_of(TITLE, ABSTRACT, TEXT, "abstract") == review_of(TITLE, ABSTRACT, "Other words.", "abstract")
+    assert (
+        without
+        == review_of(TITLE, ABSTRACT, TEXT, "abstract")
+        == review_of(TITLE, ABSTRACT, "Other words.", "abstract")
+    )
     assert "one clock" not in without and "BoardNet" not in without
 
 
@@ -85,7 +94,13 @@ def test_a_review_judges_at_least_six_things_with_every_stance_but_one(kind):
 
 @pytest.mark.parametrize(
     ("abstract", "text", "kind"),
-    [(None, None, "full"), ("An abstract.", None, "full"), ("An abstract.", "", "full"), (None, "A text.", "abstract"), ("", "", "abstract")],
+    [
+        (None, None, "full"),
+        ("An abstract.", None, "full"),
+        ("An abstract.", "", "full"),
+        (None, "A text.", "abstract"),
+        ("", "", "abstract"),
+    ],
 )
 def test_without_anything_to_read_there_is_no_review(abstract, text, kind):
     assert review_of(TITLE, abstract, text, kind) == ""
@@ -99,7 +114,9 @@ def test_any_text_gives_the_same_review_every_time(title, abstract, text):
         assert judgments_of(review)
 
 
-@pytest.mark.parametrize("text", ["<html><body><p>Error 404</p></body></html>", "\x00\u2028\u202e", "{method} {term} {0}", "$$" * 50])
+@pytest.mark.parametrize(
+    "text", ["<html><body><p>Error 404</p></body></html>", "\x00\u2028\u202e", "{method} {term} {0}", "$$" * 50]
+)
 def test_odd_texts_still_give_a_review(text):
     assert "Weaknesses:" in review_of(text, text, text, "full")
 

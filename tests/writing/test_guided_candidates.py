@@ -28,7 +28,9 @@ def test_a_review_under_a_guideline_is_asked_for_with_its_prompt(desk, name):
     (written,) = writer.reviews([PAPER])
     assert (written.item, written.outcome) == ("p1", "ok")
     (body,) = desk[1].requests
-    assert body["messages"] == [{"role": "user", "content": condition(name).chat("A title\n\nAbstract\n\nAn abstract.\n\n" + PAPER.text).user}]
+    assert body["messages"] == [
+        {"role": "user", "content": condition(name).chat("A title\n\nAbstract\n\nAn abstract.\n\n" + PAPER.text).user}
+    ]
 
 
 def test_each_condition_is_an_identity_of_its_own_and_other_tasks_are_as_ever(desk):

@@ -89,17 +89,19 @@ ONE_ANSWER = [
 ]
 
 
-@pytest.mark.parametrize(("behaviour", "outcome", "final", "requests", "part"), ONE_ANSWER, ids=[row[0] for row in ONE_ANSWER])
+@pytest.mark.parametrize(
+    ("behaviour", "outcome", "final", "requests", "part"), ONE_ANSWER, ids=[row[0] for row in ONE_ANSWER]
+)
 def test_a_behaviour_becomes_a_reply(tmp_path, behaviour, outcome, final, requests, part):
     with scripted_chat(then=behaviour) as server:
         asking = writer(server, tmp_path)
-        reply, = asking.write([CHAT], Sampling())
+        (reply,) = asking.write([CHAT], Sampling())
         assert (reply.outcome, reply.final, server.count) == (outcome, final, requests)
         assert part in (reply.text if reply.text is not None else reply.detail)
         assert (reply.text is None) == (outcome not in ("ok", "cut"))
         assert "\n" not in reply.detail and not reply.archived
         if final:
-            again, = asking.write([CHAT], Sampling())
+            (again,) = asking.write([CHAT], Sampling())
             assert (again.archived, again.text, again.outcome) == (True, reply.text, outcome)
             assert server.count == requests
         else:
@@ -107,10 +109,12 @@ def test_a_behaviour_becomes_a_reply(tmp_path, behaviour, outcome, final, reques
             assert server.count == 2 * requests
 
 
-@pytest.mark.parametrize("behaviour", ["429", "500", "502", "408", "409", "reset", "truncated", "empty", "error_200_busy"])
+@pytest.mark.parametrize(
+    "behaviour", ["429", "500", "502", "408", "409", "reset", "truncated", "empty", "error_200_busy"]
+)
 def test_what_passes_by_itself_is_asked_again(tmp_path, behaviour):
     with scripted_chat(behaviour) as server:
-        reply, = writer(server, tmp_path).write([CHAT], Sampling())
+        (reply,) = writer(server, tmp_path).write([CHAT], Sampling())
         assert (reply.outcome, server.count) == ("ok", 2)
 
 
@@ -121,7 +125,7 @@ def test_an_answer_that_takes_too_long_is_given_up(tmp_path, behaviour):
         if behaviour == "slow":
             server.until = lambda _: False
         started = time.monotonic()
-        reply, = writer(server, tmp_path, hurried).write([CHAT], Sampling())
+        (reply,) = writer(server, tmp_path, hurried).write([CHAT], Sampling())
         assert time.monotonic() - started < 60, "either would take minutes"
         assert (reply.outcome, reply.final, server.count) == ("failed", False, 2)
         assert "no answer in 0.3 s" in reply.detail
@@ -131,7 +135,7 @@ def test_nobody_at_the_endpoint_is_transient_and_says_so(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    reply, = writer(url, tmp_path).write([CHAT], Sampling())
+    (reply,) = writer(url, tmp_path).write([CHAT], Sampling())
     assert (reply.outcome, reply.final) == ("failed", False)
     assert "refused" in reply.detail
 
@@ -146,6 +150,7 @@ def test_thinking_is_stripped_and_counted(tmp_path):
 
 def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again(tmp_path):
     from gre_bench.writing.completion import read_completion
+
     answer = read_completion(b'{"choices": [{"finish_reason": "length", "message": {"content": "<think> on and on"}}]}')
     assert (answer.reply.outcome, answer.again) == ("empty", False)
     assert "the limit was reached (17 characters" in answer.reply.detail
@@ -153,6 +158,7 @@ def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again(tmp_path):
 
 def test_a_body_without_end_is_not_read_to_its_end():
     from gre_bench.writing.http_writer import LARGEST_BODY, _read
+
     chunks = iter([b"x" * 2**20] * (LARGEST_BODY // 2**20 + 9))
     assert _read(chunks, time.monotonic() + 60) is None
     assert len(list(chunks)) == 8
@@ -166,16 +172,22 @@ def test_tokens_and_model_are_the_endpoints(tmp_path):
     assert (odd.model, odd.prompt_tokens, odd.reply_tokens) == ("", None, None)
 
 
-@pytest.mark.parametrize(("sampling", "sent"), [
-    (Sampling(), {"temperature": 0.0, "max_tokens": 4000}),
-    (Sampling(temperature=None, max_tokens=9, top_p=0.1, seed=3), {"max_tokens": 9, "top_p": 0.1, "seed": 3}),
-])
+@pytest.mark.parametrize(
+    ("sampling", "sent"),
+    [
+        (Sampling(), {"temperature": 0.0, "max_tokens": 4000}),
+        (Sampling(temperature=None, max_tokens=9, top_p=0.1, seed=3), {"max_tokens": 9, "top_p": 0.1, "seed": 3}),
+    ],
+)
 def test_what_is_none_is_left_out_of_the_request(tmp_path, sampling, sent):
     with scripted_chat() as server:
         writer(server, tmp_path).write([CHAT], sampling)
-        body, = server.requests
-    assert body == {"model": MODEL, "messages": [{"role": "system", "content": "system"},
-                                                 {"role": "user", "content": "user"}]} | sent
+        (body,) = server.requests
+    assert (
+        body
+        == {"model": MODEL, "messages": [{"role": "system", "content": "system"}, {"role": "user", "content": "user"}]}
+        | sent
+    )
 
 
 def test_a_model_may_call_the_limit_by_another_name(tmp_path):
@@ -198,14 +210,21 @@ def test_retry_after_is_waited_for_by_all_threads(tmp_path):
 
 def test_a_wait_beyond_all_patience_is_not_waited_for(tmp_path):
     with scripted_chat(then="429", retry_after="3600") as server:
-        reply, = writer(server, tmp_path).write([CHAT], Sampling())
+        (reply,) = writer(server, tmp_path).write([CHAT], Sampling())
         assert (reply.outcome, reply.final, server.count) == ("rate_limited", False, 1)
         assert "endpoint asks to wait 3600 s" in reply.detail
 
 
-@pytest.mark.parametrize(("behaviour", "part"), [
-    ("401", "refused the key"), ("403", "refused access"), ("404", "not found"), ("quota", "no quota"), ("redirect", "redirects"),
-])
+@pytest.mark.parametrize(
+    ("behaviour", "part"),
+    [
+        ("401", "refused the key"),
+        ("403", "refused access"),
+        ("404", "not found"),
+        ("quota", "no quota"),
+        ("redirect", "redirects"),
+    ],
+)
 def test_what_every_chat_would_meet_stops_the_batch(tmp_path, behaviour, part):
     with scripted_chat(then=behaviour) as server:
         replies = writer(server, tmp_path).write(chats(40), Sampling())
@@ -234,7 +253,9 @@ def test_replies_come_in_the_order_of_their_chats_and_equal_chats_are_asked_once
         replies = writer(server, tmp_path).write(asked, Sampling())
         assert server.count == 7
         assert server.peak == QUICK.concurrency
-    assert [reply.text for reply in replies] == [f"The scripted model read {len(chat.user)} characters." for chat in asked]
+    assert [reply.text for reply in replies] == [
+        f"The scripted model read {len(chat.user)} characters." for chat in asked
+    ]
 
 
 def test_no_chats_no_requests(tmp_path):
@@ -243,14 +264,19 @@ def test_no_chats_no_requests(tmp_path):
 
 def test_a_text_that_no_request_can_carry_does_not_raise(tmp_path):
     with scripted_chat() as server:
-        reply, = writer(server, tmp_path).write([Chat("s\ud800", "u\udfff\x00")], Sampling())
+        (reply,) = writer(server, tmp_path).write([Chat("s\ud800", "u\udfff\x00")], Sampling())
     assert reply.outcome == "ok"
 
 
 def test_another_sampling_model_or_revision_is_another_request(tmp_path):
     with scripted_chat() as server:
-        for sampling, more in [(Sampling(), {}), (Sampling(seed=1), {}), (Sampling(), {"name": "other"}),
-                               (Sampling(), {"revision": "2"}), (Sampling(), {})]:
+        for sampling, more in [
+            (Sampling(), {}),
+            (Sampling(seed=1), {}),
+            (Sampling(), {"name": "other"}),
+            (Sampling(), {"revision": "2"}),
+            (Sampling(), {}),
+        ]:
             writer(server, tmp_path, **more).write([CHAT], sampling)
         assert server.count == 4
 
@@ -323,7 +349,9 @@ def test_a_reply_outlives_a_kill_between_it_and_its_use(tmp_path):
         assert [process.stdout.readline() for _ in range(2)] == ["start\n", "archived\n"]
         kill(process)
         assert server.count == 1
-        reply, = HttpWriter(entry(server), ReplyArchive(tmp_path), QUICK).write([Chat("system", "user 0")], Sampling())
+        (reply,) = HttpWriter(entry(server), ReplyArchive(tmp_path), QUICK).write(
+            [Chat("system", "user 0")], Sampling()
+        )
         assert (reply.outcome, reply.archived, server.count) == ("ok", True, 1)
 
 
@@ -359,10 +387,13 @@ def test_without_room_for_replies_no_more_are_bought(tmp_path, monkeypatch):
         replies = full_writer.write(chats(40), Sampling())
         assert server.count <= QUICK.concurrency
     assert sum(reply.outcome == "ok" for reply in replies) == server.count
-    assert all("No space left on device" in reply.detail and not reply.final for reply in replies if reply.outcome != "ok")
+    assert all(
+        "No space left on device" in reply.detail and not reply.final for reply in replies if reply.outcome != "ok"
+    )
 
 
 # -- the key --
+
 
 def test_a_missing_key_is_one_line_and_nothing_is_sent(tmp_path, monkeypatch):
     monkeypatch.delenv("SCRIPTED_KEY", raising=False)
@@ -384,13 +415,18 @@ def test_the_key_is_sent_to_its_endpoint_and_told_to_nobody_else(tmp_path, monke
     monkeypatch.setenv("SCRIPTED_KEY", f" {CANARY}\n")
     caplog.set_level(logging.DEBUG)
     told = []
-    with scripted_chat("ok", "401", "echo_key", "reset", "500", "html", "echo_key_escaped", then="echo_key_401") as server:
+    with scripted_chat(
+        "ok", "401", "echo_key", "reset", "500", "html", "echo_key_escaped", then="echo_key_401"
+    ) as server:
         for chat in chats(7):
             each = writer(server, tmp_path, Patience(attempts=1), key_env="SCRIPTED_KEY")
             told += [repr(each), repr(each.model), *map(repr, each.write([chat], Sampling()))]
         told += map(repr, each.write(chats(30), Sampling()))
         assert {headers["authorization"] for headers in server.headers} == {f"Bearer {CANARY}"}
-    assert all(part in "".join(told) for part in ("bad request with Bearer [key]", "text='Bearer [key]'", "refused the key (401)"))
+    assert all(
+        part in "".join(told)
+        for part in ("bad request with Bearer [key]", "text='Bearer [key]'", "refused the key (401)")
+    )
     monkeypatch.setenv("SCRIPTED_KEY", f"{CANARY} and more")
     try:
         writer(server, tmp_path, key_env="SCRIPTED_KEY").write(chats(9), Sampling())
@@ -409,6 +445,6 @@ def test_the_account_of_the_environment_is_not_sent_to_an_endpoint_without_a_key
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"Authorization: Bearer {CANARY}")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with scripted_chat() as server:
-        reply, = writer(server, tmp_path).write([CHAT], Sampling())
+        (reply,) = writer(server, tmp_path).write([CHAT], Sampling())
         assert reply.outcome == "ok"
         assert "canary" not in str(server.headers) and "authorization" not in server.headers[0]

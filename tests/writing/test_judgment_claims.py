@@ -49,14 +49,24 @@ def test_a_clause_becomes_a_sentence(stance, text, claim):
     assert claim_of(clause, stance) == claim
 
 
-@pytest.mark.parametrize("text", ["On the negative side,", "Figure 3: Lok -> Lock", "Since it is slow.", "of ¤ is wrong", "?", "Why?"])
+@pytest.mark.parametrize(
+    "text", ["On the negative side,", "Figure 3: Lok -> Lock", "Since it is slow.", "of ¤ is wrong", "?", "Why?"]
+)
 def test_what_makes_no_sentence_gives_no_claim(text):
-    assert not any(claim_of(Clause(text, "other"), stance) for stance in ("appreciates", "criticizes", "questions", "suggests"))
+    assert not any(
+        claim_of(Clause(text, "other"), stance) for stance in ("appreciates", "criticizes", "questions", "suggests")
+    )
 
 
 def test_forms_of_verbs():
     assert [third(verb) for verb in ("study", "pass", "play", "have")] == ["studies", "passes", "plays", "has"]
-    assert [gerund(verb) for verb in ("describe", "run", "see", "use", "lie")] == ["describing", "running", "seeing", "using", "lying"]
+    assert [gerund(verb) for verb in ("describe", "run", "see", "use", "lie")] == [
+        "describing",
+        "running",
+        "seeing",
+        "using",
+        "lying",
+    ]
     assert [past(verb) for verb in ("study", "choose", "plot", "use")] == ["studied", "chose", "plotted", "used"]
 
 

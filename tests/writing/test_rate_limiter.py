@@ -195,15 +195,21 @@ def test_a_gate_that_cannot_be_kept_is_one_line(tmp_path):
         Gate("http://host/v1", Limits(), tmp_path / "file", 8)._owe(1, 0)
 
 
-@pytest.mark.parametrize(("lines", "part"), [
-    ('url = "http://h/v2"', "http://h/v2 is the endpoint of no model there"),
-    ('url = "http://h/v1"\n[[endpoint]]\nurl = "http://h/v1/"', "endpoint (entry 2): http://h/v1 stands there twice"),
-    ('concurrency = 2', "endpoint (entry 1): url: not an http(s) URL"),
-    ('url = "http://h/v1"\nconcurrency = 0', "concurrency: "),
-    ('url = "http://h/v1"\nrequests_per_minute = -1', "requests_per_minute: "),
-    ('url = "http://h/v1"\nrpm = 3', "rpm: Extra inputs"),
-    ('url = "https://user:sk-canary@h/v1"', "url: must hold no user, password"),
-])
+@pytest.mark.parametrize(
+    ("lines", "part"),
+    [
+        ('url = "http://h/v2"', "http://h/v2 is the endpoint of no model there"),
+        (
+            'url = "http://h/v1"\n[[endpoint]]\nurl = "http://h/v1/"',
+            "endpoint (entry 2): http://h/v1 stands there twice",
+        ),
+        ("concurrency = 2", "endpoint (entry 1): url: not an http(s) URL"),
+        ('url = "http://h/v1"\nconcurrency = 0', "concurrency: "),
+        ('url = "http://h/v1"\nrequests_per_minute = -1', "requests_per_minute: "),
+        ('url = "http://h/v1"\nrpm = 3', "rpm: Extra inputs"),
+        ('url = "https://user:sk-canary@h/v1"', "url: must hold no user, password"),
+    ],
+)
 def test_a_wrong_limit_is_one_line_that_names_the_entry(tmp_path, lines, part):
     file = tmp_path / "models.toml"
     file.write_text(ENTRY.format(name="a", url="http://h/v1", model="m") + f"[[endpoint]]\n{lines}\n")
@@ -215,7 +221,9 @@ def test_a_wrong_limit_is_one_line_that_names_the_entry(tmp_path, lines, part):
 def test_limits_stand_under_the_endpoint_and_not_under_a_model(tmp_path):
     file = tmp_path / "models.toml"
     file.write_text(ENTRY.format(name="a", url="http://h/v1", model="m") + "limits = { concurrency = 2 }\n")
-    with pytest.raises(SettingsError, match=r"model 'a' .*: limits: they are the endpoint's, write them under \[\[endpoint\]\]"):
+    with pytest.raises(
+        SettingsError, match=r"model 'a' .*: limits: they are the endpoint's, write them under \[\[endpoint\]\]"
+    ):
         load(file)
 
 

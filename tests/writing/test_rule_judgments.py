@@ -39,18 +39,30 @@ def lines(review: str) -> list[str]:
         ("Weaknesses:\n- Please report the memory.", ["suggests reporting the memory."]),
         ("Clarity: good", ["appreciates the good clarity."]),
         ("Clarity:\npoor", ["criticizes the poor clarity."]),
-        ("The proof is elegant. The data are insufficient.",
-         ["appreciates the elegant proof.", "criticizes the insufficient data."]),
-        ("The proof is quite elegant, but the data are insufficient.",
-         ["appreciates the elegant proof.", "criticizes the insufficient data."]),
-        ("While the proof is elegant, the data are insufficient.",
-         ["appreciates the elegant proof.", "criticizes the insufficient data."]),
-        ("Strength And Weaknesses:\n+ Fast queues\n- Leaks on ARM boards",
-         ["appreciates the fast queues.", "criticizes leaks on ARM boards."]),
-        ("Weaknesses:\n1. **Limited novelty:** The proof is wrong [3, 4].",
-         ["criticizes the limited novelty.", "criticizes the wrong proof."]),
-        ("Strengths:\n- The paper addresses the limitations of existing queues.",
-         ["appreciates that the paper addresses the limitations of existing queues."]),
+        (
+            "The proof is elegant. The data are insufficient.",
+            ["appreciates the elegant proof.", "criticizes the insufficient data."],
+        ),
+        (
+            "The proof is quite elegant, but the data are insufficient.",
+            ["appreciates the elegant proof.", "criticizes the insufficient data."],
+        ),
+        (
+            "While the proof is elegant, the data are insufficient.",
+            ["appreciates the elegant proof.", "criticizes the insufficient data."],
+        ),
+        (
+            "Strength And Weaknesses:\n+ Fast queues\n- Leaks on ARM boards",
+            ["appreciates the fast queues.", "criticizes leaks on ARM boards."],
+        ),
+        (
+            "Weaknesses:\n1. **Limited novelty:** The proof is wrong [3, 4].",
+            ["criticizes the limited novelty.", "criticizes the wrong proof."],
+        ),
+        (
+            "Strengths:\n- The paper addresses the limitations of existing queues.",
+            ["appreciates that the paper addresses the limitations of existing queues."],
+        ),
     ],
 )
 def test_an_evaluation_becomes_a_line(review, expected):
@@ -123,14 +135,44 @@ def test_the_same_evaluation_is_written_once():
 
 def test_a_long_sentence_is_cut_where_a_clause_ends():
     tail = ", since " + " ".join(f"word{n}" for n in range(60))
-    (line,) = lines("Weaknesses:\n- The proof of the second bound on queues is wrong for every tree that has more than two leaves" + tail)
-    assert line == "criticizes that the proof of the second bound on queues is wrong for every tree that has more than two leaves."
+    (line,) = lines(
+        "Weaknesses:\n- The proof of the second bound on queues is wrong for every tree that has more than two leaves"
+        + tail
+    )
+    assert (
+        line
+        == "criticizes that the proof of the second bound on queues is wrong for every tree that has more than two leaves."
+    )
 
 
 PIECES = st.text() | st.lists(
     st.sampled_from(
-        ["Strengths:\n", "Weaknesses:\n", "Questions\n", "<weaknesses>", "Summary:\n", "- ", "\n", "The proof is ", "good", "not clear",
-         ". ", "? ", "why ", "I think ", "should add ", "lacks ", "[1]", "$x$", " ; ", ", but the ", "no ", ":", "(", "the lack of "]
+        [
+            "Strengths:\n",
+            "Weaknesses:\n",
+            "Questions\n",
+            "<weaknesses>",
+            "Summary:\n",
+            "- ",
+            "\n",
+            "The proof is ",
+            "good",
+            "not clear",
+            ". ",
+            "? ",
+            "why ",
+            "I think ",
+            "should add ",
+            "lacks ",
+            "[1]",
+            "$x$",
+            " ; ",
+            ", but the ",
+            "no ",
+            ":",
+            "(",
+            "the lack of ",
+        ]
     ),
     max_size=30,
 ).map("".join)
@@ -155,7 +197,17 @@ def test_markup_and_odd_characters_do_no_harm():
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("piece", ["The proof is not clear and the data are weak, but it is fast. ", "(", "a ", "Weaknesses:\nNo code\n", "$", "is not "])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "The proof is not clear and the data are weak, but it is fast. ",
+        "(",
+        "a ",
+        "Weaknesses:\nNo code\n",
+        "$",
+        "is not ",
+    ],
+)
 def test_a_megabyte_is_written_in_seconds(piece):
     written = judgments_of(piece * (1_000_000 // len(piece)))
     assert all(map(is_judgment, written.splitlines()))

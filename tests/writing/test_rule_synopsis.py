@@ -84,12 +84,21 @@ def test_at_most_eight_points_none_twice():
     ]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# Introduction", "$$x$$", "<html><body>error</body></html>", "\x00\u2028\ud800"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "# Introduction", "$$x$$", "<html><body>error</body></html>", "\x00\u2028\ud800"]
+)
 def test_a_text_without_claims_gives_none(text):
     assert assw_of(None, text) == ([], [])
 
 
-@given(st.text() | st.lists(st.sampled_from(["We propose ", "our ", "limitation ", "novel ", "# Conclusion\n", "\n\n", ". ", "x ", "(", "$"])).map("".join))
+@given(
+    st.text()
+    | st.lists(
+        st.sampled_from(
+            ["We propose ", "our ", "limitation ", "novel ", "# Conclusion\n", "\n\n", ". ", "x ", "(", "$"]
+        )
+    ).map("".join)
+)
 def test_points_are_single_trimmed_sentences(text):
     for points in assw_of(text, text):
         assert len(points) <= MOST

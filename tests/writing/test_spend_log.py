@@ -212,8 +212,9 @@ def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
 
 def test_every_attempt_is_a_request_of_the_budget(tmp_path):
     with scripted_chat(then="500") as server:
-        asking = HttpWriter(model(server.url), ReplyArchive(tmp_path / "replies"), QUICK,
-                            meter=meter(tmp_path, server.url, requests=2))
+        asking = HttpWriter(
+            model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url, requests=2)
+        )
         with pytest.raises(BudgetReached):
             asking.write(chats(1), Sampling())
         assert server.count == 2
@@ -222,7 +223,9 @@ def test_every_attempt_is_a_request_of_the_budget(tmp_path):
 
 def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path, monkeypatch):
     with scripted_chat() as server:
-        asking = HttpWriter(model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url))
+        asking = HttpWriter(
+            model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url)
+        )
 
         def full(*_):
             raise StoreError("the ledger cannot be used: No space left on device")
@@ -236,10 +239,20 @@ def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path,
 
 def test_the_ledger_holds_no_text_of_a_chat_or_a_reply(tmp_path):
     with scripted_chat("ok", "refusal", "echo_key") as server:
-        HttpWriter(model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url)).write(
-            chats(3), Sampling()
-        )
+        HttpWriter(
+            model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url)
+        ).write(chats(3), Sampling())
     lines = [json.loads(line) for line in (tmp_path / "spending.jsonl").read_text().splitlines()]
     assert {name for line in lines for name in line} == {
-        "at", "event", "account", "model", "outcome", "prompt_tokens", "reply_tokens", "usd", "estimated", "seconds", "crc",
+        "at",
+        "event",
+        "account",
+        "model",
+        "outcome",
+        "prompt_tokens",
+        "reply_tokens",
+        "usd",
+        "estimated",
+        "seconds",
+        "crc",
     }

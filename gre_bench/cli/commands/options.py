@@ -53,9 +53,7 @@ ReviewsFile = Annotated[
     ),
 ]
 New = Annotated[bool, typer.Option("--new", help="Start the edition if it is not there yet.")]
-By = Annotated[
-    str | None, typer.Option("--as", help="Candidate whose reviews these are, where the file names none.")
-]
+By = Annotated[str | None, typer.Option("--as", help="Candidate whose reviews these are, where the file names none.")]
 ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, where the file names no candidate.")]
 NotesFile = Annotated[Path, typer.Argument(help="OpenReview notes, one a line (.jsonl or .jsonl.gz), API v1 or v2.")]
 Texts = Annotated[Path | None, typer.Option("--text", help="Papers' texts (.parquet, .csv or .jsonl: paper_id, text).")]

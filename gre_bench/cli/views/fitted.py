@@ -57,9 +57,7 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
     _line(_row(chosen, [column.head for column in chosen], widths), "bold")
     _line("─" * _width(widths), "dim")
     for place, style in enumerate(styles):
-        cells = [
-            _wrapped(column, column.cells[place], cells) for column, cells in zip(chosen, widths, strict=True)
-        ]
+        cells = [_wrapped(column, column.cells[place], cells) for column, cells in zip(chosen, widths, strict=True)]
         for line in zip_longest(*cells, fillvalue=""):
             _line(_row(chosen, line, widths), style)
     _line("")

@@ -42,12 +42,29 @@ class Layout:
 
 
 OWN = Layout(
-    "graded", "proposals", "item_id", "review", "grade", ("strengths", "weaknesses", "suggestions"), "review_id",
-    "reviewer", "title", "abstract", "text", "rating", "group",
+    "graded",
+    "proposals",
+    "item_id",
+    "review",
+    "grade",
+    ("strengths", "weaknesses", "suggestions"),
+    "review_id",
+    "reviewer",
+    "title",
+    "abstract",
+    "text",
+    "rating",
+    "group",
 )
 ROTTEN = Layout(
-    "rottenreviews", "review-quality", "paper_id", "review_text", "Human_Overall_Quality", reviewer="reviewer",
-    title="title", abstract="abstract",
+    "rottenreviews",
+    "review-quality",
+    "paper_id",
+    "review_text",
+    "Human_Overall_Quality",
+    reviewer="reviewer",
+    title="title",
+    abstract="abstract",
 )
 LAYOUTS = (OWN, ROTTEN)
 

@@ -69,7 +69,10 @@ def _take_restaurants(
 
 
 def _take_reviews(
-    path: Path, drawn: list[Restaurant], refused: Mapping[str, str], known_reviews: Mapping[str, Review],
+    path: Path,
+    drawn: list[Restaurant],
+    refused: Mapping[str, str],
+    known_reviews: Mapping[str, Review],
     taken: Imported,
 ) -> None:
     """Adds the chosen reviews of the *drawn* restaurants from the file *path*."""
@@ -90,7 +93,10 @@ def _take_reviews(
 
 
 def _left_out(
-    taken: Imported, terms: Terms, there: Mapping[str, Restaurant], eligible: list[Restaurant],
+    taken: Imported,
+    terms: Terms,
+    there: Mapping[str, Restaurant],
+    eligible: list[Restaurant],
     drawn: list[Restaurant],
 ) -> None:
     """Counts the restaurants that were not drawn, and the long reviews that were not."""

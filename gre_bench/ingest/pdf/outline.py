@@ -84,9 +84,7 @@ def front(rows: Sequence[Row], usual: Type, words: Any, heights: Sequence[float]
         )
     running = prose(rows, usual)
     byline = {
-        row
-        for row, full in zip(rows, running, strict=True)
-        if row.page == 0 and row.y1 < rows[opening].y0 and not full
+        row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
     }
     return _parted(abstract or None, inside, first, every, rows, usual, heights, byline)
 

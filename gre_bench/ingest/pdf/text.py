@@ -28,7 +28,16 @@ from gre_bench.ingest.pdf.rows import Page, Row, read_page
 from gre_bench.ingest.pdf.words import Fate, Ledger, PageWords, doubts
 
 Status = Literal[
-    "ok", "repaired", "doubtful", "truncated", "encrypted", "empty", "not_a_pdf", "scanned", "timeout", "crashed",
+    "ok",
+    "repaired",
+    "doubtful",
+    "truncated",
+    "encrypted",
+    "empty",
+    "not_a_pdf",
+    "scanned",
+    "timeout",
+    "crashed",
     "too_long",
 ]
 MEANING: dict[Status, str] = {

@@ -41,9 +41,7 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Of these columns, those that tell candidates apart where there is no column candidate."""
 
 
-def rows_of(
-    path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported
-) -> Iterator[tuple[int, Row]]:
+def rows_of(path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported) -> Iterator[tuple[int, Row]]:
     """Place and cells of the rows of *path* that have ``row`` in *keep*; *taken* is told columns and refusals.
 
     `SourceError` for a column that is needed and not there, with the one that may be meant.

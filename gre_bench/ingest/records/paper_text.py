@@ -71,4 +71,3 @@ def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[st
 def _lines(text: str, start: int) -> list[str]:
     """The lines of *text* after *start* that are not blank, as many as are ever looked at."""
     return [line for line in text[start : start + 20_000].splitlines() if line.strip()]
-

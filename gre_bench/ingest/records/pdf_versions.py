@@ -23,7 +23,8 @@ def pdf_version_status(
     """Which version the PDF of a submission *note* is.
 
     *released_ms*: when reviewers had written and authors could first answer (epoch ms), None if not known;
-    *decided_ms*: when the paper was accepted, None if it was not. *history* as `gre_bench.ingest.records.review_versions` has it.
+    *decided_ms*: when the paper was accepted, None if it was not. *history* as
+    `gre_bench.ingest.records.review_versions` has it.
     """
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):

@@ -8,7 +8,8 @@
              pdfs/<sha256>.pdf   each content once
              texts.parquet       paper_id, text: where the user has texts
 
-Never changed once it is there (`gre_bench.ingest.snapshot.making`); what is read from it is checked against the manifest.
+Never changed once it is there (`gre_bench.ingest.snapshot.making`); what is read from it is checked against the
+manifest.
 """
 
 from __future__ import annotations

@@ -93,10 +93,16 @@ def save(blend: Blend, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(blend.arrays.items())}
     config = {
-        "format": _FORMAT, "lm": blend.lm, "papers": blend.papers, "exponent": blend.exponent,
+        "format": _FORMAT,
+        "lm": blend.lm,
+        "papers": blend.papers,
+        "exponent": blend.exponent,
         "bend": dict(zip(FEATURES, blend.bend, strict=True)) if blend.bend else None,
-        "levels": LEVELS, "own terms": OWN_TERMS, "terms": TERMS,
-        "own": blend.own.tolist(), "weights": blend.weights.tolist(),
+        "levels": LEVELS,
+        "own terms": OWN_TERMS,
+        "terms": TERMS,
+        "own": blend.own.tolist(),
+        "weights": blend.weights.tolist(),
     }
     (folder / ARRAYS).write_bytes(save_arrays(arrays))
     (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

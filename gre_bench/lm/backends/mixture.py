@@ -11,8 +11,9 @@
 What is known is the synopsis and x. Where a source has nothing to copy its weight goes to the first of the upper line,
 or to the second of the lower. Without x the lower line holds with what a synopsis gives; without both, the upper one.
 The weights depend on whether the reply has just followed its own earlier tokens (upper) or what is known (lower), see
-`gre_bench.lm.backends.token_copies`, which is told by tokens that came before. Each term is a distribution and the weights sum to 1,
-so the whole is one: the log-ratio stays a log-ratio. Where w₀ is 0 the LM is never asked for its first term.
+`gre_bench.lm.backends.token_copies`, which is told by tokens that came before. Each term is a distribution and the
+weights sum to 1, so the whole is one: the log-ratio stays a log-ratio. Where w₀ is 0 the LM is never asked for its
+first term.
 """
 
 from __future__ import annotations

@@ -58,13 +58,15 @@ class TokenCopies:
         """P(token) by source and place of *reply*, (5, n)."""
         one, two = _contexts(reply)
         alike, share = self._tokens.alike[reply], self._tokens.share[reply]
-        return np.stack([
-            self._drawn.chances(reply),
-            self._after_one.chances(one, reply),
-            self._after_two.chances(two, reply),
-            self._drawn_alike.chances(alike) * share,
-            self._after_alike.chances(self._alike(one), alike) * share,
-        ])
+        return np.stack(
+            [
+                self._drawn.chances(reply),
+                self._after_one.chances(one, reply),
+                self._after_two.chances(two, reply),
+                self._drawn_alike.chances(alike) * share,
+                self._after_alike.chances(self._alike(one), alike) * share,
+            ]
+        )
 
     def places(self, reply: np.ndarray) -> np.ndarray:
         """The kind of each place of *reply* (n), told by what stands before it alone."""

@@ -1,7 +1,7 @@
 """An evaluation LM from a folder of weights that transformers can load.
 
-log P(reply | ...) is the sum over the span (`gre_bench.lm.span`) of the log-softmax of the logits, in nats: the softmax in
-float32 whatever the weights' dtype, the sum in float64 (Xu et al. 2025, §3.2). How the model is run is an engine's
+log P(reply | ...) is the sum over the span (`gre_bench.lm.span`) of the log-softmax of the logits, in nats: the softmax
+in float32 whatever the weights' dtype, the sum in float64 (Xu et al. 2025, §3.2). How the model is run is an engine's
 matter (`gre_bench.lm.engine.protocol`).
 """
 

@@ -1,7 +1,8 @@
 """The way to a vLLM server: many requests in flight, tried again while that can help, over at once when stopped.
 
 Requests run in an event loop of their own thread, so that a Ctrl-C in the thread that waits cancels them all. What
-passes by itself is tried again (`gre_bench.http.retry`); then the conversation gets a transient `SpanError` in its place.
+passes by itself is tried again (`gre_bench.http.retry`); then the conversation gets a transient `SpanError` in its
+place.
 """
 
 from __future__ import annotations

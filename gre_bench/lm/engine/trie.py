@@ -1,8 +1,8 @@
 """The scoring engine: conversations of one paper as a trie, one forward a pack, each shared token read once.
 
 Log-probabilities are those of one conversation at a time, up to the order of floating-point sums: position ids are
-depths, tokens attend to their ancestors alone (`gre_bench.lm.engine.trie_attention`), the head is applied to the rows that predict
-replies. Log-sum-exp in float32, whatever the weights' dtype.
+depths, tokens attend to their ancestors alone (`gre_bench.lm.engine.trie_attention`), the head is applied to the rows
+that predict replies. Log-sum-exp in float32, whatever the weights' dtype.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Attention over a trie: each token attends to its ancestors and to itself, to nothing else.
 
-Tokens lie in depth-first order (`gre_bench.lm.engine.packs`), so all that attend to a stretch of tokens lie in one range behind
-it. Hence no mask: each stretch attends to itself causally, each range in full to the stretch above it, and what a token
-gathers so is put together by the log-sum-exps of its scores, as flash attention does with its blocks.
+Tokens lie in depth-first order (`gre_bench.lm.engine.packs`), so all that attend to a stretch of tokens lie in one
+range behind it. Hence no mask: each stretch attends to itself causally, each range in full to the stretch above it, and
+what a token gathers so is put together by the log-sum-exps of its scores, as flash attention does with its blocks.
 
 Shapes: queries (1, heads, tokens, size), keys and values (1, key heads, tokens, size).
 """

@@ -66,7 +66,11 @@ class CacheNgram:
     """The evaluation LM of the given *config*, *vocabulary* and *arrays*; see `load`."""
 
     def __init__(
-        self, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray], alphabet: Alphabet,
+        self,
+        config: Mapping[str, Any],
+        vocabulary: list[str],
+        arrays: Mapping[str, np.ndarray],
+        alphabet: Alphabet,
         digest: str = "unsaved",
     ):
         self.config, self.vocabulary = dict(config), vocabulary
@@ -136,8 +140,16 @@ class CacheNgram:
         unknown = self.backoff.chances(np.full(len(reading.ids), UNKNOWN), contexts)
         trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.chances(reading.ids, contexts))
         terms, escapes = self.marginal_terms(reading, trigram, unknown)
-        return Reply(reading, contexts, self._form.logprobs(spelled), spelling, trigram, unknown,
-                     self.marginal_weights @ terms, self.marginal_weights @ escapes)
+        return Reply(
+            reading,
+            contexts,
+            self._form.logprobs(spelled),
+            spelling,
+            trigram,
+            unknown,
+            self.marginal_weights @ terms,
+            self.marginal_weights @ escapes,
+        )
 
     def read_known(self, text: str) -> Known | None:
         """What *text* gives to replies read before the next call of `logprob`; None if it holds no word to copy."""

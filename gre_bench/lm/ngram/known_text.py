@@ -16,11 +16,46 @@ from gre_bench.lm.ngram.segmentation import is_word
 
 KNOTS = np.array([0.3, 1.0, 1.75, 2.5, 3.25, 4.0, 4.75, 5.4])
 """Where the effect of the inverse document frequency (nats) bends."""
-FEATURES = (*(f"same_{knot}" for knot in KNOTS), "count", "count_idf", "length", "stem", "stem_idf", "topic_same",
-            "topic_other", "lift")
+FEATURES = (
+    *(f"same_{knot}" for knot in KNOTS),
+    "count",
+    "count_idf",
+    "length",
+    "stem",
+    "stem_idf",
+    "topic_same",
+    "topic_other",
+    "lift",
+)
 _TYPICAL_WORDS = 60  # different words in ordinary judgments
-_ENDINGS = ("izations", "ization", "ations", "ation", "ingly", "ments", "ment", "ness", "ities", "ity", "ively", "ive",
-            "ions", "ion", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "al", "s", "e", "y")
+_ENDINGS = (
+    "izations",
+    "ization",
+    "ations",
+    "ation",
+    "ingly",
+    "ments",
+    "ment",
+    "ness",
+    "ities",
+    "ity",
+    "ively",
+    "ive",
+    "ions",
+    "ion",
+    "ings",
+    "ing",
+    "edly",
+    "ied",
+    "ies",
+    "ed",
+    "es",
+    "ly",
+    "al",
+    "s",
+    "e",
+    "y",
+)
 _STEM = 4
 
 

@@ -96,7 +96,11 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
     with said.open("wb") as log:
         # In a folder of ours, so that no other folder named pip is taken for it.
         child = subprocess.Popen(
-            command, cwd=scratch, env=os.environ | {"TMPDIR": str(scratch)}, stdin=subprocess.DEVNULL, stdout=log,
+            command,
+            cwd=scratch,
+            env=os.environ | {"TMPDIR": str(scratch)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
             stderr=subprocess.STDOUT,
         )
         try:

@@ -24,7 +24,10 @@ class Form(NamedTuple):
 
 
 def _forms(*rows: tuple[str, str, Part]) -> tuple[Form, ...]:
-    return tuple(Form(re.compile(re.sub("(?<!P)<X>", "(?P<X>.+)", pattern) + "$", re.I), made, part) for pattern, made, part in rows)
+    return tuple(
+        Form(re.compile(re.sub("(?<!P)<X>", "(?P<X>.+)", pattern) + "$", re.I), made, part)
+        for pattern, made, part in rows
+    )
 
 
 _I = r"(?:the reviewer|we)"

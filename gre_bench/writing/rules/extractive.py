@@ -34,23 +34,36 @@ _DATA = re.compile(
     rf"\b(?:{_KNOWN_DATA})\b|"
     r"\b[A-Z][A-Za-z]{0,20}[A-Z\d][\w-]{0,20}(?= (?:data ?sets?|benchmarks?|corpus))"
 )
-_NAMED = re.compile(r"\b(?:called|named|dubbed|termed|propose|introduce|present)\s+(?:the |a |an "
-    r")?([A-Z][A-Za-z]{0,20}[A-Z\d][\w+-]{0,20}|[A-Z][a-z]{1,20}[A-Z]\w{0,20})")
+_NAMED = re.compile(
+    r"\b(?:called|named|dubbed|termed|propose|introduce|present)\s+(?:the |a |an "
+    r")?([A-Z][A-Za-z]{0,20}[A-Z\d][\w+-]{0,20}|[A-Z][a-z]{1,20}[A-Z]\w{0,20})"
+)
 _ACRONYM = re.compile(r"\(([A-Z][A-Za-z]{0,20}[A-Z\d][\w-]{0,20})\)")
 _TITLE_NAME = re.compile(r"^([\w+-]{2,30}):\s")
-_RIVAL = re.compile(r"\b(?:outperform\w*|compar\w+ (?:with|to|against)|better than|baselines? (?:such as|including|"
-    r"like)|superior to)\s+(?:the |both )?([A-Z][A-Za-z]{0,20}[A-Z\d][\w-]{0,20})")
+_RIVAL = re.compile(
+    r"\b(?:outperform\w*|compar\w+ (?:with|to|against)|better than|baselines? (?:such as|including|"
+    r"like)|superior to)\s+(?:the |both )?([A-Z][A-Za-z]{0,20}[A-Z\d][\w-]{0,20})"
+)
 _ASSUMES = re.compile(r"\b(?:we assume|assum(?:es?|ing)|under the assumption) that ([^.;,$\\]{15,120})")
 _FORMULA = re.compile(r"\$[^$\n]{0,300}\$|\\\(.{0,300}?\\\)")
 
 _CUES = {
     "ablation": re.compile(r"\bablat\w+", _I),
-    "spread": re.compile(r"±|\\pm|\bstandard (?:deviation|error)s?|\bconfidence intervals?|\berror bars?|\b(?:random|"
-    r"different|independent) (?:seeds?|runs?)|\bp-value", _I),
-    "code": re.compile(r"\b(?:code|implementation)\b[^.\n]{0,60}\b(?:available|released?|public\w*|open|provided)|"
-    r"github\.com|anonymous\.4open", _I),
-    "cost": re.compile(r"\b(?:run-?time|wall-?clock|gpu[- ]hours?|flops?|training time|inference time|computational "
-    r"(?:cost|complexity)|latency|memory (?:usage|footprint)|overhead)\b", _I),
+    "spread": re.compile(
+        r"±|\\pm|\bstandard (?:deviation|error)s?|\bconfidence intervals?|\berror bars?|\b(?:random|"
+        r"different|independent) (?:seeds?|runs?)|\bp-value",
+        _I,
+    ),
+    "code": re.compile(
+        r"\b(?:code|implementation)\b[^.\n]{0,60}\b(?:available|released?|public\w*|open|provided)|"
+        r"github\.com|anonymous\.4open",
+        _I,
+    ),
+    "cost": re.compile(
+        r"\b(?:run-?time|wall-?clock|gpu[- ]hours?|flops?|training time|inference time|computational "
+        r"(?:cost|complexity)|latency|memory (?:usage|footprint)|overhead)\b",
+        _I,
+    ),
     "theory": re.compile(r"\b(?:theorem|lemma|proposition|corollary)\b", _I),
     "sensitivity": re.compile(r"\b(?:sensitivity|hyper-?parameter (?:study|analysis|search|tuning))\b", _I),
     "limits": re.compile(r"\blimitations?\b|\bfuture work\b", _I),
@@ -75,24 +88,153 @@ _ABSENT = {
     "limits": "The limitations of {method} are not discussed.",
 }
 _PERSONS = (
-    (re.compile(r"\b[Ww]e are\b"), "the authors are"), (re.compile(r"\b[Ww]e\b"), "the authors"),
-    (re.compile(r"\b[Oo]urs?\b"), "the proposed"), (re.compile(r"\bus\b"), "the authors"),
-    (re.compile(r"\bthe proposed (?:proposed|novel|new)\b"), "the proposed"), (re.compile(r"\bthe proposed (results?|"
-        r"experiments?|contributions?|code|work|paper|goals?|knowledge|findings?)\b"), r"the \1"),
+    (re.compile(r"\b[Ww]e are\b"), "the authors are"),
+    (re.compile(r"\b[Ww]e\b"), "the authors"),
+    (re.compile(r"\b[Oo]urs?\b"), "the proposed"),
+    (re.compile(r"\bus\b"), "the authors"),
+    (re.compile(r"\bthe proposed (?:proposed|novel|new)\b"), "the proposed"),
+    (
+        re.compile(
+            r"\bthe proposed (results?|"
+            r"experiments?|contributions?|code|work|paper|goals?|knowledge|findings?)\b"
+        ),
+        r"the \1",
+    ),
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]{2,}")
 _COMMON = frozenset(
-    ["the", "and", "for", "with", "that", "this", "from", "are", "our", "which", "can", "have", "has", "been",
-        "their", "such", "these", "use", "used", "using", "based", "also", "between", "more", "than", "other", "not",
-        "its", "into", "over", "under", "where", "when", "while", "they", "both", "each", "all", "one", "two",
-        "three", "new", "novel", "propose", "proposed", "paper", "work", "show", "results", "result", "method",
-        "methods", "approach", "approaches", "model", "models", "figure", "table", "section", "different", "given",
-        "data", "set", "sets", "see", "let", "then", "however", "first", "second", "number", "following", "most",
-        "will", "only", "many", "some", "same", "may", "how", "what", "does", "via", "well", "any", "between", "due",
-        "per", "thus", "without", "very", "large", "small", "high", "low", "better", "best", "performance",
-        "training", "train", "test", "learning", "algorithm", "algorithms", "problem", "problems", "task", "tasks",
-        "example", "section", "equation", "appendix", "et", "al", "we", "it", "is", "in", "of", "to", "on", "by",
-        "as", "be", "an", "at", "or", "if", "was", "were"]
+    [
+        "the",
+        "and",
+        "for",
+        "with",
+        "that",
+        "this",
+        "from",
+        "are",
+        "our",
+        "which",
+        "can",
+        "have",
+        "has",
+        "been",
+        "their",
+        "such",
+        "these",
+        "use",
+        "used",
+        "using",
+        "based",
+        "also",
+        "between",
+        "more",
+        "than",
+        "other",
+        "not",
+        "its",
+        "into",
+        "over",
+        "under",
+        "where",
+        "when",
+        "while",
+        "they",
+        "both",
+        "each",
+        "all",
+        "one",
+        "two",
+        "three",
+        "new",
+        "novel",
+        "propose",
+        "proposed",
+        "paper",
+        "work",
+        "show",
+        "results",
+        "result",
+        "method",
+        "methods",
+        "approach",
+        "approaches",
+        "model",
+        "models",
+        "figure",
+        "table",
+        "section",
+        "different",
+        "given",
+        "data",
+        "set",
+        "sets",
+        "see",
+        "let",
+        "then",
+        "however",
+        "first",
+        "second",
+        "number",
+        "following",
+        "most",
+        "will",
+        "only",
+        "many",
+        "some",
+        "same",
+        "may",
+        "how",
+        "what",
+        "does",
+        "via",
+        "well",
+        "any",
+        "between",
+        "due",
+        "per",
+        "thus",
+        "without",
+        "very",
+        "large",
+        "small",
+        "high",
+        "low",
+        "better",
+        "best",
+        "performance",
+        "training",
+        "train",
+        "test",
+        "learning",
+        "algorithm",
+        "algorithms",
+        "problem",
+        "problems",
+        "task",
+        "tasks",
+        "example",
+        "section",
+        "equation",
+        "appendix",
+        "et",
+        "al",
+        "we",
+        "it",
+        "is",
+        "in",
+        "of",
+        "to",
+        "on",
+        "by",
+        "as",
+        "be",
+        "an",
+        "at",
+        "or",
+        "if",
+        "was",
+        "were",
+    ]
 )
 
 
@@ -128,8 +270,12 @@ class _Words:
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
         title = " ".join(title.split())[:200]
-        names = [*_TITLE_NAME.findall(title), *_NAMED.findall(lead), *_ACRONYM.findall(lead),
-            *_NAMED.findall(body[:20_000])]
+        names = [
+            *_TITLE_NAME.findall(title),
+            *_NAMED.findall(lead),
+            *_ACRONYM.findall(lead),
+            *_NAMED.findall(body[:20_000]),
+        ]
         self.title = title
         self.name = names[0] if names else ""
         self.method = self.name or "the proposed method"
@@ -156,14 +302,18 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
         weaknesses.append(f"The experiments on {words.term} use no standard benchmark.")
     weaknesses += [words.put(sentence) for cue, sentence in _ABSENT.items() if cue not in present]
     weaknesses.append(_novelty(words))
-    questions = [f"Does {words.method} still work when the assumption that {assumed.strip()} is "
-        f"violated?" for assumed in _ASSUMES.findall(_FORMULA.sub("", body))[:2]]
+    questions = [
+        f"Does {words.method} still work when the assumption that {assumed.strip()} is violated?"
+        for assumed in _ASSUMES.findall(_FORMULA.sub("", body))[:2]
+    ]
     if "sensitivity" not in present:
         questions.append(f"How sensitive is {words.method} to its hyperparameters?")
     if "failures" not in present:
         questions.append(f"What are the failure cases of {words.method}?")
-    questions += [f"How does {words.method} compare with {rival} on {term}?" for rival, term in zip(words.rivals[1:3],
-        words.terms[1:3], strict=False)]
+    questions += [
+        f"How does {words.method} compare with {rival} on {term}?"
+        for rival, term in zip(words.rivals[1:3], words.terms[1:3], strict=False)
+    ]
     questions.append(f"How does {words.method} scale to larger problems of {words.term}?")
     return strengths, weaknesses, questions
 

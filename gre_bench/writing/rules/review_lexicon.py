@@ -63,7 +63,10 @@ CONTRACTIONS = tuple(
         (r"\b(i|they|you|we|it)'d\b", r"\1 would"),
         (r"\b(i|they|you|we|it)'ll\b", r"\1 will"),
         (r"\bi'm\b", "I am"),
-        (r"\bits (?=(?:not|un\w+|hard|difficult|better|also|very|really|clear|possible|good|nice|a|an|the)\b)", "it is "),
+        (
+            r"\bits (?=(?:not|un\w+|hard|difficult|better|also|very|really|clear|possible|good|nice|a|an|the)\b)",
+            "it is ",
+        ),
         (r"\s+(?=[.,;:)](?:\s|$))|(?<=[,;:])[.,;:]+(?=\s)|\(\s*\)", ""),
     )
 )
@@ -87,7 +90,10 @@ CONTRAST = re.compile(
     r"could|needs?)\b))|,?\s+(?:and|so)\s+(?=(?:the|it|this|there|i|its|some|their|they|these|authors?)\s+[\w-]+)",
     ANY_CASE,
 )
-FURTHER = re.compile(r"\s*;\s+|,? and (?=(?:how|why|what|which|where|when|is|are|do|does|can|could) (?:is|are|do|does|did|can|could|the|it|this)\b)", ANY_CASE)
+FURTHER = re.compile(
+    r"\s*;\s+|,? and (?=(?:how|why|what|which|where|when|is|are|do|does|can|could) (?:is|are|do|does|did|can|could|the|it|this)\b)",
+    ANY_CASE,
+)
 """Between two questions of a sentence."""
 CONCESSION = re.compile(
     r"^(?:although|while|though|even though|whereas)\s+([^,]{12,200}),\s+(.{10,})$", ANY_CASE | re.S
@@ -98,7 +104,9 @@ FUNCTION = listed(
     "when while but i.e e.g such more between whether how what paper authors work manuscript submission article"
 )
 """Words that say little of what is judged."""
-UNFINISHED = (FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}) | listed(
+UNFINISHED = (
+    FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}
+) | listed(
     "over under about without against based has have had because since where who also very so both either such "
     "using including include includes compared due i.e e.g if was were been being can only namely like"
 )
@@ -110,8 +118,11 @@ WONDERS = re.compile(
     ANY_CASE,
 )
 """What asks without a question mark."""
-NO_JUDGMENT = re.compile(r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b|"
-    r"^(?:\w+ )?(?:remarks?|(?:surrounding )?(?:paragraphs|passages?|pages))\b.*\b(?:remarks?|manuscript|part|section|topic|matter)\b", ANY_CASE)
+NO_JUDGMENT = re.compile(
+    r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b|"
+    r"^(?:\w+ )?(?:remarks?|(?:surrounding )?(?:paragraphs|passages?|pages))\b.*\b(?:remarks?|manuscript|part|section|topic|matter)\b",
+    ANY_CASE,
+)
 """Thanks, what only points elsewhere, and what is said of the review's own remarks."""
 BLAMES = re.compile(
     r"\b(?:poor(?:ly)?|weak|unclear|insufficient|inadequate|questionable|unconvincing|confusing|missing|lacks?|lacking|wrong|"
@@ -141,7 +152,9 @@ PERSONS = tuple(
 SOFT = re.compile(
     r",? (?:which|because|since|so that|where|whereas|while|although|and (?:the|it|this|there|they|is|are|does|do)\b|but|so)(?= )|;|:|, (?=\w+ing\b|e\.g|i\.e|such as|especially|and|or|as|if|when|for|in|with)|\s[-–—]+\s"
 )
-PHRASE = re.compile(r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)")
+PHRASE = re.compile(
+    r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)"
+)
 BROKEN = re.compile(
     r"->|=>|[|<>~¤]|==|\b(?:in|of|by|with|from|than|for|the|an?|and|as|at|that|to)(?:[,;:]| (?:is|are|was|were)\b)(?<!that is)(?<!that are)(?<!that was)|"
     r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|so|not|better to|(?:what|how|why) (?:is|are|do|does)|only \w+ed|which|that|who|because|and|or|but|[,.:])\b|"

@@ -28,21 +28,34 @@ _HEADING = re.compile(
 )
 _ENDS = re.compile(r"\W*(?:[\dA-Z]{0,2}\.?\s*)?(?:references|bibliography|appendi(?:x|ces)|acknowledge?ments?)\b", _I)
 _MODEST = re.compile(r"(?:(?!.*(?:conclu|discussion)).*)\b(?:limitations?|future|broader impact)\b", _I)
-_PLACES = (("introduction", 2), ("conclu", 2), ("discussion", 1), ("contribution", 2), ("summary", 1), ("related", -3),
-           ("background", -3), ("preliminar", -2), ("proof", -2))
+_PLACES = (
+    ("introduction", 2),
+    ("conclu", 2),
+    ("discussion", 1),
+    ("contribution", 2),
+    ("summary", 1),
+    ("related", -3),
+    ("background", -3),
+    ("preliminar", -2),
+    ("proof", -2),
+)
 _CLAIM = re.compile(
     r"\b(?:we|this paper|this work|our (?:\w+ ){0,3}?(?:method|approach|model|framework|algorithm|work|paper|"
     r"results?|experiments?|"
     r"analysis|contributions?))\s+(?:\w+ly |also |first |then |further |is the first to )*"
     r"(?P<verb>propos|introduc|present|develop|show|prove|demonstrat|achiev|outperform|improv|establish|provid|deriv|"
     r"design|obtain|"
-    r"surpass|reduc|confirm|reveal|indicat|verif|validat|is |are )", _I)
+    r"surpass|reduc|confirm|reveal|indicat|verif|validat|is |are )",
+    _I,
+)
 _RESULT = re.compile(
     r"\b(?:outperform\w*|state-of-the-art|sota|superior|significant(?:ly)?|better (?:than|performance)|improv\w+|"
     r"achiev\w+|"
     r"effective\w*|efficient\w*|faster|consistent(?:ly)?|competitive|for the first time|the first|guarantee\w*|"
     r"robust\w*|novel|"
-    r"simple|up to|orders? of magnitude|\d+(?:\.\d+)? ?(?:%|percent|x|times))", _I)
+    r"simple|up to|orders? of magnitude|\d+(?:\.\d+)? ?(?:%|percent|x|times))",
+    _I,
+)
 _OWN = re.compile(r"\b(?:we|our|ours|this paper|this work|the proposed|proposed)\b", _I)
 _ADMITS = re.compile(
     r"\b(?:(?:a|one|another|main|key|potential|important|our|some|several|the) (?:\w+ )?(?:limitations?|drawbacks?|"
@@ -54,9 +67,14 @@ _ADMITS = re.compile(
     r"only (?:consider|focus|evaluate|test|study|appl)\w*|may not|might not|fails? (?:to|when|on|in)|cannot|does not "
     r"(?:hold|scale|generalize|guarantee|improve|address|account)|"
     r"at the (?:cost|expense) of|requires? (?:more|additional|access|a large|careful)|plan to|would be interesting|"
-    r"promising direction|underperform\w*|worse than)\b", _I)
-_STRONG_ADMISSION = re.compile(r"\b(?:limitations?|drawbacks?|shortcomings?|caveats?|future (?:work|research|"
-    r"direction\w*)|in (?:the )?future|leave|left (?:for|to)|beyond the scope)\b", _I)
+    r"promising direction|underperform\w*|worse than)\b",
+    _I,
+)
+_STRONG_ADMISSION = re.compile(
+    r"\b(?:limitations?|drawbacks?|shortcomings?|caveats?|future (?:work|research|"
+    r"direction\w*)|in (?:the )?future|leave|left (?:for|to)|beyond the scope)\b",
+    _I,
+)
 _OTHERS = re.compile(
     r"\b(?:existing|previous|prior|conventional|traditional) \w+|"
     r"\b(?:existing|previous|prior|current|traditional|conventional|these|such|other|those|their|standard|recent|"
@@ -64,14 +82,21 @@ _OTHERS = re.compile(
     r"(?:methods?|work|works|approaches?|models?|algorithms?|stud\w+|techniques?|solutions?|literature|limitations?|"
     r"drawbacks|shortcomings?)\b|"
     r"\b(?:address|overcom|alleviat|mitigat|tackl|circumvent|remed|without|avoid)\w* (?:\w+ ){0,3}(?:limitations?|"
-    r"drawbacks?|shortcomings?|issues?|problems?)|et al", _I)
-_CITATION = re.compile(r"\s*\[[\d, –-]{1,40}\]|\s*\([^()]{0,300}\b(?:19|20)\d\d\w?[^()]{0,200}\)|\s*\((?:see|"
-    r"cf\.?)[^()]{0,100}\)|\s*\((?:Fig|Tab|Sec|Eq|App)[^()]{0,60}\)", _I)
+    r"drawbacks?|shortcomings?|issues?|problems?)|et al",
+    _I,
+)
+_CITATION = re.compile(
+    r"\s*\[[\d, –-]{1,40}\]|\s*\([^()]{0,300}\b(?:19|20)\d\d\w?[^()]{0,200}\)|\s*\((?:see|"
+    r"cf\.?)[^()]{0,100}\)|\s*\((?:Fig|Tab|Sec|Eq|App)[^()]{0,60}\)",
+    _I,
+)
 _LEAD = re.compile(
     r"^(?:(?:however|moreover|furthermore|additionally|in addition|finally|therefore|thus|hence|overall|specifically|"
     r"in particular|to this end|to summarize|in summary|in this (?:paper|work|"
     r"study|section)|in conclusion|first(?:ly)?|second(?:ly)?|third(?:ly)?|lastly|also|nevertheless|notably|here|"
-    r"consequently|as a result|besides|meanwhile|(?:i+|\d)[.)])[,:]?\s+)+", _I)
+    r"consequently|as a result|besides|meanwhile|(?:i+|\d)[.)])[,:]?\s+)+",
+    _I,
+)
 _LIST_MARK = re.compile(r"^(?:[-*+•‣]|\(?(?:\d{1,2}|[a-z]|i{1,3}|iv|v)[.)])\s+|\*\*[^*]{1,60}\*\*[.:]?\s*")
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 

@@ -38,20 +38,38 @@ def written(tmp_path, *rows, kind="jsonl"):
 
 def graded(tmp_path, *rows, kind="jsonl", domain="proposals", papers=(), known=(), **options):
     return graded_from(
-        written(tmp_path, *rows, kind=kind), {paper.paper_id: paper for paper in papers},
-        {review.review_id: review for review in known}, domain_of(domain), **options,
+        written(tmp_path, *rows, kind=kind),
+        {paper.paper_id: paper for paper in papers},
+        {review.review_id: review for review in known},
+        domain_of(domain),
+        **options,
     )
 
 
-@pytest.mark.parametrize(("value", "grade"), [
-    ("A", 3.0), ("B", 2.0), ("C", 1.0), (" A ", 3.0), (85, 85.0), ("85", 85.0), ("72.5", 72.5), (0, 0.0), (-1, -1.0),
-    (None, None), ("", None), ("  ", None),
-])
+@pytest.mark.parametrize(
+    ("value", "grade"),
+    [
+        ("A", 3.0),
+        ("B", 2.0),
+        ("C", 1.0),
+        (" A ", 3.0),
+        (85, 85.0),
+        ("85", 85.0),
+        ("72.5", 72.5),
+        (0, 0.0),
+        (-1, -1.0),
+        (None, None),
+        ("", None),
+        ("  ", None),
+    ],
+)
 def test_a_grade_is_a_number_or_the_place_of_its_name(value, grade):
     assert read_grade({"grade": value}, "grade", ("C", "B", "A")) == grade
 
 
-@pytest.mark.parametrize("value", ["D", "a", "A+", "NaN", "inf", "1e400", float("nan"), float("inf"), True, [3], {}, 10**400])
+@pytest.mark.parametrize(
+    "value", ["D", "a", "A+", "NaN", "inf", "1e400", float("nan"), float("inf"), True, [3], {}, 10**400]
+)
 def test_any_other_grade_is_refused_and_named(value):
     with pytest.raises(RefusedError, match=r"^grade .* is no number and none of C, B, A$"):
         read_grade({"grade": value}, "grade", ("C", "B", "A"))
@@ -76,13 +94,16 @@ def test_sections_are_joined_under_the_headings_of_the_domain(tmp_path):
     )
 
 
-@pytest.mark.parametrize(("row", "review_id"), [
-    ({"review_id": "own"}, "own"),
-    ({"review_id": None, "reviewer": "Mathieu d’Aquin"}, "p1:Mathieu-dAquin"),
-    ({"review_id": None, "reviewer": "Toni-Šušak"}, "p1:Toni-Susak"),
-    ({"review_id": 7}, "7"),
-    ({"review_id": None}, "p1:1"),
-])
+@pytest.mark.parametrize(
+    ("row", "review_id"),
+    [
+        ({"review_id": "own"}, "own"),
+        ({"review_id": None, "reviewer": "Mathieu d’Aquin"}, "p1:Mathieu-dAquin"),
+        ({"review_id": None, "reviewer": "Toni-Šušak"}, "p1:Toni-Susak"),
+        ({"review_id": 7}, "7"),
+        ({"review_id": None}, "p1:1"),
+    ],
+)
 def test_a_review_is_named_by_its_id_its_reviewer_or_its_number(tmp_path, row, review_id):
     assert graded(tmp_path, ROW | row).imported.reviews[0].review_id == review_id
 
@@ -101,26 +122,43 @@ def test_title_and_abstract_need_to_stand_in_one_row_of_an_item(tmp_path):
     assert graded(tmp_path, bare, ROW).imported.papers == [Paper("p1", "T", "A")]
 
 
-@pytest.mark.parametrize(("changes", "reason"), [
-    ({"item_id": None}, "item_id is missing"), ({"item_id": "a b"}, "item_id may hold"),
-    ({"review": " "}, "empty review"), ({"review": 7}, "review is not text"), ({"review_id": "a b"}, "review_id may hold"),
-    ({"grade": "E"}, "grade E is no number and none of C, B, A"), ({"rating": "good"}, "rating good is no number"),
-    ({"strengths": "Clear."}, "it has a review and strengths, weaknesses, suggestions"),
-    ({"abstract": "Other"}, "this paper id is already there with other content"),
-    ({"review_id": "r1"}, "review id r1 is already there with other content"),
-    ({"group": "g2"}, "its item is in group g1 already"),
-])
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"item_id": None}, "item_id is missing"),
+        ({"item_id": "a b"}, "item_id may hold"),
+        ({"review": " "}, "empty review"),
+        ({"review": 7}, "review is not text"),
+        ({"review_id": "a b"}, "review_id may hold"),
+        ({"grade": "E"}, "grade E is no number and none of C, B, A"),
+        ({"rating": "good"}, "rating good is no number"),
+        ({"strengths": "Clear."}, "it has a review and strengths, weaknesses, suggestions"),
+        ({"abstract": "Other"}, "this paper id is already there with other content"),
+        ({"review_id": "r1"}, "review id r1 is already there with other content"),
+        ({"group": "g2"}, "its item is in group g1 already"),
+    ],
+)
 def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes, reason):
     found = graded(tmp_path, ROW | {"group": "g1"}, ROW | {"review_id": "r2", "review": "More."} | changes).imported
     assert [review.review_id for review in found.reviews] == ["r1"]
     assert [(refusal.place, reason in refusal.reason) for refusal in found.refusals] == [(2, True)]
 
 
-@given(st.lists(st.fixed_dictionaries({}, optional={
-    "item_id": st.sampled_from(["p1", "p2", "", 3, None]), "review_id": st.sampled_from(["a", "b", None]),
-    "review": st.sampled_from(["x", "y", "", None, 1]), "grade": st.sampled_from([1, 2.5, None, "?", "3"]),
-    "title": st.sampled_from(["T", "U", None]),
-}), max_size=10))
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "item_id": st.sampled_from(["p1", "p2", "", 3, None]),
+                "review_id": st.sampled_from(["a", "b", None]),
+                "review": st.sampled_from(["x", "y", "", None, 1]),
+                "grade": st.sampled_from([1, 2.5, None, "?", "3"]),
+                "title": st.sampled_from(["T", "U", None]),
+            },
+        ),
+        max_size=10,
+    )
+)
 def test_every_row_is_added_unchanged_or_refused(tmp_path_factory, rows):
     rows = [ROW | {"grade": 1}, *rows]
     found = graded(tmp_path_factory.mktemp("graded"), *rows).imported
@@ -157,20 +195,26 @@ def test_a_group_is_told_by_item(tmp_path):
     assert graded(tmp_path, ROW | {"group": "g"}, other).groups == {"p1": "g"}
 
 
-@pytest.mark.parametrize(("name", "content", "part"), [
-    ("none.csv", None, "no file"),
-    ("g.xlsx", b"x", "expected a .jsonl, .csv or .parquet file"),
-    ("g.csv", b"", "g.csv is empty: no row in it"),
-    ("g.csv", b"item_id,grade\np,A\n", "there is no item_id with a review"),
-    ("g.csv", b"item_id,review\np,x\n", "there is no column grade; name the grades' with --grade-column"),
-    ("g.csv", b"item_id,review,review\np,x,y\n", "two columns have the same name"),
-    ("g.csv", b"item_id,review,grade\np,\xff,A\n", "cannot be read as CSV in UTF-8"),
-    ("g.csv", b'item_id,review,grade\np,"x', "cannot be read as CSV"),
-    ("g.csv.gz", b"item_id,review,grade\n", "cannot be read as CSV"),
-    ("g.jsonl.gz", b"{}", "cannot be read"),
-    ("g.jsonl", b'{"item_id": "p", "review": "x", "grade": "A"}\n{"item_id": "p", "review": "y", "grade": 3}\n',
-     "some grades are names and some are numbers"),
-])
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("none.csv", None, "no file"),
+        ("g.xlsx", b"x", "expected a .jsonl, .csv or .parquet file"),
+        ("g.csv", b"", "g.csv is empty: no row in it"),
+        ("g.csv", b"item_id,grade\np,A\n", "there is no item_id with a review"),
+        ("g.csv", b"item_id,review\np,x\n", "there is no column grade; name the grades' with --grade-column"),
+        ("g.csv", b"item_id,review,review\np,x,y\n", "two columns have the same name"),
+        ("g.csv", b"item_id,review,grade\np,\xff,A\n", "cannot be read as CSV in UTF-8"),
+        ("g.csv", b'item_id,review,grade\np,"x', "cannot be read as CSV"),
+        ("g.csv.gz", b"item_id,review,grade\n", "cannot be read as CSV"),
+        ("g.jsonl.gz", b"{}", "cannot be read"),
+        (
+            "g.jsonl",
+            b'{"item_id": "p", "review": "x", "grade": "A"}\n{"item_id": "p", "review": "y", "grade": 3}\n',
+            "some grades are names and some are numbers",
+        ),
+    ],
+)
 def test_a_file_that_cannot_be_used_is_one_line(tmp_path, name, content, part):
     path = tmp_path / name
     if content is not None:

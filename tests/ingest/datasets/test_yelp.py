@@ -27,7 +27,11 @@ def business(name, categories="Thai, Restaurants", **more):
 
 def review(at, number, text="Long enough to be counted as long.", **more):
     return {
-        "review_id": f"{at}-{number}", "business_id": at, "user_id": "u", "stars": 4.0, "text": text,
+        "review_id": f"{at}-{number}",
+        "business_id": at,
+        "user_id": "u",
+        "stars": 4.0,
+        "text": text,
     } | more
 
 
@@ -40,8 +44,10 @@ def files(tmp_path, businesses, reviews):
 
 def drawn(tmp_path, businesses, reviews, terms=SMALL, papers=(), known=()):
     return restaurants_from(
-        *files(tmp_path, businesses, reviews), {paper.paper_id: paper for paper in papers},
-        {one.review_id: one for one in known}, terms,
+        *files(tmp_path, businesses, reviews),
+        {paper.paper_id: paper for paper in papers},
+        {one.review_id: one for one in known},
+        terms,
     )
 
 
@@ -52,7 +58,12 @@ def accounted(taken):
 
 
 def test_the_terms_are_those_of_the_paper():
-    assert (Terms().restaurants, Terms().reviews_each, Terms().min_reviews, Terms().min_characters) == (300, 3, 50, 1000)
+    assert (Terms().restaurants, Terms().reviews_each, Terms().min_reviews, Terms().min_characters) == (
+        300,
+        3,
+        50,
+        1000,
+    )
 
 
 def test_a_restaurant_is_a_paper_with_its_categories_as_synopsis(tmp_path):
@@ -61,7 +72,11 @@ def test_a_restaurant_is_a_paper_with_its_categories_as_synopsis(tmp_path):
     assert taken.synopses == [Synopsis("a", "categories", "Thai, Restaurants")]
     assert len(taken.reviews) == 2
     assert taken.reviews[0] == Review(
-        taken.reviews[0].review_id, "a", "human", "Long enough to be counted as long.", None,
+        taken.reviews[0].review_id,
+        "a",
+        "human",
+        "Long enough to be counted as long.",
+        None,
         float(taken.reviews[0].review_id[-1]),
     )
 
@@ -146,16 +161,19 @@ def test_a_restaurant_that_is_there_with_another_name_is_refused_with_its_review
     assert len(taken.refusals) == 2
 
 
-@pytest.mark.parametrize(("line", "reason"), [
-    ('{"review_id": "a-9", oops                  ', "not JSON"),
-    ('["a list that is long enough to be looked at"]', "not a JSON object"),
-    (review("a", 9, review_id=None), "review_id is missing"),
-    (review("a", 9, business_id="a b"), "business_id may hold"),
-    (review("a", 9, text=None), "text is missing"),
-    (review("a", 9, text=7), "text is not text"),
-    (review("a", 9, stars="four"), "stars is not a number"),
-    (review("a", 0), "review a-0 was there before"),
-])
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"review_id": "a-9", oops                  ', "not JSON"),
+        ('["a list that is long enough to be looked at"]', "not a JSON object"),
+        (review("a", 9, review_id=None), "review_id is missing"),
+        (review("a", 9, business_id="a b"), "business_id may hold"),
+        (review("a", 9, text=None), "text is missing"),
+        (review("a", 9, text=7), "text is not text"),
+        (review("a", 9, stars="four"), "stars is not a number"),
+        (review("a", 0), "review a-0 was there before"),
+    ],
+)
 def test_a_review_that_cannot_be_used_is_refused_with_its_place(tmp_path, line, reason):
     taken = drawn(tmp_path, [business("a")], [*(review("a", n) for n in range(3)), line])
     assert [(refusal.place, refusal.item) for refusal in taken.refusals] == [(4, "review on line 4")]
@@ -163,10 +181,15 @@ def test_a_review_that_cannot_be_used_is_refused_with_its_place(tmp_path, line, 
     assert len(taken.reviews) == 2 and accounted(taken) == 4
 
 
-@pytest.mark.parametrize(("row", "reason"), [
-    ("{oops", "not JSON"), (business("a", business_id=""), "business_id is missing"),
-    (business("a"), "business a was there before"), (business("z", categories=["Thai"]), "categories is not text"),
-])
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("{oops", "not JSON"),
+        (business("a", business_id=""), "business_id is missing"),
+        (business("a"), "business a was there before"),
+        (business("z", categories=["Thai"]), "categories is not text"),
+    ],
+)
 def test_a_business_that_cannot_be_used_is_refused_with_its_place(tmp_path, row, reason):
     taken = drawn(tmp_path, [business("a"), row], [review("a", n) for n in range(3)])
     assert (taken.refusals[0].place, taken.refusals[0].item) == (2, "business on line 2")

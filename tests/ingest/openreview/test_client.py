@@ -166,7 +166,9 @@ def test_of_a_damaged_archive_the_files_that_are_sound_are_taken(budget):
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_invitation_that_the_service_does_not_know_lists_nothing_where_a_venue_need_not_have_it(budget, api):
-    said = json.dumps({"name": "NotFoundError", "message": "The Invitation v/-/Desk_Rejected_Submission was not found", "status": 404}).encode()
+    said = json.dumps(
+        {"name": "NotFoundError", "message": "The Invitation v/-/Desk_Rejected_Submission was not found", "status": 404}
+    ).encode()
     with answering(404, said) as (host, _):
         assert OpenReview(api, host, budget).page("v/-/Desk_Rejected_Submission", optional=True) == Page([], 0)
         with pytest.raises(SourceError, match="NotFoundError: The Invitation"):
@@ -196,11 +198,16 @@ def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api)
         OpenReview(api, host, budget, Login("somebody", "a-password", totp_secret=SECRET)).forum("s01")
         with pytest.raises(SourceError, match="second factor; set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE"):
             OpenReview(api, host, budget, LOGIN).forum("s01")
-        with pytest.raises(SourceError, match="login was refused: UnauthorizedError: Invalid verification code|login was refused: UnauthorizedError"):
+        with pytest.raises(
+            SourceError,
+            match="login was refused: UnauthorizedError: Invalid verification code|login was refused: UnauthorizedError",
+        ):
             OpenReview(api, host, budget, Login("somebody", "a-password", mfa_code="000000")).forum("s01")
 
 
-@pytest.mark.parametrize(("at", "code"), [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")])
+@pytest.mark.parametrize(
+    ("at", "code"), [(59, "287082"), (1111111109, "081804"), (1234567890, "005924"), (20000000000, "353130")]
+)
 def test_one_time_codes_are_those_of_the_standard(at, code):
     # RFC 6238, appendix B, SHA-1, the last six of its eight digits.
     assert code_now(SECRET, at) == code
@@ -310,7 +317,10 @@ def test_a_host_that_is_not_there_is_a_fault_and_not_a_wait(budget):
 
 
 @pytest.mark.parametrize("login", [LOGIN, Login(token="a-token")])
-@pytest.mark.parametrize("host", ["http://192.0.2.1", "http://api2.openreview.net", "http://localhost.example.org", "http://[2001:db8::1]:80"])
+@pytest.mark.parametrize(
+    "host",
+    ["http://192.0.2.1", "http://api2.openreview.net", "http://localhost.example.org", "http://[2001:db8::1]:80"],
+)
 def test_a_login_never_goes_out_where_others_may_read_it(budget, host, login):
     with pytest.raises(SettingsError, match=r"a login goes out by https only, or to this machine") as error:
         OpenReview(2, host, budget, login, QUICK).forum("x")

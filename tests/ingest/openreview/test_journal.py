@@ -87,7 +87,13 @@ def test_a_damaged_line_is_named_also_to_who_only_looks(tmp_path):
     filled(tmp_path / "take")
     path = tmp_path / "take" / "journal.jsonl"
     whole = path.read_bytes()
-    for damaged in (whole.replace(b'"history"', b'"history', 1), whole.replace(b'"stated"', b'"staled"', 1), b"\xff\n", b"[]\n", b'{"page": {}}\n'):
+    for damaged in (
+        whole.replace(b'"history"', b'"history', 1),
+        whole.replace(b'"stated"', b'"staled"', 1),
+        b"\xff\n",
+        b"[]\n",
+        b'{"page": {}}\n',
+    ):
         path.write_bytes(damaged)
         with pytest.raises(SourceError, match=r"journal\.jsonl: line \d is damaged") as error:
             read(tmp_path / "take")
@@ -115,8 +121,17 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
     path = tmp_path / "take" / "journal.jsonl"
     before, long = path.read_bytes(), b"%PDF " + b"x" * 5000
     with Journal(tmp_path / "take", HERE) as journal:
-        for add in (lambda: journal.add_seal("1" * 64), lambda: journal.add_pdf("z", "/pdf/z", long), lambda: journal.add_page("v/-/S", [note(str(n)) for n in range(3000)], 9, False)):
-            with room_for(len(before) + 10), pytest.raises(SourceError, match="cannot be written: File too large; what came before is kept") as error:
+        for add in (
+            lambda: journal.add_seal("1" * 64),
+            lambda: journal.add_pdf("z", "/pdf/z", long),
+            lambda: journal.add_page("v/-/S", [note(str(n)) for n in range(3000)], 9, False),
+        ):
+            with (
+                room_for(len(before) + 10),
+                pytest.raises(
+                    SourceError, match="cannot be written: File too large; what came before is kept"
+                ) as error,
+            ):
                 add()
             assert "\n" not in str(error.value) and path.read_bytes() == before
         files = {file.name for file in tmp_path.rglob("*") if file.is_file()}
@@ -142,7 +157,9 @@ def test_a_second_process_is_told_that_the_journal_is_in_use(tmp_path):
 def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tmp_path):
     with Journal(tmp_path / "take", HERE) as journal:
         journal.add_page("v/-/S", page(note("a", title="old"), note("b", tmdate=9, title="new")), 3, False)
-        journal.add_page("v/-/S", page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed")), 3, True)
+        journal.add_page(
+            "v/-/S", page(note("b", tmdate=8, title="older"), note("a", tmdate=2, title="changed")), 3, True
+        )
         found = {one["id"]: one.get("title") for one in received(journal)}
         assert found == {"a": "changed", "ar": None, "b": "new", "br": None}
         assert len(list(received(journal))) == 4
@@ -151,14 +168,23 @@ def test_of_copies_that_differ_the_latest_counts_and_of_those_alike_the_first(tm
 
 def test_submissions_that_came_without_their_replies_are_known(tmp_path):
     with Journal(tmp_path / "take", HERE) as journal:
-        bare = [note("a"), note("b") | {"details": {"replies": [], "replyCount": 2}}, note("c") | {"details": {"replies": []}}, note("d") | {"details": None}]
+        bare = [
+            note("a"),
+            note("b") | {"details": {"replies": [], "replyCount": 2}},
+            note("c") | {"details": {"replies": []}},
+            note("d") | {"details": None},
+        ]
         journal.add_page("v/-/S", bare, 4, True)
         assert lacking(journal) == ("a", "b", "d")
 
 
 def test_replies_that_are_counted_and_not_shown_are_counted(tmp_path):
     with Journal(tmp_path / "take", HERE) as journal:
-        stated = [note("a") | {"details": {"replies": [], "replyCount": 4}}, note("b"), note("c") | {"details": {"replies": [], "replyCount": 1}}]
+        stated = [
+            note("a") | {"details": {"replies": [], "replyCount": 4}},
+            note("b"),
+            note("c") | {"details": {"replies": [], "replyCount": 1}},
+        ]
         journal.add_page("v/-/S", stated, 3, True)
         journal.add_forum("a", [note("a"), note("a1", "a"), note("a2", "a")], 3)
         journal.add_forum("b", [note("b")], 6)
@@ -202,7 +228,13 @@ def test_a_journal_of_another_host_or_of_none_is_not_opened(tmp_path):
     filled(tmp_path / "take")
     path = tmp_path / "take" / "journal.jsonl"
     whole = path.read_bytes()
-    with pytest.raises(SourceError, match=r"is of http://127\.0\.0\.1:3001, API v2, not of https://api2\.openreview\.net, API v2; move"), Journal(tmp_path / "take", REAL):
+    with (
+        pytest.raises(
+            SourceError,
+            match=r"is of http://127\.0\.0\.1:3001, API v2, not of https://api2\.openreview\.net, API v2; move",
+        ),
+        Journal(tmp_path / "take", REAL),
+    ):
         pass
     path.write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
     with pytest.raises(SourceError, match="is of a host that it does not name"), Journal(tmp_path / "take", HERE):

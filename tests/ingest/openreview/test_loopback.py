@@ -42,20 +42,48 @@ def made(api, papers, reviews=2):
 
 def _forum(api, paper, number, reviews):
     group, word = GROUPS[api], "Paper" if api == 1 else "Submission"
-    yield _note(api, paper, paper, f"{group}/-/{'Blind_' * (api == 1)}Submission", {"title": f"T{number}", "venueid": group, "pdf": "/pdf/x.pdf"}, number, 10_000 * number)
+    yield _note(
+        api,
+        paper,
+        paper,
+        f"{group}/-/{'Blind_' * (api == 1)}Submission",
+        {"title": f"T{number}", "venueid": group, "pdf": "/pdf/x.pdf"},
+        number,
+        10_000 * number,
+    )
     for place in range(reviews):
         content = {"review": f"Review {place} of {paper}, at some length.", "rating": "6: fine"}
-        yield _note(api, f"{paper}r{place}", paper, f"{group}/{word}{number}/-/Official_Review", content, place, 10_000 * number + 1000 + place)
+        yield _note(
+            api,
+            f"{paper}r{place}",
+            paper,
+            f"{group}/{word}{number}/-/Official_Review",
+            content,
+            place,
+            10_000 * number + 1000 + place,
+        )
 
 
 def _note(api, note_id, forum, invitation, content, number, later):
     dates = {key: 1_600_000_000_000 + later for key in ("cdate", "tcdate", "tmdate")}
-    note = {"id": note_id, "forum": forum, "number": number, "readers": ["everyone"], "signatures": [invitation.partition("/-/")[0]], **dates}
+    note = {
+        "id": note_id,
+        "forum": forum,
+        "number": number,
+        "readers": ["everyone"],
+        "signatures": [invitation.partition("/-/")[0]],
+        **dates,
+    }
     if note_id != forum:
         note["replyto"] = forum
     if api == 1:
         return note | {"invitation": invitation, "content": content, "ddate": None}
-    return note | {"invitations": [invitation], "domain": GROUPS[2], "content": {key: {"value": value} for key, value in content.items()}, "version": 2}
+    return note | {
+        "invitations": [invitation],
+        "domain": GROUPS[2],
+        "content": {key: {"value": value} for key, value in content.items()},
+        "version": 2,
+    }
 
 
 def client(loopback, api, **more):
@@ -74,11 +102,17 @@ def _at_once(monkeypatch):
 def plain(note, api):
     """A note of the client as it was served, as far as it keeps it."""
     written = note.to_json() if hasattr(note, "to_json") else note
-    return {key: written[key] for key in ("id", "forum", "content", "tcdate", "number", "replyto") if written.get(key) is not None}
+    return {
+        key: written[key]
+        for key in ("id", "forum", "content", "tcdate", "number", "replyto")
+        if written.get(key) is not None
+    }
 
 
 def served(note):
-    return {key: note[key] for key in ("id", "forum", "content", "tcdate", "number", "replyto") if note.get(key) is not None}
+    return {
+        key: note[key] for key in ("id", "forum", "content", "tcdate", "number", "replyto") if note.get(key) is not None
+    }
 
 
 def listed(loopback, api, **query):
@@ -115,7 +149,11 @@ def test_pages_by_offset_bring_the_same_as_pages_by_cursor(api):
     notes = made(api, 1200, reviews=0)
     with Loopback(notes) as loopback:
         who = client(loopback, api)
-        by_offset = list(openreview.tools.iterget(who.get_notes, invitation=notes[0].get("invitation") or notes[0]["invitations"][0], sort="number:asc"))
+        by_offset = list(
+            openreview.tools.iterget(
+                who.get_notes, invitation=notes[0].get("invitation") or notes[0]["invitations"][0], sort="number:asc"
+            )
+        )
         assert [note.id for note in by_offset] == [note.id for note in listed(loopback, api)]
 
 
@@ -156,11 +194,22 @@ def test_a_query_leaves_what_it_asks_for(api, query, ids):
 
 @pytest.mark.parametrize(
     ("api", "query", "count"),
-    [(1, "", 3), (1, "limit=1", 3), (2, "", None), (2, "limit=1", None), (2, "offset=0", 3), (2, "limit=1&count=true", 3), (2, "count=false", None)],
+    [
+        (1, "", 3),
+        (1, "limit=1", 3),
+        (2, "", None),
+        (2, "limit=1", None),
+        (2, "offset=0", 3),
+        (2, "limit=1&count=true", 3),
+        (2, "count=false", None),
+    ],
 )
 def test_the_count_is_always_told_by_v1_and_by_v2_where_it_is_asked_for(api, query, count):
     with Loopback(made(api, 1)) as loopback:
-        assert requests.get(f"{loopback.v1 if api == 1 else loopback.v2}/notes?{query}", timeout=60).json().get("count") == count
+        assert (
+            requests.get(f"{loopback.v1 if api == 1 else loopback.v2}/notes?{query}", timeout=60).json().get("count")
+            == count
+        )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +229,13 @@ def test_the_count_is_always_told_by_v1_and_by_v2_where_it_is_asked_for(api, que
         (2, "/groups?id=nobody", 404, "NotFoundError", "Group Not Found: nobody"),
         (2, "/pdf?id=nobody", 404, "NotFoundError", "Attachment Not Found"),
         (2, "/pdf?id=paper00000", 404, "NotFoundError", "Attachment Not Found"),
-        (2, "/attachment?name=pdf&ids=" + ",".join(f"n{n}" for n in range(51)), 400, "ValidationError", "50 unique items"),
+        (
+            2,
+            "/attachment?name=pdf&ids=" + ",".join(f"n{n}" for n in range(51)),
+            400,
+            "ValidationError",
+            "50 unique items",
+        ),
         (2, "/nowhere", 404, "NotFoundError", "/nowhere"),
     ],
 )
@@ -204,7 +259,10 @@ def test_the_wrong_host_lists_nothing_and_knows_no_note(api):
 
 def test_the_group_of_a_venue_tells_its_api():
     with Loopback(made(1, 1) + made(2, 1)) as loopback:
-        new, old = client(loopback, 2).get_group(GROUPS[2]), requests.get(f"{loopback.v1}/groups?id={GROUPS[1]}", timeout=60).json()["groups"][0]
+        new, old = (
+            client(loopback, 2).get_group(GROUPS[2]),
+            requests.get(f"{loopback.v1}/groups?id={GROUPS[1]}", timeout=60).json()["groups"][0],
+        )
         assert (new.domain, new.content["submission_id"]["value"]) == (GROUPS[2], f"{GROUPS[2]}/-/Submission")
         assert new.content["withdrawn_venue_id"]["value"] == f"{GROUPS[2]}/Withdrawn_Submission"
         assert (old["domain"], "content" in old) == (None, False)
@@ -260,11 +318,14 @@ def test_an_edit_adds_a_version_and_changes_the_note(api):
         loopback.shelves[api].edit("paper00000r0", 1_700_000_000_000, rating="8: better")
         who = client(loopback, api)
         note = who.get_note("paper00000r0")
-        versions = sorted(who.get_references(referent="paper00000r0") if api == 1 else who.get_note_edits("paper00000r0"), key=lambda one: one.tcdate)
+        versions = sorted(
+            who.get_references(referent="paper00000r0") if api == 1 else who.get_note_edits("paper00000r0"),
+            key=lambda one: one.tcdate,
+        )
         new = "8: better" if api == 1 else {"value": "8: better"}
         assert (note.content["rating"], note.tmdate, note.tcdate) == (new, 1_700_000_000_000, 1_600_000_001_000)
         assert [one.tcdate for one in versions] == [1_600_000_001_000, 1_700_000_000_000]
-        first, last = ([one.content for one in versions] if api == 1 else [one.note.content for one in versions])
+        first, last = [one.content for one in versions] if api == 1 else [one.note.content for one in versions]
         assert first["rating"] in ("6: fine", {"value": "6: fine"})
         assert last == (note.content if api == 1 else {"rating": new})
 
@@ -299,7 +360,9 @@ def test_an_account_is_asked_for_and_its_token_serves(api, monkeypatch):
 
 def test_a_login_asks_for_the_code_of_an_authenticator_app():
     with Loopback(made(2, 1), account=Account("me", "secret", code="123456")) as loopback:
-        who = client(loopback, 2, username="me", password="secret", mfa_code_provider=lambda method: {"totp": "123456"}[method])
+        who = client(
+            loopback, 2, username="me", password="secret", mfa_code_provider=lambda method: {"totp": "123456"}[method]
+        )
         assert who.get_note("paper00000").id == "paper00000"
         with pytest.raises(openreview.OpenReviewException, match="Invalid verification code"):
             client(loopback, 2, username="me", password="secret", mfa_code_provider=lambda _: "654321")
@@ -323,7 +386,9 @@ def test_a_limit_is_told_in_headers_and_refuses_with_what_a_reported_refusal_had
         assert answers[0].headers["ratelimit-policy"] == "2;w=30" and answers[0].headers["ratelimit-limit"] == "2"
         assert int(answers[2].headers["retry-after"]) == 30
         error = answers[2].json()
-        assert error["message"].startswith("Too many requests: You have made 3 requests, surpassing the limit of 2 requests. Please try again in 30 seconds")
+        assert error["message"].startswith(
+            "Too many requests: You have made 3 requests, surpassing the limit of 2 requests. Please try again in 30 seconds"
+        )
         assert error["details"].keys() == {"limit", "remaining", "resetTime", "used", "current", "reqId"}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", error["details"]["resetTime"])
         assert requests.get(f"{loopback.v2}/groups?id={GROUPS[2]}", timeout=60).status_code == 200
@@ -347,7 +412,18 @@ RAISED = {
     "expired-401": openreview.OpenReviewException,
     "expired-403": openreview.OpenReviewException,
 }
-SEEN_APART = {"forbidden", "bad-archive", "429-body", "429-login", "wrong-host", "short-pages", "empty-page", "duplicates", "shifting", "edits"}
+SEEN_APART = {
+    "forbidden",
+    "bad-archive",
+    "429-body",
+    "429-login",
+    "wrong-host",
+    "short-pages",
+    "empty-page",
+    "duplicates",
+    "shifting",
+    "edits",
+}
 
 
 def test_every_mischief_is_shown_here():
@@ -371,7 +447,11 @@ def test_a_lasting_fault_is_one_that_the_client_stops_at(name):
     with Loopback(made(2, 5, reviews=0), mischief=[mischief(name)]) as loopback:
         with pytest.raises(RAISED[name]) as error:
             listed(loopback, 2)
-        told = {"challenge": "ChallengeRequiredError", "expired-401": "TokenExpiredError", "expired-403": "TokenExpiredError"}
+        told = {
+            "challenge": "ChallengeRequiredError",
+            "expired-401": "TokenExpiredError",
+            "expired-403": "TokenExpiredError",
+        }
         assert told.get(name, "") in str(error.value)
         assert loopback.mischiefs.struck == {name: 1} and len(listed(loopback, 2)) == 5
 
@@ -388,12 +468,25 @@ def test_expired_tokens_are_of_no_use_until_the_next_login():
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("429-retry-after", "retry-after"), ("429-headers", "ratelimit-reset"), ("429-body", "resetTime"), ("429-login", "words")],
+    [
+        ("429-retry-after", "retry-after"),
+        ("429-headers", "ratelimit-reset"),
+        ("429-body", "resetTime"),
+        ("429-login", "words"),
+    ],
 )
 def test_each_429_tells_the_wait_in_its_own_way_alone(name, told):
     with Loopback(made(2, 1), mischief=[mischief(name, first=1, seconds=7.2)]) as loopback:
-        response = requests.post(f"{loopback.v2}/login", json={}, timeout=60) if "login" in name else requests.get(f"{loopback.v2}/notes", timeout=60)
-        ways = {"retry-after": response.headers.get("retry-after"), "ratelimit-reset": response.headers.get("ratelimit-reset"), "resetTime": response.json()["details"].get("resetTime")}
+        response = (
+            requests.post(f"{loopback.v2}/login", json={}, timeout=60)
+            if "login" in name
+            else requests.get(f"{loopback.v2}/notes", timeout=60)
+        )
+        ways = {
+            "retry-after": response.headers.get("retry-after"),
+            "ratelimit-reset": response.headers.get("ratelimit-reset"),
+            "resetTime": response.json()["details"].get("resetTime"),
+        }
         assert response.status_code == 429
         assert {way for way, value in ways.items() if value is not None} == ({told} if told != "words" else set())
         assert ways.get(told) in ("8", "8", None) or ways[told].endswith("Z")
@@ -425,7 +518,9 @@ def test_short_pages_are_whole_by_cursor_and_gappy_by_offset(api):
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_empty_page_ends_the_listing_of_who_believes_it(api):
-    with Loopback(made(api, 250, reviews=0), mischief=[mischief("short-pages"), mischief("empty-page", first=3)]) as loopback:
+    with Loopback(
+        made(api, 250, reviews=0), mischief=[mischief("short-pages"), mischief("empty-page", first=3)]
+    ) as loopback:
         assert len(listed(loopback, api)) == 200
         assert len(listed(loopback, api)) == 250
 
@@ -452,7 +547,10 @@ def test_edits_between_pages_give_two_reviews_a_later_version(api):
     with Loopback(notes, mischief=[mischief("edits")]) as loopback:
         before = listed(loopback, api, details="replies")
         after = listed(loopback, api, details="replies")
-        texts = [{reply["id"]: reply["content"]["review"] for paper in found for reply in paper.details["replies"]} for found in (before, after)]
+        texts = [
+            {reply["id"]: reply["content"]["review"] for paper in found for reply in paper.details["replies"]}
+            for found in (before, after)
+        ]
         assert {key for key in texts[0] if texts[0][key] != texts[1][key]} == {"paper00000r0", "paper00002r1"}
         who = client(loopback, api)
         versions = who.get_references(referent="paper00000r0") if api == 1 else who.get_note_edits("paper00000r0")
@@ -487,7 +585,19 @@ def test_the_command_serves_a_snapshot_until_it_is_stopped(tmp_path):
     paper = notes[0]["forum"]
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1 of the sample")
     make_snapshot(tmp_path / "kept", Edition("SAMPLE", 2026), notes, pdfs={paper: tmp_path / "a.pdf"}, source="a test")
-    command = [sys.executable, "-m", "gre_bench.cli.app", "serve-openreview", str(tmp_path / "kept"), "--port", "0", "--mischief", "html", "--login", "--limits"]
+    command = [
+        sys.executable,
+        "-m",
+        "gre_bench.cli.app",
+        "serve-openreview",
+        str(tmp_path / "kept"),
+        "--port",
+        "0",
+        "--mischief",
+        "html",
+        "--login",
+        "--limits",
+    ]
     known = {"OPENREVIEW_USERNAME": "me", "OPENREVIEW_PASSWORD": "secret"}
     process = subprocess.Popen(command, cwd=ROOT, env=os.environ | known, stdout=subprocess.PIPE, text=True)
     try:
@@ -533,18 +643,26 @@ def test_answers_have_the_form_of_those_that_were_recorded(file):
     ours, theirs = answer.json(), recorded["json"]
     assert ours.keys() == theirs.keys()
     if "notes" in theirs:
-        assert sorted(ours["notes"], key=lambda note: note["id"]) == sorted(theirs["notes"], key=lambda note: note["id"])
+        assert sorted(ours["notes"], key=lambda note: note["id"]) == sorted(
+            theirs["notes"], key=lambda note: note["id"]
+        )
     elif "groups" in theirs:
         mine, other = ours["groups"][0], theirs["groups"][0]
         assert {"id", "domain", "content", "readers"} <= mine.keys() <= other.keys()
         assert all(other["content"][key] == value for key, value in mine["content"].items())
     else:
-        assert (ours["name"], ours["status"], ours["details"].keys()) == (theirs["name"], theirs["status"], theirs["details"].keys())
+        assert (ours["name"], ours["status"], ours["details"].keys()) == (
+            theirs["name"],
+            theirs["status"],
+            theirs["details"].keys(),
+        )
         assert ours["message"].partition(" (")[0] == theirs["message"].partition(" (")[0]
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(("year", "api", "papers", "reviews"), [(2020, 1, 300, 909), (2023, 1, 73, 219), (2024, 2, 40, 157)])
+@pytest.mark.parametrize(
+    ("year", "api", "papers", "reviews"), [(2020, 1, 300, 909), (2023, 1, 73, 219), (2024, 2, 40, 157)]
+)
 def test_all_real_notes_come_through_the_real_client_as_they_are(year, api, papers, reviews):
     path = OPENREVIEW / f"iclr{year}.notes.jsonl.gz"
     if not path.exists():
@@ -556,5 +674,7 @@ def test_all_real_notes_come_through_the_real_client_as_they_are(year, api, pape
         assert loopback.counts == {"notes": 2}
     replies = {reply["id"]: reply for paper in found for reply in paper.details["replies"]}
     assert replies == {note["id"]: note for note in notes if note["id"] != note["forum"]}
-    assert {note.id: note.content for note in found} == {note["id"]: note["content"] for note in notes if note["id"] == note["forum"]}
+    assert {note.id: note.content for note in found} == {
+        note["id"]: note["content"] for note in notes if note["id"] == note["forum"]
+    }
     assert (len(found), sum("Official_Review" in json.dumps(reply) for reply in replies.values())) == (papers, reviews)

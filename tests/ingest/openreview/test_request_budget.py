@@ -58,7 +58,10 @@ def taken(budget, kind, most=10_000):
     [
         (RECORDED, Limit(500, 269, NOW + 2257, 3600.0)),
         ({"RateLimit-Limit": "36", "RateLimit-Remaining": "0", "RateLimit-Reset": "9"}, Limit(36, 0, NOW + 9, 60.0)),
-        ({"ratelimit-limit": "36", "ratelimit-remaining": "3", "x-ratelimit-reset": str(NOW + 70)}, Limit(36, 3, NOW + 70, 70.0)),
+        (
+            {"ratelimit-limit": "36", "ratelimit-remaining": "3", "x-ratelimit-reset": str(NOW + 70)},
+            Limit(36, 3, NOW + 70, 70.0),
+        ),
         ({"ratelimit-limit": "36", "ratelimit-remaining": "3"}, Limit(36, 3, None, 60.0)),
         ({"ratelimit-limit": "many", "ratelimit-remaining": "3"}, None),
         ({"ratelimit-limit": "nan", "ratelimit-remaining": "3"}, None),
@@ -113,7 +116,10 @@ def test_a_refusal_says_how_long_to_wait_in_each_of_its_ways(headers, body, wait
 
 
 def test_a_limit_of_the_error_for_a_page_too_long_is_no_rate_limit():
-    body = {"name": "ValidationError", "details": {"path": "limit", "comparison": "<=", "limit": 1000, "invalidValue": 1001}}
+    body = {
+        "name": "ValidationError",
+        "details": {"path": "limit", "comparison": "<=", "limit": 1000, "invalidValue": 1001},
+    }
     assert from_body({}, body, NOW) is None
 
 
@@ -190,7 +196,16 @@ def test_kinds_and_hosts_have_budgets_of_their_own(budget):
 
 
 def test_seconds_are_told_for_more_requests_than_one_window_has(budget):
-    budget.learn("h pdf", 200, {"ratelimit-limit": "36", "ratelimit-remaining": "6", "ratelimit-reset": "600", "ratelimit-policy": "36;w=3600"})
+    budget.learn(
+        "h pdf",
+        200,
+        {
+            "ratelimit-limit": "36",
+            "ratelimit-remaining": "6",
+            "ratelimit-reset": "600",
+            "ratelimit-policy": "36;w=3600",
+        },
+    )
     seconds = [budget.seconds_for("h pdf", count) for count in (6, 7, 42, 43, 300)]
     assert seconds == pytest.approx([0, *(600 + MARGIN_S + more for more in (0, 0, 3600, 8 * 3600))])
 

@@ -275,7 +275,18 @@ FURTHER: dict[str, Callable[[pymupdf.Page, str], None]] = {
 }  # fmt: skip
 
 OPEN = frozenset(
-    ["a colour of no ink", "small in short lines", "scribbled over", "backwards and forwards", "in a layer by expression",
-     "overprinted", "through a slit", "through slits", "as dots", "as a rule", "as boxes"]
+    [
+        "a colour of no ink",
+        "small in short lines",
+        "scribbled over",
+        "backwards and forwards",
+        "in a layer by expression",
+        "overprinted",
+        "through a slit",
+        "through slits",
+        "as dots",
+        "as a rule",
+        "as boxes",
+    ]
 )
 """Ways that still get through."""

@@ -38,7 +38,9 @@ def sentence(rng: random.Random) -> str:
     def phrase() -> str:
         return f"{rng.choice(WORDS)} {rng.choice(NOUNS)}"
 
-    parts = f"the {phrase()} {rng.choice(VERBS)} {rng.choice(('the', 'a', 'each'))} {phrase()} of our {rng.choice(NOUNS)}"
+    parts = (
+        f"the {phrase()} {rng.choice(VERBS)} {rng.choice(('the', 'a', 'each'))} {phrase()} of our {rng.choice(NOUNS)}"
+    )
     if rng.random() < 0.7:
         parts += f" {rng.choice(LINKS)} {phrase()} {rng.choice(VERBS)} what was in the {phrase()}"
     if rng.random() < 0.3:
@@ -70,7 +72,9 @@ def counted(seed: int) -> str:
 def reference(seed: int) -> str:
     """An invented reference."""
     rng = random.Random(f"reference {seed}")
-    authors = ", ".join(f"{rng.choice('ABCDEFGHJKLM')}. {rng.choice(NOUNS).title()}son" for _ in range(rng.randint(1, 4)))
+    authors = ", ".join(
+        f"{rng.choice('ABCDEFGHJKLM')}. {rng.choice(NOUNS).title()}son" for _ in range(rng.randint(1, 4))
+    )
     title = " ".join([rng.choice(WORDS), rng.choice(NOUNS), "and", rng.choice(WORDS), rng.choice(NOUNS)])
     return f"{authors}. {title.capitalize()}. In Proceedings of Readers, pages {seed}-{seed + 9}, {2001 + seed % 20}."
 
@@ -164,7 +168,9 @@ class Press:
             else:
                 self.page()
 
-    def lines(self, text: str, font: str = "", size: float = 0, indent: float = 0, first: float = 0, width: float = 0) -> None:
+    def lines(
+        self, text: str, font: str = "", size: float = 0, indent: float = 0, first: float = 0, width: float = 0
+    ) -> None:
         """Sets *text* as lines of the column."""
         font, size = font or self.font, size or self.type
         leading = self.leading * size / self.type
@@ -423,7 +429,15 @@ def plos() -> Made:
     press.page()
     press.put(200, 90, "A Partial Ledger of Seasonal Channels", "HB", 18)
     press.put(200, 112, "Ada Kernelson, Bo Marginson", "HB", 9)
-    for line, text in enumerate(["OPEN ACCESS", "Citation: Kernelson A (2026) A Partial", "Ledger. Open Reading 3(2).", "Editor: Cy Witness", "Funding: none was received for it"]):
+    for line, text in enumerate(
+        [
+            "OPEN ACCESS",
+            "Citation: Kernelson A (2026) A Partial",
+            "Ledger. Open Reading 3(2).",
+            "Editor: Cy Witness",
+            "Funding: none was received for it",
+        ]
+    ):
         press.put(36, 300 + 11 * line, text, "H", 8)
     press._y = 130
     press.heading("Abstract", "HB", 14)
@@ -462,14 +476,18 @@ def elsevier() -> Made:
         press.centre(36, f"A. Kernelson et al. / Journal of Reading {40 + number} (2026) 1-9", size=8)
         press.centre(770, str(number), size=8)
 
-    press = Press(columns=(40, 312), width=252, top=60, bottom=745, type=9, leading=10.8, gap=0, indent=10, each_page=furniture)
+    press = Press(
+        columns=(40, 312), width=252, top=60, bottom=745, type=9, leading=10.8, gap=0, indent=10, each_page=furniture
+    )
     press.page()
     press.put(40, 90, "Delayed witnesses of an ordinary panel", "R", 16)
     press.put(40, 112, "Ada Kernelson, Bo Marginson", size=11)
     press.put(40, 126, "Institute of Readers, Readington", "I", 8)
     press.rule(40, 140, 564, 140)
     press.put(40, 156, "a r t i c l e   i n f o", size=9)
-    for line, text in enumerate(["Article history:", "Received 3 May 2025", "Accepted 9 June 2025", "Keywords:", "Kernel", "Margin"]):
+    for line, text in enumerate(
+        ["Article history:", "Received 3 May 2025", "Accepted 9 June 2025", "Keywords:", "Kernel", "Margin"]
+    ):
         press.put(40, 172 + 10 * line, text, size=7.5)
     press.put(220, 156, "a b s t r a c t", size=9)
     press._y, columns, width = 160.0, press.columns, press.width

@@ -61,7 +61,10 @@ def test_a_hidden_passage_is_reported_and_left_out_of_the_text(way):
 
 @pytest.mark.parametrize(
     "way",
-    [pytest.param(way, marks=pytest.mark.xfail(strict=True, reason="it gets through")) if way in OPEN else way for way in FURTHER],
+    [
+        pytest.param(way, marks=pytest.mark.xfail(strict=True, reason="it gets through")) if way in OPEN else way
+        for way in FURTHER
+    ],
 )
 def test_a_passage_hidden_in_a_further_way_is_not_among_what_is_seen(way):
     with pymupdf.open(SAMPLES[4]) as document:

@@ -338,8 +338,24 @@ def test_an_abstract_without_a_heading_is_the_longest_paragraph_before_the_intro
     sentences = ["We study how often readers notice a claim in the abstract of a paper they read."] * 6
     heads = [("A Study of Nothing", 20, False), *((text, 10, False) for text in sentences)]
     made_up = [
-        Row(text, 72, 100 + 12 * place, 470 if size == 10 else 200, 110 + 12 * place, size, size, bold, False, 0, 0, 72, 470)
-        for place, (text, size, bold) in enumerate([*heads, ("1 Introduction", 12, True), ("Reading is done.", 10, False)])
+        Row(
+            text,
+            72,
+            100 + 12 * place,
+            470 if size == 10 else 200,
+            110 + 12 * place,
+            size,
+            size,
+            bold,
+            False,
+            0,
+            0,
+            72,
+            470,
+        )
+        for place, (text, size, bold) in enumerate(
+            [*heads, ("1 Introduction", 12, True), ("Reading is done.", 10, False)]
+        )
     ]
     notes: list[str] = []
     found = front(made_up[1:], type_of(made_up), words_of(made_up), [792.0], notes)

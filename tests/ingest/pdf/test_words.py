@@ -78,7 +78,12 @@ def test_whatever_is_set_on_a_page_every_word_has_a_fate(data):
         for _ in range(data.draw(st.integers(1, 3))):
             page = document.new_page()
             for _ in range(data.draw(st.integers(0, 40))):
-                text = " ".join(rng.choices(["References", "Table 1:", "a", "12", "•", "= 3", *paragraph(rng.randint(1, 99)).split()], k=rng.randint(1, 14)))
+                text = " ".join(
+                    rng.choices(
+                        ["References", "Table 1:", "a", "12", "•", "= 3", *paragraph(rng.randint(1, 99)).split()],
+                        k=rng.randint(1, 14),
+                    )
+                )
                 page.insert_text(
                     (rng.uniform(-50, 600), rng.uniform(-20, 820)), text, fontsize=rng.choice([0.4, 5, 8, 10, 10, 10, 14]),
                     rotate=rng.choice([0, 0, 0, 0, 90, 270, 180]), color=rng.choice([(0, 0, 0), (0, 0, 0), (1, 1, 1)]),

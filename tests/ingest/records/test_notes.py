@@ -21,8 +21,19 @@ from gre_bench.ingest.records.venues import Venue, venue_of
 from tests.conftest import ROOT, SHARED
 
 V1, V2 = venue_of("ICLR", 2023), venue_of("ICLR", 2024)
-REVIEW_V2 = {"summary": "S.", "strengths": "+", "weaknesses": "-", "questions": "?", "rating": "6: marginally above the acceptance threshold"}
-REVIEW_V1 = {"summary_of_the_paper": "S.", "strength_and_weaknesses": "+-", "clarity,_quality,_novelty_and_reproducibility": "C.", "summary_of_the_review": "R."}
+REVIEW_V2 = {
+    "summary": "S.",
+    "strengths": "+",
+    "weaknesses": "-",
+    "questions": "?",
+    "rating": "6: marginally above the acceptance threshold",
+}
+REVIEW_V1 = {
+    "summary_of_the_paper": "S.",
+    "strength_and_weaknesses": "+-",
+    "clarity,_quality,_novelty_and_reproducibility": "C.",
+    "summary_of_the_review": "R.",
+}
 SAMPLE = ROOT / "data" / "sample"
 FORUMS = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
 
@@ -30,16 +41,29 @@ FORUMS = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
 def v2(note_id, kind, content, forum="p", number=1, **more):
     place = f"Submission{number}/-/{kind}" if note_id != forum else f"-/{kind}"
     invitations = [f"{V2.group}/{place}", f"{V2.group}/-/Edit"]
-    return {"id": note_id, "forum": forum, "invitations": invitations, "content": {key: {"value": value} for key, value in content.items()}} | more
+    return {
+        "id": note_id,
+        "forum": forum,
+        "invitations": invitations,
+        "content": {key: {"value": value} for key, value in content.items()},
+    } | more
 
 
 def v1(note_id, kind, content, forum="p", **more):
     place = f"Paper1/-/{kind}" if note_id != forum else f"-/{kind}"
-    return {"id": note_id, "forum": forum, "invitation": f"{V1.group}/{place}", "content": content, "ddate": None} | more
+    return {
+        "id": note_id,
+        "forum": forum,
+        "invitation": f"{V1.group}/{place}",
+        "content": content,
+        "ddate": None,
+    } | more
 
 
 def paper_v2(note_id="p", ending="", **content):
-    return v2(note_id, "Submission", {"title": "T", "abstract": "A", "venueid": V2.group + ending} | content, forum=note_id)
+    return v2(
+        note_id, "Submission", {"title": "T", "abstract": "A", "venueid": V2.group + ending} | content, forum=note_id
+    )
 
 
 def paper_v1(note_id="p", kind="Blind_Submission", **content):
@@ -87,7 +111,10 @@ def test_a_rating_is_the_number_its_form_opens_with(value, rating):
         (["ICLR.cc/2017/conference/-/paper12/official/review"], "official/review"),
         (["ICLR.cc/2018/Conference/-/Acceptance_Decision"], "Acceptance_Decision"),
         (["ICLR.cc/2024/Conference/-/Submission", "ICLR.cc/2024/Conference/-/Withdrawn_Submission"], "Submission"),
-        (["ICLR.cc/2024/Conference/Submission1/-/Edit", "ICLR.cc/2024/Conference/Submission1/-/Official_Review"], "Official_Review"),
+        (
+            ["ICLR.cc/2024/Conference/Submission1/-/Edit", "ICLR.cc/2024/Conference/Submission1/-/Official_Review"],
+            "Official_Review",
+        ),
         (["ICLR.cc/2024/Conference/Submission1/Official_Review3/-/Rebuttal"], "Rebuttal"),
         (["ICLR.cc/2024/Conference/Submission1/Official_Review3/-/Review_Revision"], "Review_Revision"),
         (["ICLR.cc/2024/Conference/Submission1/-/Ethics_Review"], "Ethics_Review"),
@@ -114,7 +141,11 @@ def test_the_kind_of_a_note_is_the_end_of_its_creating_invitation(invitations, k
         (paper_v1(), V1, "papers"),
         (paper_v1(venue="Submitted to ICLR 2023", venueid="ICLR.cc/2023/Conference"), V1, "papers"),
         (paper_v1(kind="Withdrawn_Submission", venue="", venueid=""), V1, "withdrawn"),
-        (paper_v1(kind="Withdrawn_Submission", venue="ICLR 2023 poster", venueid="ICLR.cc/2023/Conference"), V1, "withdrawn"),
+        (
+            paper_v1(kind="Withdrawn_Submission", venue="ICLR 2023 poster", venueid="ICLR.cc/2023/Conference"),
+            V1,
+            "withdrawn",
+        ),
         (paper_v1(kind="Desk_Rejected_Submission"), V1, "desk_rejected"),
         (paper_v1() | {"ddate": 1}, V1, "deleted"),
     ],
@@ -132,15 +163,35 @@ def test_what_becomes_of_a_submission_and_its_review(note, venue, outcome):
 @pytest.mark.parametrize(
     ("venue", "note", "text", "rating"),
     [
-        (V2, v2("r", "Official_Review", REVIEW_V2), "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-\n\nQuestions:\n?", 6.0),
-        (V2, v2("r", "Official_Review", {"questions": " ?\n", "strengths": "\n ", "summary": "", "rating": 8}), "Questions:\n?", 8.0),
+        (
+            V2,
+            v2("r", "Official_Review", REVIEW_V2),
+            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-\n\nQuestions:\n?",
+            6.0,
+        ),
+        (
+            V2,
+            v2("r", "Official_Review", {"questions": " ?\n", "strengths": "\n ", "summary": "", "rating": 8}),
+            "Questions:\n?",
+            8.0,
+        ),
         (V2, v2("r", "Official_Review", {"weaknesses": "a\n\nb"}), "Weaknesses:\na\n\nb", None),
         (V2, v2("r", "Official_Review", {"weaknesses": "a", "rating": ""}), "Weaknesses:\na", None),
         (V2, v2("r", "Official_Review", {"weaknesses": "a", "rating": None}), "Weaknesses:\na", None),
-        (V1, v1("r", "Official_Review", {"summary_of_the_review": "a", "recommendation": ""}), "Summary Of The Review:\na", None),
         (
             V1,
-            v1("r", "Official_Review", REVIEW_V1 | {"recommendation": "5: marginally below", "correctness": "3", "flag_for_ethics_review": ["NO."]}),
+            v1("r", "Official_Review", {"summary_of_the_review": "a", "recommendation": ""}),
+            "Summary Of The Review:\na",
+            None,
+        ),
+        (
+            V1,
+            v1(
+                "r",
+                "Official_Review",
+                REVIEW_V1
+                | {"recommendation": "5: marginally below", "correctness": "3", "flag_for_ethics_review": ["NO."]},
+            ),
             "Summary Of The Paper:\nS.\n\nStrength And Weaknesses:\n+-\n\nClarity, Quality, Novelty And Reproducibility:\nC.\n\nSummary Of The Review:\nR.",
             5.0,
         ),
@@ -155,12 +206,24 @@ def test_a_review_is_its_fields_under_their_headings_in_the_forms_order(venue, n
 
 def test_a_single_field_without_heading_stands_alone():
     venue = venue_of("ICLR", 2020)
-    paper = {"id": "p", "forum": "p", "invitation": f"{venue.group}/-/Blind_Submission", "content": {"title": "T", "abstract": "A"}}
-    review = {"id": "r", "forum": "p", "invitation": f"{venue.group}/Paper1/-/Official_Review", "content": {"title": "Review #1", "review": " Fine.\n", "rating": "8: Accept"}}
+    paper = {
+        "id": "p",
+        "forum": "p",
+        "invitation": f"{venue.group}/-/Blind_Submission",
+        "content": {"title": "T", "abstract": "A"},
+    }
+    review = {
+        "id": "r",
+        "forum": "p",
+        "invitation": f"{venue.group}/Paper1/-/Official_Review",
+        "content": {"title": "Review #1", "review": " Fine.\n", "rating": "8: Accept"},
+    }
     assert read_notes([paper, review], venue).reviews == [Review("r", "p", "human", "Fine.", None, 8.0)]
 
 
-@pytest.mark.parametrize("kind", ["Official_Comment", "Public_Comment", "Meta_Review", "Ethics_Review", "Rebuttal", "Review_Revision"])
+@pytest.mark.parametrize(
+    "kind", ["Official_Comment", "Public_Comment", "Meta_Review", "Ethics_Review", "Rebuttal", "Review_Revision"]
+)
 def test_replies_that_are_no_reviews_are_counted_and_not_strange(kind):
     reply = v2("r", kind, REVIEW_V2)
     reply["invitations"][0] = f"{V2.group}/Submission1/Official_Review2/-/{kind}"
@@ -170,7 +233,11 @@ def test_replies_that_are_no_reviews_are_counted_and_not_strange(kind):
 
 def test_an_edited_review_is_still_one_review():
     review = v2("r", "Official_Review", REVIEW_V2)
-    review["invitations"] = [f"{V2.group}/Submission1/-/Edit", *review["invitations"], f"{V2.group}/Submission1/Official_Review1/-/Review_Revision"]
+    review["invitations"] = [
+        f"{V2.group}/Submission1/-/Edit",
+        *review["invitations"],
+        f"{V2.group}/Submission1/Official_Review1/-/Review_Revision",
+    ]
     assert happened(read_notes([paper_v2(), review], V2)) == {"papers": 1, "reviews": 1}
 
 
@@ -184,17 +251,41 @@ def test_decisions_are_kept_by_paper():
     ("note", "outcome", "says"),
     [
         (v2("r", "Official_Review", {"rating": 6}), "no_text", "a review without any text: r"),
-        (v2("r", "Official_Review", REVIEW_V2, forum="q"), "unknown_forum", "the Official_Review of a submission that is not there: r"),
-        (v2("d", "Decision", {"decision": "Reject"}, forum="q"), "unknown_forum", "the Decision of a submission that is not there: d"),
+        (
+            v2("r", "Official_Review", REVIEW_V2, forum="q"),
+            "unknown_forum",
+            "the Official_Review of a submission that is not there: r",
+        ),
+        (
+            v2("d", "Decision", {"decision": "Reject"}, forum="q"),
+            "unknown_forum",
+            "the Decision of a submission that is not there: d",
+        ),
         (v2("d", "Decision", {"comment": "x"}), "unreadable", "a decision without decision: d"),
         (v2("r", "Second_Opinion", REVIEW_V2), "unknown_kind", "kind 'Second_Opinion' is not known: r"),
         (v2("r", "Edit", REVIEW_V2), "unknown_kind", "kind 'Edit' is not known: r"),
-        (v2("p", "Official_Review", REVIEW_V2, forum="p"), "duplicate", "this id was there before; the first note is kept: p"),
+        (
+            v2("p", "Official_Review", REVIEW_V2, forum="p"),
+            "duplicate",
+            "this id was there before; the first note is kept: p",
+        ),
         (v2("r", "Submission", {"title": "T"}, forum="p"), "unreadable", "a submission in the forum of another: r"),
         (v1("r", "Official_Review", REVIEW_V1), "unreadable", "no invitation as notes of API v2 have it: r"),
-        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": []}, "unreadable", "no invitation as notes of API v2 have it: r"),
-        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": [3]}, "unreadable", "no invitation as notes of API v2 have it: r"),
-        (v2("r", "Official_Review", REVIEW_V2) | {"invitations": ["ICLR.cc/2024/ConferenceX/-/Official_Review"]}, "other_venue", f"its invitation does not begin with {V2.group}/: r"),
+        (
+            v2("r", "Official_Review", REVIEW_V2) | {"invitations": []},
+            "unreadable",
+            "no invitation as notes of API v2 have it: r",
+        ),
+        (
+            v2("r", "Official_Review", REVIEW_V2) | {"invitations": [3]},
+            "unreadable",
+            "no invitation as notes of API v2 have it: r",
+        ),
+        (
+            v2("r", "Official_Review", REVIEW_V2) | {"invitations": ["ICLR.cc/2024/ConferenceX/-/Official_Review"]},
+            "other_venue",
+            f"its invitation does not begin with {V2.group}/: r",
+        ),
         (v2("r", "Official_Review", REVIEW_V2) | {"forum": None}, "unreadable", "no usable forum or content: r"),
         (v2("r", "Official_Review", REVIEW_V2) | {"content": None}, "unreadable", "no usable forum or content: r"),
         (v2("../r x", "Official_Review", REVIEW_V2), "unreadable", "no usable id: note 2: '../r x'"),
@@ -217,9 +308,24 @@ def test_a_note_that_cannot_be_used_is_counted_and_reported_with_its_id(note, ou
         ({"rating": {"value": "good"}}, "rating 'good' is not on the scale: r", None, None),
         ({"rating": {"value": True}}, "rating True is not on the scale: r", None, None),
         ({"rating": 6}, "field 'rating' has not the form of API v2: r", None, None),
-        ({"questions": "?"}, "field 'questions' has not the form of API v2: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
-        ({"questions": {"value": ["?"]}}, "field 'questions' is not text: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
-        ({"questions": {"value": "\ud800"}}, "field 'questions' is not valid Unicode: r", "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-", 6.0),
+        (
+            {"questions": "?"},
+            "field 'questions' has not the form of API v2: r",
+            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-",
+            6.0,
+        ),
+        (
+            {"questions": {"value": ["?"]}},
+            "field 'questions' is not text: r",
+            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-",
+            6.0,
+        ),
+        (
+            {"questions": {"value": "\ud800"}},
+            "field 'questions' is not valid Unicode: r",
+            "Summary:\nS.\n\nStrengths:\n+\n\nWeaknesses:\n-",
+            6.0,
+        ),
     ],
 )
 def test_a_field_that_is_not_understood_is_reported_and_the_rest_kept(content, says, text, rating):
@@ -238,7 +344,12 @@ def test_a_field_of_the_other_api_is_reported():
 
 
 def test_the_first_of_two_notes_or_decisions_is_kept():
-    notes = [paper_v2(), paper_v2(title="U"), v2("d", "Decision", {"decision": "Reject"}), v2("e", "Decision", {"decision": "Accept"})]
+    notes = [
+        paper_v2(),
+        paper_v2(title="U"),
+        v2("d", "Decision", {"decision": "Reject"}),
+        v2("e", "Decision", {"decision": "Accept"}),
+    ]
     found = read_notes(notes, V2)
     assert found.papers == [Paper("p", "T", "A")]
     assert found.decisions == {"p": "Reject"}
@@ -271,10 +382,21 @@ def test_notes_without_any_submission_of_the_venue_are_refused_in_one_line(notes
 
 
 def test_new_records_are_told_from_known_and_changed_ones():
-    found = read_notes([paper_v2("p"), paper_v2("q"), v2("r", "Official_Review", REVIEW_V2), v2("s", "Official_Review", REVIEW_V2)], V2)
+    found = read_notes(
+        [paper_v2("p"), paper_v2("q"), v2("r", "Official_Review", REVIEW_V2), v2("s", "Official_Review", REVIEW_V2)], V2
+    )
     first = new_records(found, {}, {})
-    assert (first.papers, first.reviews, first.added, first.unchanged, first.refusals) == (found.papers, found.reviews, 4, 0, [])
-    papers, reviews = {paper.paper_id: paper for paper in found.papers}, {review.review_id: review for review in found.reviews}
+    assert (first.papers, first.reviews, first.added, first.unchanged, first.refusals) == (
+        found.papers,
+        found.reviews,
+        4,
+        0,
+        [],
+    )
+    papers, reviews = (
+        {paper.paper_id: paper for paper in found.papers},
+        {review.review_id: review for review in found.reviews},
+    )
     again = new_records(found, papers, reviews)
     assert (again.papers, again.reviews, again.added, again.unchanged, again.refusals) == ([], [], 0, 4, [])
     papers |= {"p": Paper("p", "T", "A", "its text", 3), "q": Paper("q", "another", "A")}
@@ -288,7 +410,9 @@ loose = st.one_of(
     st.text(max_size=3),
     st.integers(),
     st.lists(st.text(max_size=2), max_size=2),
-    st.dictionaries(st.sampled_from(["value", "x"]), st.one_of(st.text(max_size=3), st.integers(0, 9), st.none()), max_size=2),
+    st.dictionaries(
+        st.sampled_from(["value", "x"]), st.one_of(st.text(max_size=3), st.integers(0, 9), st.none()), max_size=2
+    ),
 )
 kinds = ["Submission", "Withdrawn_Submission", "Official_Review", "Decision", "Rebuttal", "Edit", "Other"]
 anything = st.fixed_dictionaries(
@@ -296,8 +420,15 @@ anything = st.fixed_dictionaries(
     optional={
         "id": st.one_of(st.sampled_from(["p", "q", "r", "s"]), loose),
         "forum": st.one_of(st.sampled_from(["p", "q"]), loose),
-        "invitations": st.one_of(st.lists(st.sampled_from([f"{V2.group}/-/{kind}" for kind in kinds]), max_size=3), loose),
-        "content": st.one_of(st.dictionaries(st.sampled_from(["title", "venueid", "summary", "rating", "decision", "odd"]), loose, max_size=4), loose),
+        "invitations": st.one_of(
+            st.lists(st.sampled_from([f"{V2.group}/-/{kind}" for kind in kinds]), max_size=3), loose
+        ),
+        "content": st.one_of(
+            st.dictionaries(
+                st.sampled_from(["title", "venueid", "summary", "rating", "decision", "odd"]), loose, max_size=4
+            ),
+            loose,
+        ),
         "ddate": st.one_of(st.none(), st.integers()),
     },
 )
@@ -307,19 +438,48 @@ anything = st.fixed_dictionaries(
 def test_whatever_the_notes_each_is_counted_once(notes):
     found = read_notes([paper_v2("p0"), *notes], V2)
     assert found.counts["notes"] == 1 + len(notes) == sum(found.counts[name] for name in OUTCOMES)
-    assert (found.counts["papers"], found.counts["reviews"], found.counts["decisions"]) == (len(found.papers), len(found.reviews), len(found.decisions))
+    assert (found.counts["papers"], found.counts["reviews"], found.counts["decisions"]) == (
+        len(found.papers),
+        len(found.reviews),
+        len(found.decisions),
+    )
     known = {paper.paper_id for paper in found.papers}
     assert {review.paper_id for review in found.reviews} | set(found.decisions) <= known
     assert all(review.text and review.text.strip() for review in found.reviews)
-    quiet = {"papers", "reviews", "decisions", "withdrawn", "desk_rejected", "deleted", "replies_left_out", "other_replies"}
+    quiet = {
+        "papers",
+        "reviews",
+        "decisions",
+        "withdrawn",
+        "desk_rejected",
+        "deleted",
+        "replies_left_out",
+        "other_replies",
+    }
     assert found.strange or not any(found.counts[name] for name in OUTCOMES.keys() - quiet)
-    assert len(found.strange) == len(found.unclear) and found.counts["unclear"] >= sum(found.counts[name] for name in OUTCOMES.keys() - quiet)
+    assert len(found.strange) == len(found.unclear) and found.counts["unclear"] >= sum(
+        found.counts[name] for name in OUTCOMES.keys() - quiet
+    )
 
 
-@given(st.permutations([paper_v2(), paper_v2("q"), *(v2(f"r{n}", "Official_Review", REVIEW_V2, forum="pq"[n % 2]) for n in range(4)), v2("d", "Decision", {"decision": "Reject"})]))
+@given(
+    st.permutations(
+        [
+            paper_v2(),
+            paper_v2("q"),
+            *(v2(f"r{n}", "Official_Review", REVIEW_V2, forum="pq"[n % 2]) for n in range(4)),
+            v2("d", "Decision", {"decision": "Reject"}),
+        ]
+    )
+)
 def test_the_order_of_the_notes_does_not_matter(notes):
     found = read_notes(copy.deepcopy(notes), V2)
-    assert {review.review_id: review.paper_id for review in found.reviews} == {"r0": "p", "r1": "q", "r2": "p", "r3": "q"}
+    assert {review.review_id: review.paper_id for review in found.reviews} == {
+        "r0": "p",
+        "r1": "q",
+        "r2": "p",
+        "r3": "q",
+    }
     assert (happened(found), found.strange) == ({"papers": 2, "reviews": 4, "decisions": 1}, [])
 
 
@@ -334,7 +494,9 @@ def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
     found = read_notes(read_notes_file(SAMPLE / "notes.jsonl"), venue_of("SAMPLE", 2026))
     papers = papers_from(SAMPLE / "papers.jsonl", {}).papers
     reviews = reviews_from(SAMPLE / "reviews.jsonl", {}, {}, [paper.paper_id for paper in papers]).reviews
-    assert [(paper.paper_id, paper.title, paper.abstract) for paper in papers] == [(paper.paper_id, paper.title, paper.abstract) for paper in found.papers]
+    assert [(paper.paper_id, paper.title, paper.abstract) for paper in papers] == [
+        (paper.paper_id, paper.title, paper.abstract) for paper in found.papers
+    ]
     assert found.reviews == reviews
     assert happened(found) == {"papers": 16, "reviews": 68, "decisions": 16}
     assert set(found.decisions.values()) == {"Accept (poster)", "Reject"}
@@ -344,13 +506,20 @@ def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():
 def test_the_sample_notes_have_the_envelope_of_api_v2():
     for note in read_notes_file(SAMPLE / "notes.jsonl"):
         submission = note["id"] == note["forum"]
-        assert ("replyto" in note, "invitation" in note, "ddate" in note, note["version"]) == (not submission, False, False, 2)
+        assert ("replyto" in note, "invitation" in note, "ddate" in note, note["version"]) == (
+            not submission,
+            False,
+            False,
+            2,
+        )
         assert all(list(field) == ["value"] for field in note["content"].values())
         assert 1_700_000_000_000 < note["tcdate"] < note["tmdate"] < 1_800_000_000_000
         if submission:
             assert re.fullmatch(r"/pdf/[0-9a-f]{40}\.pdf", note["content"]["pdf"]["value"])
         elif "Official_Review" in note["invitations"][0]:
-            assert re.fullmatch(r"SAMPLE\.cc/2026/Conference/Submission\d+/Reviewer_[A-Z][a-z][A-Z][a-z]", note["signatures"][0])
+            assert re.fullmatch(
+                r"SAMPLE\.cc/2026/Conference/Submission\d+/Reviewer_[A-Z][a-z][A-Z][a-z]", note["signatures"][0]
+            )
 
 
 @pytest.mark.shared
@@ -410,10 +579,38 @@ RATING = "rating 'Synthetic rating text 6.' is not on the scale"
 @pytest.mark.parametrize(
     ("file", "venue", "year", "outcomes", "decision", "unclear"),
     [
-        ("v1/iclr-2018/forum-rejected.json", "ICLR", 2018, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
-        ("v1/iclr-2019/forum-rejected-meta-review.json", "ICLR", 2019, {"papers": 1, "reviews": 1, "decisions": 1, "no_rating": 1}, "Reject", {RATING: ["SkeAUrZt3Q"]}),
-        ("v1/iclr-2020/forum-accepted-talk.json", "ICLR", 2020, {"papers": 1, "decisions": 1, "other_replies": 1}, "Accept (Talk)", {}),
-        ("v1/iclr-2021/forum-rejected-no-venueid.json", "ICLR", 2021, {"papers": 1, "decisions": 1, "other_replies": 1}, "Reject", {}),
+        (
+            "v1/iclr-2018/forum-rejected.json",
+            "ICLR",
+            2018,
+            {"papers": 1, "decisions": 1, "other_replies": 1},
+            "Reject",
+            {},
+        ),
+        (
+            "v1/iclr-2019/forum-rejected-meta-review.json",
+            "ICLR",
+            2019,
+            {"papers": 1, "reviews": 1, "decisions": 1, "no_rating": 1},
+            "Reject",
+            {RATING: ["SkeAUrZt3Q"]},
+        ),
+        (
+            "v1/iclr-2020/forum-accepted-talk.json",
+            "ICLR",
+            2020,
+            {"papers": 1, "decisions": 1, "other_replies": 1},
+            "Accept (Talk)",
+            {},
+        ),
+        (
+            "v1/iclr-2021/forum-rejected-no-venueid.json",
+            "ICLR",
+            2021,
+            {"papers": 1, "decisions": 1, "other_replies": 1},
+            "Reject",
+            {},
+        ),
         ("v1/iclr-2021/note-withdrawn-with-accepted-venue.json", "ICLR", 2021, {"withdrawn": 1}, None, {}),
         ("v1/iclr-2022/note-withdrawn-empty-venueid.json", "ICLR", 2022, {"withdrawn": 1}, None, {}),
         ("v1/iclr-2023/note-rejected-bare-venueid.json", "ICLR", 2023, {"papers": 1}, None, {}),
@@ -439,12 +636,26 @@ def test_a_recorded_note_of_another_track_is_told_from_the_main_one():
 
 @pytest.mark.shared
 def test_the_recorded_group_of_a_venue_says_what_its_entry_says():
-    content = {key: field["value"] for key, field in recorded("v2/iclr-2025/group-conference.json")["groups"][0]["content"].items()}
+    content = {
+        key: field["value"]
+        for key, field in recorded("v2/iclr-2025/group-conference.json")["groups"][0]["content"].items()
+    }
     venue = venue_of("ICLR", 2025)
     assert venue.listings == (content["submission_id"],)
-    assert (venue.submissions, venue.decisions, venue.decision) == ((content["submission_name"],), (content["decision_name"],), content["decision_field_name"])
-    assert {f"{venue.group}{ending}" for ending in venue.kept} == {venue.group, content["submission_venue_id"], content["rejected_venue_id"]}
-    assert [f"{venue.group}/{kind}" for kind in (*venue.withdrawn, *venue.desk_rejected)] == [content["withdrawn_venue_id"], content["desk_rejected_venue_id"]]
+    assert (venue.submissions, venue.decisions, venue.decision) == (
+        (content["submission_name"],),
+        (content["decision_name"],),
+        content["decision_field_name"],
+    )
+    assert {f"{venue.group}{ending}" for ending in venue.kept} == {
+        venue.group,
+        content["submission_venue_id"],
+        content["rejected_venue_id"],
+    }
+    assert [f"{venue.group}/{kind}" for kind in (*venue.withdrawn, *venue.desk_rejected)] == [
+        content["withdrawn_venue_id"],
+        content["desk_rejected_venue_id"],
+    ]
 
 
 def recorded(file):

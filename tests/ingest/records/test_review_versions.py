@@ -22,7 +22,13 @@ def review(tmdate=1000, tcdate=1000, **content):
 
 def edit(version_id, at, **content):
     """An edit of API v2."""
-    return {"id": version_id, "tcdate": at, "tmdate": 9_999, "invitation": "v/-/Official_Review", "note": {"id": "r", "content": content}}
+    return {
+        "id": version_id,
+        "tcdate": at,
+        "tmdate": 9_999,
+        "invitation": "v/-/Official_Review",
+        "note": {"id": "r", "content": content},
+    }
 
 
 def reference(version_id, at, changed=None, **content):
@@ -49,7 +55,11 @@ def test_edits_are_laid_over_one_another():
 
 
 def test_a_reference_is_as_old_as_its_last_change_and_a_deleted_one_is_none():
-    history = [reference("b", 10, 50, review="two"), reference("a", 20, review="one"), reference("c", 60, review="x") | {"ddate": 70}]
+    history = [
+        reference("b", 10, 50, review="two"),
+        reference("a", 20, review="one"),
+        reference("c", 60, review="x") | {"ddate": 70},
+    ]
     assert [(one.version_id, one.written_at) for one in versions_of(history)] == [("a", 20), ("b", 50)]
 
 
@@ -64,7 +74,11 @@ def test_a_change_before_the_rebuttal_needs_no_history():
 
 
 def test_the_last_version_before_the_rebuttal_counts():
-    history = [edit("a", 1000, review=value("one")), edit("b", 1999, review=value("two")), edit("c", 2000, review=value("now"))]
+    history = [
+        edit("a", 1000, review=value("one")),
+        edit("b", 1999, review=value("two")),
+        edit("c", 2000, review=value("now")),
+    ]
     assert choose(review(tmdate=2000), history, REBUTTAL) == Chosen("b", 1999, 3, "before_rebuttal")
 
 
@@ -107,8 +121,16 @@ def submission(tmdate=1000, **more):
         (submission(), REBUTTAL, "submitted"),
         (submission(tmdate=3000), REBUTTAL, "unknown"),
         (submission(), None, "unknown"),
-        (submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Camera_Ready_Revision"]), None, "camera_ready"),
-        (submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Rebuttal_Revision"]), REBUTTAL, "revised_after_review"),
+        (
+            submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Camera_Ready_Revision"]),
+            None,
+            "camera_ready",
+        ),
+        (
+            submission(tmdate=3000, invitations=["v/-/Submission", "v/Submission1/-/Rebuttal_Revision"]),
+            REBUTTAL,
+            "revised_after_review",
+        ),
     ],
 )
 def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released, status):
@@ -119,11 +141,23 @@ def test_the_version_of_a_pdf_is_told_by_the_note_where_it_can_be(note, released
 @pytest.mark.parametrize(
     ("history", "decided", "status"),
     [
-        ([reference("a", 500, pdf="/pdf/1"), reference("b", 1500, pdf="/pdf/2"), reference("c", 3000, pdf="/pdf/2", title="T")], None, "submitted"),
+        (
+            [
+                reference("a", 500, pdf="/pdf/1"),
+                reference("b", 1500, pdf="/pdf/2"),
+                reference("c", 3000, pdf="/pdf/2", title="T"),
+            ],
+            None,
+            "submitted",
+        ),
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], None, "revised_after_review"),
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2400, "camera_ready"),
         ([reference("a", 500, pdf="/pdf/1"), reference("b", 2500, pdf="/pdf/2")], 2600, "revised_after_review"),
-        ([edit("a", 500, pdf=value("/1")), edit("b", 2500, pdf=value("/2")) | {"invitation": "v/-/Camera_Ready"}], None, "camera_ready"),
+        (
+            [edit("a", 500, pdf=value("/1")), edit("b", 2500, pdf=value("/2")) | {"invitation": "v/-/Camera_Ready"}],
+            None,
+            "camera_ready",
+        ),
         ([edit("a", 500, title=value("no pdf is named"))], None, "unknown"),
     ],
 )
@@ -141,7 +175,9 @@ def test_real_forums_show_which_pdf_was_reviewed_and_that_a_review_was_written_o
     made, last = changed["tcdate"], changed["tmdate"]
     assert choose(changed, changed["revisions"], last + 1).rule == "unedited"
     # It was changed in place, and what it said before is gone: that is marked, not made up.
-    assert choose(changed, changed["revisions"], (made + last) // 2) == Chosen(changed["revisions"][0]["id"], last, 1, "late")
+    assert choose(changed, changed["revisions"], (made + last) // 2) == Chosen(
+        changed["revisions"][0]["id"], last, 1, "late"
+    )
     decided = 1541618243229
     assert pdf_version_status(first, first["revisions"], decided - 10**8, decided) == "camera_ready"
     assert pdf_version_status(first, first["revisions"], 1544000000000) == "submitted"

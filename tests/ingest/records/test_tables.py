@@ -308,7 +308,7 @@ texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 @given(st.lists(st.tuples(texts, st.integers(0, 9), st.floats(1, 10)), min_size=1, max_size=6))
 def test_the_same_rows_as_csv_json_lines_and_parquet_are_the_same_reviews(tmp_path_factory, found):
     rows = [
-        {"paper_id": f"0{place}", "candidate": "m", "review": f"{text},\n\"{text}\"", "slot": slot, "rating": rating}
+        {"paper_id": f"0{place}", "candidate": "m", "review": f'{text},\n"{text}"', "slot": slot, "rating": rating}
         for place, (text, slot, rating) in enumerate(found)
     ]
     folder, table = tmp_path_factory.mktemp("same"), pd.DataFrame(rows)
@@ -328,7 +328,9 @@ def test_a_folder_of_texts_is_one_review_a_paper(tmp_path):
     taken = reviews_from(tmp_path, {}, {}, ["p1", "p2", "p3"], by="m")
     assert [(one.review_id, one.text) for one in taken.reviews] == [("p1:m", "One."), ("p2:m", "Two.")]
     reasons = [refusal.reason for refusal in taken.refusals]
-    assert [any(part in reason for reason in reasons) for part in ("not a text", "not UTF-8", "empty review")] == [True] * 3
+    assert [any(part in reason for reason in reasons) for part in ("not a text", "not UTF-8", "empty review")] == [
+        True
+    ] * 3
     (tmp_path / "none").mkdir()
     with pytest.raises(SourceError, match="no text in folder /.*none: expected <paper id>.txt"):
         reviews_from(tmp_path / "none", {}, {}, [], by="m")

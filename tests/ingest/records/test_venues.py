@@ -44,7 +44,15 @@ def written(tmp_path, text=ENTRY):
         ("ICLR", 2019, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
         ("ICLR", 2020, 1, "invitation", "rating", (1, 3, 6, 8), [""]),
         ("ICLR", 2021, 1, "invitation", "rating", tuple(range(1, 11)), [""]),
-        ("ICLR", 2022, 1, "invitation", "recommendation", (1, 3, 5, 6, 8, 10), ["Summary Of The Paper", "Main Review", "Summary Of The Review"]),
+        (
+            "ICLR",
+            2022,
+            1,
+            "invitation",
+            "recommendation",
+            (1, 3, 5, 6, 8, 10),
+            ["Summary Of The Paper", "Main Review", "Summary Of The Review"],
+        ),
         (
             "ICLR",
             2023,
@@ -52,17 +60,94 @@ def written(tmp_path, text=ENTRY):
             "invitation",
             "recommendation",
             (1, 3, 5, 6, 8, 10),
-            ["Summary Of The Paper", "Strength And Weaknesses", "Clarity, Quality, Novelty And Reproducibility", "Summary Of The Review"],
+            [
+                "Summary Of The Paper",
+                "Strength And Weaknesses",
+                "Clarity, Quality, Novelty And Reproducibility",
+                "Summary Of The Review",
+            ],
         ),
-        ("ICLR", 2024, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
-        ("ICLR", 2025, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
-        ("ICLR", 2026, 2, "venueid", "rating", (0, 2, 4, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
-        ("NeurIPS", 2021, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Main Review", "Limitations And Societal Impact"]),
-        ("NeurIPS", 2022, 1, "invitation", "rating", tuple(range(1, 11)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
-        ("NeurIPS", 2023, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
-        ("NeurIPS", 2024, 2, "venueid", "rating", tuple(range(1, 11)), ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"]),
-        ("NeurIPS", 2025, 2, "venueid", "rating", tuple(range(1, 7)), ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"]),
-        ("SAMPLE", 2026, 2, "venueid", "rating", (1, 3, 5, 6, 8, 10), ["Summary", "Strengths", "Weaknesses", "Questions"]),
+        (
+            "ICLR",
+            2024,
+            2,
+            "venueid",
+            "rating",
+            (1, 3, 5, 6, 8, 10),
+            ["Summary", "Strengths", "Weaknesses", "Questions"],
+        ),
+        (
+            "ICLR",
+            2025,
+            2,
+            "venueid",
+            "rating",
+            (1, 3, 5, 6, 8, 10),
+            ["Summary", "Strengths", "Weaknesses", "Questions"],
+        ),
+        (
+            "ICLR",
+            2026,
+            2,
+            "venueid",
+            "rating",
+            (0, 2, 4, 6, 8, 10),
+            ["Summary", "Strengths", "Weaknesses", "Questions"],
+        ),
+        (
+            "NeurIPS",
+            2021,
+            1,
+            "invitation",
+            "rating",
+            tuple(range(1, 11)),
+            ["Summary", "Main Review", "Limitations And Societal Impact"],
+        ),
+        (
+            "NeurIPS",
+            2022,
+            1,
+            "invitation",
+            "rating",
+            tuple(range(1, 11)),
+            ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"],
+        ),
+        (
+            "NeurIPS",
+            2023,
+            2,
+            "venueid",
+            "rating",
+            tuple(range(1, 11)),
+            ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"],
+        ),
+        (
+            "NeurIPS",
+            2024,
+            2,
+            "venueid",
+            "rating",
+            tuple(range(1, 11)),
+            ["Summary", "Strengths", "Weaknesses", "Questions", "Limitations"],
+        ),
+        (
+            "NeurIPS",
+            2025,
+            2,
+            "venueid",
+            "rating",
+            tuple(range(1, 7)),
+            ["Summary", "Strengths And Weaknesses", "Questions", "Limitations"],
+        ),
+        (
+            "SAMPLE",
+            2026,
+            2,
+            "venueid",
+            "rating",
+            (1, 3, 5, 6, 8, 10),
+            ["Summary", "Strengths", "Weaknesses", "Questions"],
+        ),
     ],
 )
 def test_a_known_venue_year_is_as_its_reviews_were(venue, year, api, status, rating, scale, headings):
@@ -78,7 +163,11 @@ def test_two_venue_years_asked_for_no_confidence():
 
 
 def test_the_years_that_are_promised_are_there():
-    promised = [("ICLR", year) for year in range(2018, 2027)] + [("NeurIPS", year) for year in range(2021, 2026)] + [("ICML", 2025), ("SAMPLE", 2026)]
+    promised = (
+        [("ICLR", year) for year in range(2018, 2027)]
+        + [("NeurIPS", year) for year in range(2021, 2026)]
+        + [("ICML", 2025), ("SAMPLE", 2026)]
+    )
     assert [*venues()] == promised
 
 
@@ -87,7 +176,10 @@ def test_the_years_that_are_promised_are_there():
     [
         ("real notes", ["ICLR 2020", "ICLR 2023", "ICLR 2024", "SAMPLE 2026"]),
         ("recorded", ["ICLR 2018", "ICLR 2019", "ICLR 2021", "ICLR 2022", "ICLR 2025"]),
-        ("documented", ["ICLR 2026", "NeurIPS 2021", "NeurIPS 2022", "NeurIPS 2023", "NeurIPS 2024", "NeurIPS 2025", "ICML 2025"]),
+        (
+            "documented",
+            ["ICLR 2026", "NeurIPS 2021", "NeurIPS 2022", "NeurIPS 2023", "NeurIPS 2024", "NeurIPS 2025", "ICML 2025"],
+        ),
     ],
 )
 def test_an_entry_claims_no_more_evidence_than_there_is(evidence, names):
@@ -108,7 +200,11 @@ def test_only_a_documented_venue_year_has_to_be_asked_for_by_name(venue):
 
 def test_withdrawn_papers_are_listed_apart_under_api_v1_alone():
     group = "ICLR.cc/2023/Conference/-/"
-    assert venue_of("ICLR", 2023).listings == (f"{group}Blind_Submission", f"{group}Withdrawn_Submission", f"{group}Desk_Rejected_Submission")
+    assert venue_of("ICLR", 2023).listings == (
+        f"{group}Blind_Submission",
+        f"{group}Withdrawn_Submission",
+        f"{group}Desk_Rejected_Submission",
+    )
     assert venue_of("ICLR", 2025).listings == ("ICLR.cc/2025/Conference/-/Submission",)
 
 
@@ -119,7 +215,9 @@ def test_days_are_told_as_their_first_moment():
     assert (venue_of("ICLR", 2018).released_ms, venue_of("ICLR", 2018).rebuttal_ms) == (None, None)
 
 
-@pytest.mark.parametrize("venue", [venue for venue in venues().values() if venue.rebuttal_opens], ids=lambda venue: venue.name)
+@pytest.mark.parametrize(
+    "venue", [venue for venue in venues().values() if venue.rebuttal_opens], ids=lambda venue: venue.name
+)
 def test_reviews_are_answered_in_the_year_of_the_venue_or_the_one_before(venue):
     assert venue.reviews_released <= venue.rebuttal_opens
     assert 0 <= venue.year - venue.rebuttal_opens.year <= 1
@@ -139,8 +237,19 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
     reply = {"id": "r", "forum": "p", "replyto": "p", "invitations": ["CONF.org/2030/Submission1/-/Official_Review"]}
     found = read_notes(
         [
-            forum | {"content": {key: {"value": value} for key, value in {"title": "T", "abstract": "A", "venueid": "CONF.org/2030"}.items()}},
-            reply | {"content": {key: {"value": value} for key, value in {"praise": "Nice.", "blame": "Short.", "mark": 2}.items()}},
+            forum
+            | {
+                "content": {
+                    key: {"value": value}
+                    for key, value in {"title": "T", "abstract": "A", "venueid": "CONF.org/2030"}.items()
+                }
+            },
+            reply
+            | {
+                "content": {
+                    key: {"value": value} for key, value in {"praise": "Nice.", "blame": "Short.", "mark": 2}.items()
+                }
+            },
         ],
         venue,
     )
@@ -152,10 +261,18 @@ def test_a_year_is_added_by_an_entry_alone(tmp_path):
     ("old", "new", "says"),
     [
         ('evidence = "documented"', "", "evidence: Field required"),
-        ('evidence = "documented"', 'evidence = "hearsay"', "evidence: Input should be 'real notes', 'recorded' or 'documented'"),
+        (
+            'evidence = "documented"',
+            'evidence = "hearsay"',
+            "evidence: Input should be 'real notes', 'recorded' or 'documented'",
+        ),
         ('note = "Made up."', "", "note: Field required"),
         ('note = "Made up."', 'note = "Made up."\nreviews_released = "soon"', "reviews_released: "),
-        ('note = "Made up."', 'note = "Made up."\nreviews_released = 2030-02-02\nrebuttal_opens = 2030-02-01', "cannot open before"),
+        (
+            'note = "Made up."',
+            'note = "Made up."\nreviews_released = 2030-02-02\nrebuttal_opens = 2030-02-01',
+            "cannot open before",
+        ),
         ("api = 2", "api = 3", "api: "),
         ("api = 2", "api = 1", "under API v1 a venueid is no status"),
         ("api = 2", "api = 2\nboard = 1", "board: Extra inputs"),
@@ -208,6 +325,10 @@ def test_an_entry_cannot_be_changed():
 def test_the_file_explains_every_key_that_an_entry_may_have():
     text = (ROOT / "data" / "venues.toml").read_text()
     explained = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
-    unexplained = [key for key in Venue.model_fields if key not in ("venue", "year") and key.removesuffix("_scale") not in explained]
+    unexplained = [
+        key
+        for key in Venue.model_fields
+        if key not in ("venue", "year") and key.removesuffix("_scale") not in explained
+    ]
     assert unexplained == []
     assert len(tomllib.loads(text)["venue"]) == 16

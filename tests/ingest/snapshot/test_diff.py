@@ -83,7 +83,9 @@ def test_texts_go_out_under_licences_that_let_anyone_pass_them_on(licence):
     assert may_publish(licence)
 
 
-@pytest.mark.parametrize("licence", [None, "", "CC BY-NC 4.0", "CC BY-ND 4.0", "CC BY-NC-SA 4.0", "All rights reserved", "not CC BY 4.0"])
+@pytest.mark.parametrize(
+    "licence", [None, "", "CC BY-NC 4.0", "CC BY-ND 4.0", "CC BY-NC-SA 4.0", "All rights reserved", "not CC BY 4.0"]
+)
 def test_no_text_goes_out_without_a_licence_or_under_another(licence):
     assert not may_publish(licence)
 
@@ -114,7 +116,9 @@ def test_what_is_published_is_counted(tmp_path, stated, other):
         write_public(snapshot, VENUE, tmp_path / "none" / "public.jsonl")
 
 
-@pytest.mark.parametrize("where", ["snap/notes.jsonl", "snap/new.jsonl", "snap/pdfs/../public.jsonl", "link/notes.jsonl", "other.jsonl"])
+@pytest.mark.parametrize(
+    "where", ["snap/notes.jsonl", "snap/new.jsonl", "snap/pdfs/../public.jsonl", "link/notes.jsonl", "other.jsonl"]
+)
 def test_nothing_is_published_into_the_snapshot_itself(tmp_path, where):
     snapshot = frozen(tmp_path / "snap", NOTES, {"s01": b"%PDF 1"})
     (tmp_path / "link").symlink_to(tmp_path / "snap", target_is_directory=True)

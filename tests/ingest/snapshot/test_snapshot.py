@@ -77,7 +77,12 @@ def test_the_manifest_states_what_is_there(whole):
     assert (stated["format"], stated["venue"], stated["year"], stated["source"]) == (2, "SAMPLE", 2026, "a test")
     assert stated["counts"] == {"notes": 6, "papers": 2, "pdfs": 2, "texts": 2, "pdfs_left_out": 0, "texts_left_out": 0}
     assert stated["created_at"].endswith("+00:00")
-    assert [file["name"] for file in stated["files"]] == ["notes.jsonl", *sorted(PDF.values()), "papers.jsonl", "texts.parquet"]
+    assert [file["name"] for file in stated["files"]] == [
+        "notes.jsonl",
+        *sorted(PDF.values()),
+        "papers.jsonl",
+        "texts.parquet",
+    ]
     for file in stated["files"]:
         data = (whole.folder / file["name"]).read_bytes()
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (file["sha256"], file["bytes"])
@@ -85,7 +90,9 @@ def test_the_manifest_states_what_is_there(whole):
 
 def test_nothing_but_the_snapshot_is_left_in_its_place(tmp_path):
     made(tmp_path)
-    found = sorted(path.relative_to(tmp_path / "snap").as_posix() for path in (tmp_path / "snap").rglob("*") if path.is_file())
+    found = sorted(
+        path.relative_to(tmp_path / "snap").as_posix() for path in (tmp_path / "snap").rglob("*") if path.is_file()
+    )
     assert found == FILES
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.pdf", "1.pdf", "snap"]
 
@@ -137,13 +144,33 @@ def test_the_digest_is_of_the_contents_alone(tmp_path, monkeypatch):
     assert len({snapshot.digest for snapshot in (first, *differing)}) == 4
 
 
-IDS = ["../../up", "/etc/passwd", "..", ".", "a/b", "a\\b", "Ab", "aB", "AB", "-_E9ibRUQ1iq", "é", "a" * 300, "x.pdf", "nul\x00", "a b", "CON\n", "=x"]
+IDS = [
+    "../../up",
+    "/etc/passwd",
+    "..",
+    ".",
+    "a/b",
+    "a\\b",
+    "Ab",
+    "aB",
+    "AB",
+    "-_E9ibRUQ1iq",
+    "é",
+    "a" * 300,
+    "x.pdf",
+    "nul\x00",
+    "a b",
+    "CON\n",
+    "=x",
+]
 
 
 def test_no_paper_id_leaves_the_folder_or_takes_anothers_name(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()
-    snapshot = made(inner, notes=[{"id": name, "forum": name} for name in IDS], ids=IDS, texts={name: name for name in IDS})
+    snapshot = made(
+        inner, notes=[{"id": name, "forum": name} for name in IDS], ids=IDS, texts={name: name for name in IDS}
+    )
     names = [file.name for file in snapshot.manifest.files]
     assert len({name.casefold() for name in names}) == len(IDS) + 3
     assert {path.name for path in tmp_path.iterdir()} == {"inner"}
@@ -237,7 +264,18 @@ def resealed(folder, files):
     (folder / "manifest.json").write_bytes((json.dumps(tree, indent=1) + "\n").encode())
 
 
-@pytest.mark.parametrize("name", ["../secret.pdf", "pdfs/../../secret.pdf", "/etc/passwd", "pdfs/a/b.pdf", "notes.jsonl\n", "manifest.json", "pdfs/..pdf"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.pdf",
+        "pdfs/../../secret.pdf",
+        "/etc/passwd",
+        "pdfs/a/b.pdf",
+        "notes.jsonl\n",
+        "manifest.json",
+        "pdfs/..pdf",
+    ],
+)
 def test_a_manifest_cannot_name_a_file_outside_the_folder(copied, name):
     (copied.parent / "secret.pdf").write_bytes(b"secret")
     files = json.loads((copied / "manifest.json").read_text())["files"]
@@ -305,7 +343,13 @@ def test_a_folder_that_is_there_is_not_touched(tmp_path):
 )
 def test_a_snapshot_that_fails_leaves_nothing(tmp_path, notes, pdfs, says):
     with pytest.raises(SourceError) as error:
-        make_snapshot(tmp_path / "snap", EDITION, notes, pdfs={key: tmp_path / name for key, name in pdfs.items()}, source="a test")
+        make_snapshot(
+            tmp_path / "snap",
+            EDITION,
+            notes,
+            pdfs={key: tmp_path / name for key, name in pdfs.items()},
+            source="a test",
+        )
     assert says in line_of(error)
     assert list(tmp_path.iterdir()) == []
 
@@ -313,7 +357,10 @@ def test_a_snapshot_that_fails_leaves_nothing(tmp_path, notes, pdfs, says):
 def test_a_shared_pdf_that_is_not_what_its_name_says_is_never_frozen(tmp_path):
     file = tmp_path / f"{hashlib.sha256(b'%PDF-1.7 as it came').hexdigest()}.pdf"
     file.write_bytes(b"%PDF-1.7 as it came")
-    assert make_snapshot(tmp_path / "one", EDITION, NOTES, pdfs={"p1": file}, source="a test", link=True).pdf("p1") == b"%PDF-1.7 as it came"
+    assert (
+        make_snapshot(tmp_path / "one", EDITION, NOTES, pdfs={"p1": file}, source="a test", link=True).pdf("p1")
+        == b"%PDF-1.7 as it came"
+    )
     file.unlink()
     file.write_bytes(b"%PDF-1.7 as it is now")
     with pytest.raises(SourceError) as error:
@@ -333,7 +380,14 @@ def test_a_source_that_is_no_valid_text_is_told_as_far_as_it_goes(tmp_path):
     assert Snapshot.open(made(tmp_path, source="a\udcffb").folder).manifest.source == "a?b"
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(["id", "forum", "x"]), st.sampled_from(["p", "q", "r", "é\n", None, 3]), max_size=3), max_size=8))
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(["id", "forum", "x"]), st.sampled_from(["p", "q", "r", "é\n", None, 3]), max_size=3
+        ),
+        max_size=8,
+    )
+)
 def test_all_notes_come_out_once_and_a_submission_before_its_replies(tmp_path_factory, notes):
     folder = tmp_path_factory.mktemp("any") / "snap"
     found = list(make_snapshot(folder, EDITION, notes, source="a test").notes())
@@ -362,7 +416,11 @@ def test_a_notes_file_is_read_line_by_line(tmp_path, name):
         ("notes.json", b"{}", "notes.json: expected .jsonl or .jsonl.gz"),
         ("notes.jsonl.gz", b'{"id": 1}\n', "notes.jsonl.gz cannot be read after line 0"),
         ("notes.jsonl.gz", gzip.compress(b'{"id": 1}\n' * 9, mtime=0)[:-6], "notes.jsonl.gz cannot be read after line"),
-        ("notes.jsonl.gz", gzip.compress(b"{}\n", mtime=0)[:10] + b"\xff\xff", "notes.jsonl.gz cannot be read after line 0"),
+        (
+            "notes.jsonl.gz",
+            gzip.compress(b"{}\n", mtime=0)[:10] + b"\xff\xff",
+            "notes.jsonl.gz cannot be read after line 0",
+        ),
         ("notes.jsonl", None, "no file "),
         ("notes.jsonl.gz", None, "no file "),
     ],
@@ -378,9 +436,16 @@ def test_a_notes_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, name,
 @pytest.mark.parametrize("column", ["text", "markdown"])
 @pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
 def test_texts_are_read_by_paper(tmp_path, column, name):
-    rows = [{"paper_id": "a", column: "A.\n", "venue": "x"}, {"paper_id": "b", column: None}, {"paper_id": "c", column: " \n"}, {"paper_id": "a", column: "A.\n"}]
+    rows = [
+        {"paper_id": "a", column: "A.\n", "venue": "x"},
+        {"paper_id": "b", column: None},
+        {"paper_id": "c", column: " \n"},
+        {"paper_id": "a", column: "A.\n"},
+    ]
     table = pd.DataFrame(rows)
-    table.to_parquet(tmp_path / name) if name == "t.parquet" else (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table.to_parquet(tmp_path / name) if name == "t.parquet" else (tmp_path / name).write_text(
+        "".join(json.dumps(row) + "\n" for row in rows)
+    )
     assert read_texts(tmp_path / name) == {"a": "A.\n"}
 
 
@@ -390,9 +455,21 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
         ("t.jsonl", b'{"paper_id": "a", "body": "x"}\n', "t.jsonl, row 1: paper 'a' has neither text nor markdown"),
         ("t.jsonl", b'{"text": "x"}\n', "t.jsonl, row 1: paper_id is missing"),
         ("t.jsonl", b'{"paper_id": "a", "text": 3}\n', "t.jsonl, row 1: the text of paper 'a' is not valid text"),
-        ("t.jsonl", b'{"paper_id": "a", "text": "\\ud800"}\n', "t.jsonl, row 1: the text of paper 'a' is not valid text"),
-        ("t.jsonl", b'{"paper_id": "\\ud800", "text": "x"}\n', "t.jsonl, row 1: the text of paper '\\ud800' is not valid text"),
-        ("t.jsonl", b'{"paper_id": "a", "text": "x"}\n{"paper_id": "a", "text": "y"}\n', "t.jsonl, row 2: paper 'a' is there twice, with different texts"),
+        (
+            "t.jsonl",
+            b'{"paper_id": "a", "text": "\\ud800"}\n',
+            "t.jsonl, row 1: the text of paper 'a' is not valid text",
+        ),
+        (
+            "t.jsonl",
+            b'{"paper_id": "\\ud800", "text": "x"}\n',
+            "t.jsonl, row 1: the text of paper '\\ud800' is not valid text",
+        ),
+        (
+            "t.jsonl",
+            b'{"paper_id": "a", "text": "x"}\n{"paper_id": "a", "text": "y"}\n',
+            "t.jsonl, row 2: paper 'a' is there twice, with different texts",
+        ),
         ("t.jsonl", b"x\n", "t.jsonl, line 1 is not JSON"),
         ("t.parquet", b"PAR1 no", "t.parquet cannot be read as parquet"),
         ("t.csv", b"paper_id,text\n", "t.csv has columns and no row"),
@@ -416,7 +493,14 @@ def test_a_real_edition_is_frozen_and_read_again(tmp_path):
     made = make_snapshot(tmp_path / "snap", Edition("ICLR", 2023), notes, texts=texts, source="files")
     opened = Snapshot.open(made.folder)
     opened.verify()
-    assert opened.manifest.counts == {"notes": 292, "papers": 73, "pdfs": 0, "texts": 73, "pdfs_left_out": 0, "texts_left_out": 340}
+    assert opened.manifest.counts == {
+        "notes": 292,
+        "papers": 73,
+        "pdfs": 0,
+        "texts": 73,
+        "pdfs_left_out": 0,
+        "texts_left_out": 340,
+    }
     venue = venue_of("ICLR", 2023)
     found = read_notes(opened.notes(), venue)
     assert found == read_notes(notes, venue)

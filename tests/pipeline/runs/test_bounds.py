@@ -68,33 +68,68 @@ def notes():
     paper = {name: {"value": name} for name in ("title", "abstract")} | {"venueid": {"value": group}}
     yield {"id": "paper", "forum": "paper", "invitations": [f"{group}/-/Submission"], "content": paper}
     for place in range(4):
-        fields = {"summary": "word " * (20 * place + 9), "strengths": f"It is strong in {place}.", "weaknesses": "w", "questions": "q",
-                  "soundness": "3 good", "presentation": "2 fair", "contribution": "3 good", "rating": "6: weak accept", "confidence": "4"}
-        yield {"id": f"r{place}", "forum": "paper", "replyto": "paper", "invitations": [f"{group}/Submission1/-/Official_Review"],
-               "tcdate": 1_700_000_000_000 + place, "content": {name: {"value": value} for name, value in fields.items()}}
+        fields = {
+            "summary": "word " * (20 * place + 9),
+            "strengths": f"It is strong in {place}.",
+            "weaknesses": "w",
+            "questions": "q",
+            "soundness": "3 good",
+            "presentation": "2 fair",
+            "contribution": "3 good",
+            "rating": "6: weak accept",
+            "confidence": "4",
+        }
+        yield {
+            "id": f"r{place}",
+            "forum": "paper",
+            "replyto": "paper",
+            "invitations": [f"{group}/Submission1/-/Official_Review"],
+            "tcdate": 1_700_000_000_000 + place,
+            "content": {name: {"value": value} for name, value in fields.items()},
+        }
 
 
 @pytest.fixture
 def job(tmp_path):
     """Makes the job of a study of one of `KINDS` that asks the server at *url*, within *bounds*, in a *state* folder."""
+
     def make(kind, url, state="state", **bounds):
         models, budget = tmp_path / "models.toml", BudgetSettings(**bounds)
         models.write_text(ENTRY.format(url=url, model=MODEL))
         lines = [f"source {n // 3}\ttext {n} {'so ' * n}\t{n % 5 + 1}\tM{n % 3}\tdoc{n // 3}" for n in range(9)]
         (tmp_path / "texts.tsv").write_text("\n".join(["SRC\tHYP\tScore\tmodel_id\tid", *lines]) + "\n")
-        papers = [{"paper_id": f"p{n}", "title": f"Paper {n}", "abstract": "An abstract.", "text": "so " * n} for n in range(1, 10)]
+        papers = [
+            {"paper_id": f"p{n}", "title": f"Paper {n}", "abstract": "An abstract.", "text": "so " * n}
+            for n in range(1, 10)
+        ]
         (tmp_path / "papers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in papers))
-        (tmp_path / "ratings.tsv").write_text("paper_id\t0\t1\n" + "".join(f"p{n}\t{n}\t{n + 1}\n" for n in range(1, 10)))
+        (tmp_path / "ratings.tsv").write_text(
+            "paper_id\t0\t1\n" + "".join(f"p{n}\t{n}\t{n + 1}\n" for n in range(1, 10))
+        )
         (tmp_path / "notes.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes()))
         if kind == "examiners":
-            tree = {"models": [LM], "models_file": str(models), "resamples": 200, "baselines": ["length"],
-                    "examiners": {"base": {"template": "base"}, "p1": {"template": "p1"}}, "pairwise": {"games": 4}}
+            tree = {
+                "models": [LM],
+                "models_file": str(models),
+                "resamples": 200,
+                "baselines": ["length"],
+                "examiners": {"base": {"template": "base"}, "p1": {"template": "p1"}},
+                "pairwise": {"games": 4},
+            }
             chosen = parse_study(tree).model_copy(update={"budget": budget})
             return ExaminerJob("mine", chosen, tmp_path / "texts.tsv", state=tmp_path / state)
         if kind == "guidelines":
             files = {"papers": tmp_path / "papers.jsonl", "ratings": tmp_path / "ratings.tsv", "models_file": models}
             return GuidelineJob("mine", (LM,), ("none", "arr"), **files, state=tmp_path / state, budget=budget)
-        return QualityJob("mine", tmp_path / "notes.jsonl", "SAMPLE-2026", LM, models_file=models, state=tmp_path / state, budget=budget)
+        return QualityJob(
+            "mine",
+            tmp_path / "notes.jsonl",
+            "SAMPLE-2026",
+            LM,
+            models_file=models,
+            state=tmp_path / state,
+            budget=budget,
+        )
 
     return make
 
@@ -105,7 +140,9 @@ def run(made):
 
 
 def estimated(made):
-    return {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}[type(made)](made)
+    return {ExaminerJob: estimate_grades, GuidelineJob: estimate_ratings, QualityJob: estimate_verdicts}[type(made)](
+        made
+    )
 
 
 def folder_of(made):
@@ -117,7 +154,9 @@ def left_by(made):
     found = {}
     for file in sorted(folder_of(made).glob("*.csv")):
         with file.open() as lines:
-            found[file.name] = [{name: cell for name, cell in row.items() if name != "seconds"} for row in csv.DictReader(lines)]
+            found[file.name] = [
+                {name: cell for name, cell in row.items() if name != "seconds"} for row in csv.DictReader(lines)
+            ]
     return found | {file.name: file.read_text() for file in folder_of(made).glob("*.jsonl")}
 
 
@@ -128,8 +167,11 @@ def test_a_study_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same
         assert run(undisturbed)["outcome"] == "done"
         whole = server.count
         for bound in (0, 3, 5):
-            with pytest.raises(BudgetReached, match=rf"paused at budget.requests: {bound} of {bound} requests spent on studies/.*/mine .*"
-                                                    r"is kept. Raise it \(--set budget.requests=\.\.\.\) and give the same command again"):
+            with pytest.raises(
+                BudgetReached,
+                match=rf"paused at budget.requests: {bound} of {bound} requests spent on studies/.*/mine .*"
+                r"is kept. Raise it \(--set budget.requests=\.\.\.\) and give the same command again",
+            ):
                 run(job(kind, server.url, requests=bound))
             assert server.count == whole + bound
             [row] = study_rows(job(kind, server.url).state)
@@ -141,11 +183,18 @@ def test_a_study_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same
     assert (row["state"], row["remaining"], row["spent_by_model"][LM]["answered"]) == ("done", {"requests": 0}, whole)
 
 
-@pytest.mark.parametrize(("bounds", "named"), [
-    ({"prompt_tokens": 300}, "budget.prompt_tokens"), ({"reply_tokens": 2}, "budget.reply_tokens"), ({"usd": 0.0003}, "budget.usd"),
-    ({"models": {LM: {"requests": 2}}}, f"budget.models.{LM}.requests"), ({"models": {LM: {"hours": 1e-7}}}, f"budget.models.{LM}.hours"),
-    ({"hours": 2e-5}, "budget.hours"),
-], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("bounds", "named"),
+    [
+        ({"prompt_tokens": 300}, "budget.prompt_tokens"),
+        ({"reply_tokens": 2}, "budget.reply_tokens"),
+        ({"usd": 0.0003}, "budget.usd"),
+        ({"models": {LM: {"requests": 2}}}, f"budget.models.{LM}.requests"),
+        ({"models": {LM: {"hours": 1e-7}}}, f"budget.models.{LM}.hours"),
+        ({"hours": 2e-5}, "budget.hours"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_every_bound_binds_a_study(job, bounds, named):
     with scripted_chat(write=answer, pause_s=0.1) as server:
         with pytest.raises(BudgetReached, match=f"paused at {named}: .*--set {named}="):
@@ -168,7 +217,11 @@ def test_an_estimate_counts_what_is_not_archived_and_says_which_bounds_it_would_
         with pytest.raises(BudgetReached):
             run(job(kind, server.url, requests=4))
         plan = estimated(job(kind, server.url, requests=planned))
-        assert (plan["models"][0]["archived"], plan["models"][0]["requests"], plan["over_budget"]) == (4, planned - 4, [])
+        assert (plan["models"][0]["archived"], plan["models"][0]["requests"], plan["over_budget"]) == (
+            4,
+            planned - 4,
+            [],
+        )
         run(job(kind, server.url))
         asked = server.count
         assert estimated(job(kind, server.url))["models"][0]["requests"] == 0
@@ -206,23 +259,48 @@ def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
 def test_the_commands_end_with_one_line_and_code_3_at_a_bound_and_status_tells_it(job):
     with scripted_chat(write=answer) as server:
         made = job("guidelines", server.url)
-        asked = ["guidelines", "compare", "-m", LM, "--papers", str(made.papers), "--ratings", str(made.ratings), "--name", "mine",
-                 "--models", str(made.models_file), "--state", str(made.state), "--no-prefect"]
+        asked = [
+            "guidelines",
+            "compare",
+            "-m",
+            LM,
+            "--papers",
+            str(made.papers),
+            "--ratings",
+            str(made.ratings),
+            "--name",
+            "mine",
+            "--models",
+            str(made.models_file),
+            "--state",
+            str(made.state),
+            "--no-prefect",
+        ]
         command = [sys.executable, "-m", "gre_bench.cli.app", *asked, "--set", f"budget.models.{LM}.requests=4"]
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert (ended.returncode, server.count) == (3, 4), ended.stderr
         [line] = ended.stderr.splitlines()
-        assert line.startswith(f"error: paused at budget.models.{LM}.requests: 4 of 4 requests") and f"--set budget.models.{LM}.requests=" in line
+        assert (
+            line.startswith(f"error: paused at budget.models.{LM}.requests: 4 of 4 requests")
+            and f"--set budget.models.{LM}.requests=" in line
+        )
         shown = CliRunner().invoke(app, ["status", "--state", str(made.state)])
         assert "studies/guidelines/mine: paused. paused at budget.models" in shown.output
-        assert f"spent on {LM}: 4 requests (4 ok)" in shown.output and f"budget left: 0 models.{LM}.requests" in shown.output
+        assert (
+            f"spent on {LM}: 4 requests (4 ok)" in shown.output
+            and f"budget left: 0 models.{LM}.requests" in shown.output
+        )
         shown = CliRunner().invoke(app, [*asked, "--set", "budget.requests=5", "--dry-run"])
         assert shown.exit_code == 0 and "5 requests (4 more are archived)" in shown.output
         assert "budget.requests would be reached: at most 5 needed, 1 left" in shown.output
         assert CliRunner().invoke(app, [*asked, "--set", f"budget.models.{LM}.requests=9"]).exit_code == 0
         assert server.count == 9
     [row] = json.loads(CliRunner().invoke(app, ["status", "--json", "--state", str(made.state)]).output)
-    assert (row["state"], row["remaining"], row["spent"]["outcomes"]) == ("done", {f"models.{LM}.requests": 0}, {"ok": 9})
+    assert (row["state"], row["remaining"], row["spent"]["outcomes"]) == (
+        "done",
+        {f"models.{LM}.requests": 0},
+        {"ok": 9},
+    )
 
 
 def test_a_study_that_was_stopped_or_killed_says_so(job):
@@ -246,9 +324,12 @@ def test_a_study_that_was_stopped_or_killed_says_so(job):
         assert run(made)["outcome"] == "done" and study_rows(made.state)[0]["state"] == "done"
 
 
-@pytest.mark.parametrize(("bound", "why"), [
-    ({"models": {"gpt-9": {"usd": 5}}}, "budget.models: no model 'gpt-9' in the models file; known: a/b-1.5"),
-])
+@pytest.mark.parametrize(
+    ("bound", "why"),
+    [
+        ({"models": {"gpt-9": {"usd": 5}}}, "budget.models: no model 'gpt-9' in the models file; known: a/b-1.5"),
+    ],
+)
 def test_a_bound_that_would_bind_nothing_is_refused_before_anything_is_asked(job, bound, why):
     with scripted_chat(write=answer) as server:
         for kind in KINDS:
@@ -257,11 +338,16 @@ def test_a_bound_that_would_bind_nothing_is_refused_before_anything_is_asked(job
         assert server.count == 0
 
 
-@pytest.mark.parametrize(("override", "why"), [
-    ("usd=5", "only bounds can be set here, such as budget.usd=5"), ("edition.papers=5", "only bounds"),
-    ("budget.dollars=5", "unknown setting budget.dollars"), ("budget.models.a/b-1.5.euro=1", "unknown setting budget.models.a/b-1.5.euro"),
-    ("budget.usd=-1", "setting budget.usd"),
-])
+@pytest.mark.parametrize(
+    ("override", "why"),
+    [
+        ("usd=5", "only bounds can be set here, such as budget.usd=5"),
+        ("edition.papers=5", "only bounds"),
+        ("budget.dollars=5", "unknown setting budget.dollars"),
+        ("budget.models.a/b-1.5.euro=1", "unknown setting budget.models.a/b-1.5.euro"),
+        ("budget.usd=-1", "setting budget.usd"),
+    ],
+)
 def test_a_bound_that_is_none_is_one_line(override, why):
     with pytest.raises(SettingsError) as caught:
         settings.budget_of(BudgetSettings(), (override,))
@@ -281,8 +367,13 @@ def of_edition(state: Path, url: str, *more: str) -> Job:
     """A refresh in which an LM writes and grades all that one can."""
     models = state.parent / "edition.toml"
     models.write_text(ENTRY.format(url=url, model=MODEL))
-    by_lm = (f"writing.judgments={LM}", f"writing.assw={LM}", f"writing.candidates=['{LM}']", f"scoring.examiner={LM}",
-             "scoring.metrics=['gem', 'gem_s_assw', 'lm_examiner']")
+    by_lm = (
+        f"writing.judgments={LM}",
+        f"writing.assw={LM}",
+        f"writing.candidates=['{LM}']",
+        f"scoring.examiner={LM}",
+        "scoring.metrics=['gem', 'gem_s_assw', 'lm_examiner']",
+    )
     chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", f"writing.models={models}", *by_lm, *more))
     return Job(chosen, state, limit=3)
 
@@ -291,7 +382,9 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
     """Whatever became of a text, too: refused, empty, cut, unreadable, too long for the model."""
     # One at a time: who meets which stunt must not hang on the threads.
     monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, concurrency=1))
-    stunts = iter(["ok", "refusal", "ok", "empty", "empty", "too_long", "length"] + ["ok"] * 9 + ["too_long", "refusal", "length"])
+    stunts = iter(
+        ["ok", "refusal", "ok", "empty", "empty", "too_long", "length"] + ["ok"] * 9 + ["too_long", "refusal", "length"]
+    )
 
     def odd(body):
         asked = body["messages"]
@@ -313,19 +406,33 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
 
 @pytest.mark.slow
 def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_rest(tmp_path):
-    more = ("validation.changes=['abstract_only', 'rephrase_1']", f"validation.abstract_only={LM}", f"validation.rephrase=['{LM}', 'rule']",
-            "validation.resamples=200", "scoring.metrics=['gem', 'lm_examiner']", "writing.candidates=[]")
+    more = (
+        "validation.changes=['abstract_only', 'rephrase_1']",
+        f"validation.abstract_only={LM}",
+        f"validation.rephrase=['{LM}', 'rule']",
+        "validation.resamples=200",
+        "scoring.metrics=['gem', 'lm_examiner']",
+        "writing.candidates=[]",
+    )
     with scripted_chat() as server:
         undisturbed = validate(replace(of_edition(tmp_path / "whole", server.url, *more), limit=2), steps.undecorated())
         whole = server.count
         stages = set()
         for bound in (whole // 4, whole // 2, whole - 1):
             with pytest.raises(BudgetReached, match="paused at budget.requests"):
-                validate(replace(of_edition(tmp_path / "state", server.url, *more, f"budget.requests={bound}"), limit=2), steps.undecorated())
+                validate(
+                    replace(of_edition(tmp_path / "state", server.url, *more, f"budget.requests={bound}"), limit=2),
+                    steps.undecorated(),
+                )
             assert server.count == whole + bound
-            stages |= {row[0] for row in query(tmp_path / "state", "select distinct task from replies where outcome = 'ok'")}
+            stages |= {
+                row[0] for row in query(tmp_path / "state", "select distinct task from replies where outcome = 'ok'")
+            }
             assert Store(tmp_path / "state", EDITION).status()["state"] == "paused"
-        found = validate(replace(of_edition(tmp_path / "state", server.url, *more, f"budget.requests={whole}"), limit=2), steps.undecorated())
+        found = validate(
+            replace(of_edition(tmp_path / "state", server.url, *more, f"budget.requests={whole}"), limit=2),
+            steps.undecorated(),
+        )
         assert (found["outcome"], server.count) == (undisturbed["outcome"], 2 * whole)
     assert {"review", "judgments"} <= stages
     assert_same(tables(tmp_path / "state"), tables(tmp_path / "whole"))

@@ -37,7 +37,12 @@ def test_a_pause_completes_the_run_under_its_own_name_and_is_raised_to_who_calle
 def test_a_pause_that_a_summary_tells_is_none_of_the_failures_of_a_strict_run():
     summary = {"venue": "ICLR 2025", "outcome": "paused", "message": "until noon"}
     state = ended(lambda: summary, strict=True)
-    assert (state.is_completed(), state.name, state.message, summary_of(state.data)) == (True, "Paused", "until noon", summary)
+    assert (state.is_completed(), state.name, state.message, summary_of(state.data)) == (
+        True,
+        "Paused",
+        "until noon",
+        summary,
+    )
 
 
 @pytest.mark.parametrize("outcome", ["incomplete", "fault"])
@@ -60,7 +65,8 @@ def test_every_flow_ends_so(path):
     flows = [
         node
         for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.FunctionDef) and any(ast.unparse(mark).startswith("flow(") for mark in node.decorator_list)
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(mark).startswith("flow(") for mark in node.decorator_list)
     ]
     assert flows
     for each in flows:

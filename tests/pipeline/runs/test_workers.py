@@ -73,7 +73,9 @@ def command(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", SHARDED)
-def test_two_workers_leave_the_tables_that_one_process_leaves(command, undisturbed, tmp_path: Path, runner: str) -> None:
+def test_two_workers_leave_the_tables_that_one_process_leaves(
+    command, undisturbed, tmp_path: Path, runner: str
+) -> None:
     pids = tmp_path / "pids"
     pids.mkdir()
     process = command(tmp_path / "state", runner, SCRIPTED_PIDS=str(pids), SCRIPTED_LM_PAUSE_S="0.005")
@@ -88,7 +90,9 @@ def test_two_workers_leave_the_tables_that_one_process_leaves(command, undisturb
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", SHARDED)
-def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(command, undisturbed, tmp_path: Path, runner: str) -> None:
+def test_a_worker_that_dies_leaves_its_papers_to_the_next_run(
+    command, undisturbed, tmp_path: Path, runner: str
+) -> None:
     state = tmp_path / "state"
     process = command(state, runner, SCRIPTED_DEATH=str(tmp_path / "dead"))
     shown, message = process.communicate()

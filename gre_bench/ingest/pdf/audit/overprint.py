@@ -105,9 +105,9 @@ def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
     """x0, y0, x1, y1 and place in the order of what is of one of *kinds*."""
     import numpy as np
 
-    return np.array(
-        [(*box, place) for place, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float
-    ).reshape(-1, 5)
+    return np.array([(*box, place) for place, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float).reshape(
+        -1, 5
+    )
 
 
 def _meets(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
