@@ -8,15 +8,10 @@ AUDIT  ?=
 WORKERS ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
-.PHONY: demo test test-all test-vllm faults lint audit sbom bench clean
+.PHONY: demo test test-all test-vllm wheel-test faults lint audit sbom bench clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
-	@$(BIN)/gre-bench refresh --settings deployments/demo.toml
-	@echo
-	@echo "Next:"
-	@echo "  $(BIN)/gre-bench leaderboard SAMPLE-2026 --json        # the same numbers for machines"
-	@echo "  $(BIN)/gre-bench import reviews --help                 # bring reviews of your own candidate"
-	@echo "  $(BIN)/gre-bench refresh --dry-run --limit 4           # what a pilot would do, and how long it takes"
+	@$(BIN)/gre-bench demo
 
 test: $(VENV)/.test               ## install what the tests need (with torch), run them, but for the slow ones
 	@$(BIN)/python -m pytest -m "not slow" $(WORKERS)
@@ -26,6 +21,9 @@ test-all: $(VENV)/.test           ## the slow ones too: kills at random moments,
 
 test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference
 	@GRE_BENCH_VLLM_PYTHON=$(abspath $(VLLM))/bin/python $(BIN)/python -m pytest -m vllm
+
+wheel-test: $(VENV)/.test        ## the wheel in an environment of its own, called from a user's folder
+	@$(BIN)/python -m pytest tests/installation
 
 faults: $(VENV)/.test            ## kills, faults of servers, disks, files and clocks; the table of what held: build/faults.md
 	@GRE_BENCH_FAULTS_TABLE=build/faults.md $(BIN)/python -m pytest tests/faults $(WORKERS)

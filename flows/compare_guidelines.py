@@ -81,7 +81,7 @@ def compare(job: GuidelineJob, run: Any) -> dict[str, Any]:
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """The same for reviews that were written elsewhere (`gre_bench.ingest.datasets.rated_reviews`): nothing is asked."""
+    """The same for reviews written elsewhere (`gre_bench.ingest.datasets.rated_reviews`): nothing is asked."""
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
     return keep(Study(name, source, ratings, human, {}, seed), state)

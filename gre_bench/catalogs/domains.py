@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.errors import PromptError, SettingsError
 from gre_bench.core.judgments import is_judgment
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 from gre_bench.prompts import library
 
 Part = Literal["title", "abstract", "categories"]
@@ -94,7 +94,7 @@ class Domain(BaseModel):
 @cache
 def domains(path: Path | None = None) -> dict[str, Domain]:
     """All domains of the file *path* (``data/domains.toml`` if None) by name; `SettingsError` names a wrong entry."""
-    path = path or checkout() / "data" / "domains.toml"
+    path = path or resource("data", "domains.toml")
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

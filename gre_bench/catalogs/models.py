@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Sampling
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 from gre_bench.http.endpoints import Limits, base_url, limits_of, wrong
 
 
@@ -90,7 +90,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
     `SettingsError` in one line names the entry that is wrong. Values are left out of it: a key may have
     been pasted in the wrong place.
     """
-    path = path or checkout() / "data" / "models.toml"
+    path = path or resource("data", "models.toml")
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -57,12 +57,20 @@ from gre_bench.core.errors import (
     fault_of_the_machine,
 )
 from gre_bench.core.records import HUMAN
+from gre_bench.core.resources import resource
 from gre_bench.pipeline.runs.prefect_engine import perform, settle
 from gre_bench.store import Store, find_editions, interrupted, no_edition
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
 OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
-DEMO = configuration.checkout() / "deployments" / "demo.toml"
+DEMO = resource("deployments", "demo.toml")
+NEXT = (
+    "",
+    "Next:",
+    "  gre-bench leaderboard SAMPLE-2026 --json        # the same numbers for machines",
+    "  gre-bench import reviews --help                 # bring reviews of your own candidate",
+    "  gre-bench refresh --dry-run --limit 4           # what a pilot would do, and how long it takes",
+)
 
 app = typer.Typer(
     help="GRE-bench: how well do language models review research papers? Candidates' reviews are scored by the "
@@ -120,6 +128,16 @@ def refresh(
         screen.print_json(summary)
     else:
         board_screen.summary(summary, Store(state, summary["edition"]))
+    raise typer.Exit(OUTCOMES[summary["outcome"]])
+
+
+@app.command(epilog=EXIT_CODES)
+def demo(engine: options.Engine = True, wait: options.Wait = 0.0, state: options.State = Path("state")) -> None:
+    """Refresh the sample edition, show its board, and say what to try next. Needs no GPU, key or network."""
+    summary = _run(configuration.load(DEMO), state, None, None, False, wait, engine, False)
+    board_screen.summary(summary, Store(state, summary["edition"]))
+    for line in NEXT:
+        screen.say(line)
     raise typer.Exit(OUTCOMES[summary["outcome"]])
 
 

@@ -17,6 +17,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.records import Edition
+from gre_bench.core.resources import settings_file, settings_names
 
 METRIC_NAMES = (
     "gem", "gem_specific", "gem_s_abstract", "gem_s_abstract_specific", "gem_s_assw", "gem_s_assw_specific",
@@ -278,15 +279,11 @@ class Settings(_Group):
         return scoring
 
 
-def checkout() -> Path:
-    """The folder that holds ``sql/`` and ``data/``."""
-    return Path(__file__).resolve().parent.parent.parent
-
-
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     """Settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*, or `SettingsError`.
 
-    A relative path in the file is taken from the file's folder, one in an override from the current folder.
+    *path* may name a file in ``deployments/``, such as ``demo``. A relative path in the file is taken from the file's
+    folder, one in an override from the current folder.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -336,10 +333,11 @@ def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    path = settings_file(path)
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SettingsError(f"no settings file {path}; see deployments/ for examples") from None
+        raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     for group, key in _PATHS:

@@ -34,7 +34,7 @@ def chart(outcomes: Sequence[Outcome], human: Mapping[str, float], title: str) -
     try:
         import altair
     except ImportError as error:
-        raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
+        raise SettingsError("altair is not installed: pip install 'gre-bench[plots]'") from error
     rows = shares(outcomes, human)
     panels = list(dict.fromkeys(row["panel"] for row in rows))
     base = altair.Chart().encode(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Printed:
 @cache
 def printed(table: Literal[1, 2]) -> tuple[Printed, ...]:
     """The cells of *table*, row by row. Rows are ``official: MODEL`` in table 1, ``MODEL: w/o Rubric`` in table 2."""
-    path = checkout() / "data" / "published" / f"002_table{table}.csv"
+    path = resource("data", "published", f"002_table{table}.csv")
     with path.open(encoding="utf-8", newline="") as lines:
         return tuple(map(_printed, csv.DictReader(lines, strict=True)))
 

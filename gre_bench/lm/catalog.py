@@ -8,14 +8,15 @@ from pathlib import Path
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.pretrained.cache import located, named, refuse_changed
-from gre_bench.core.settings import EvaluationLMSettings, checkout
+from gre_bench.core.resources import resource
+from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.protocol import EvaluationLM
 
 
 def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.ngram.cache_ngram import CacheNgram
 
-    return CacheNgram.load(settings.folder or checkout() / "data" / "evaluation_lm" / "cache-ngram")
+    return CacheNgram.load(settings.folder or resource("data", "evaluation_lm", "cache-ngram"))
 
 
 def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -56,7 +57,7 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 
 def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
-    folder = settings.folder or checkout() / "data" / "evaluation_lm" / "gem-smollm2"
+    folder = settings.folder or resource("data", "evaluation_lm", "gem-smollm2")
     dtype = settings.dtype if "dtype" in settings.model_fields_set else "bfloat16"
     return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 from gre_bench.core.errors import LMError
 from gre_bench.core.pretrained.cache import located
-from gre_bench.core.settings import EvaluationLMSettings, checkout
+from gre_bench.core.resources import resource
+from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.adapter_folder import read_adapter
 from gre_bench.lm.ngram.segmentation import split
 
@@ -25,7 +26,7 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
         return _words
     folder = settings.folder
     if settings.backend == "gem-smollm2":
-        folder = folder or checkout() / "data" / "evaluation_lm" / "gem-smollm2"
+        folder = folder or resource("data", "evaluation_lm", "gem-smollm2")
     try:
         folder = folder and located(folder, "lm")
         if folder and not (folder / "tokenizer.json").is_file() and (adapter := read_adapter(folder)):

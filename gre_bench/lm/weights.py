@@ -75,7 +75,7 @@ def open_weights(
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
     except ImportError as error:
-        raise LMError("torch and transformers are not installed: pip install -e '.[lm]' -c constraints.txt") from error
+        raise LMError("torch and transformers are not installed: pip install 'gre-bench[lm]'") from error
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     elif device == "cuda" and not torch.cuda.is_available():
@@ -148,7 +148,7 @@ def lacks_nf4(device: str) -> str | None:
     if device != "cuda":
         return "a CUDA device"
     there = importlib.util.find_spec("bitsandbytes")
-    return None if there else "bitsandbytes (pip install -e '.[nf4]' -c constraints.txt)"
+    return None if there else "bitsandbytes (pip install 'gre-bench[nf4]')"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1; spec of each: `gre_bench.stats`).
+"""How a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1; formulas: `gre_bench.stats`).
 
 Beside the plain coefficient: that among the reviews of one item, that with log length held fixed, and how much it is
 above that of mere length on the same reviews. Items with all their reviews are resampled.

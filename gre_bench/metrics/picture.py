@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _COLOURS = {"pass": "#2e7d4f", "fail": "#b3372f", "undecided": "#c98a1b"}
 _SHAPES = {"pass": "circle", "fail": "cross", "undecided": "diamond"}
 _COLUMNS = 3
-_MISSING = "altair is not installed: pip install -e '.[plots]' -c constraints.txt"
+_MISSING = "altair is not installed: pip install 'gre-bench[plots]'"
 
 
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:

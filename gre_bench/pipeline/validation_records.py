@@ -17,11 +17,12 @@ from typing import Any
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.records import Signature, digest
-from gre_bench.core.settings import ValidationSettings, checkout
+from gre_bench.core.resources import resource
+from gre_bench.core.settings import ValidationSettings
 from gre_bench.stats.verdicts import Verdict, overall
 from gre_bench.store import Store, now
 
-SHIPPED = checkout() / "data" / "validations"
+SHIPPED = resource("data", "validations")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,12 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN, Prediction
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 from gre_bench.ingest.records.tables import reviews_from
 from gre_bench.pipeline.intake import row_range
 
 EDITION_PAIRS = 300 * 21 * 2 * 3
 """Pairs of an edition as in Xu et al. 2025, §5: papers, candidates, references, metrics."""
-_DEFAULT = "data/sample/reviews.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     Of each paper the first and last review are references and the second is a candidate; the further candidates are
     second reviews of other papers, and the synopses other reviews' judgments: texts of true lengths in other roles.
     """
-    source, span = file or checkout() / _DEFAULT, row_range(rows) if rows else None
+    source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
     taken = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
     paper_of = {review.review_id: review.paper_id for review in taken.reviews}
     texts: dict[str, list[str]] = {}
@@ -48,7 +47,7 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
     usable = [reviews for reviews in texts.values() if len(reviews) >= 3]
     if len(usable) < max(papers, candidates, synopses, 2):
         raise SettingsError(
-            f"{(file or Path(_DEFAULT)).name} has {len(usable)} papers with three judged reviews: too few for {papers} "
+            f"{source.name} has {len(usable)} papers with three judged reviews: too few for {papers} "
             f"papers with {candidates} candidates and {synopses} synopses each; give a larger file, or ask for less"
         )
     chosen = [_paper(usable, place, candidates, synopses) for place in range(papers)]

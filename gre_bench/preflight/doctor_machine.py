@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gre_bench.core.settings import Settings, checkout
+from gre_bench.core.resources import resource
+from gre_bench.core.settings import Settings
 from gre_bench.preflight.doctor import Check, Finding
 from gre_bench.store import Store
 
@@ -19,7 +20,7 @@ OLDEST_PYTHON = (3, 11)
 GIB = 2**30
 CLOCK_SLACK_S = 120.0
 TORCH_BACKENDS = ("transformers", "gem-smollm2")
-INSTALL = "pip install -e . -c constraints.txt"
+INSTALL = f"pip install gre-bench -c {resource('constraints.txt')}"
 
 
 def python(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -35,7 +36,7 @@ def packages(settings: Settings, state: Path) -> Iterator[Finding]:
     if missing:
         yield Finding("packages", "problem", f"not installed: {', '.join(missing)}", INSTALL)
         return
-    tested = dict(line.split("==") for line in (checkout() / "constraints.txt").read_text().split() if "==" in line)
+    tested = dict(line.split("==") for line in resource("constraints.txt").read_text().split() if "==" in line)
     # A build such as 2.13.0+cpu is a build of 2.13.0.
     here = {name: version.partition("+")[0] for name in tested if (version := _version(name)) is not None}
     others = [f"{name} {here[name]} (tested: {tested[name]})" for name in here if here[name] != tested[name]]
@@ -53,7 +54,7 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     lm, torch = settings.evaluation_lm, torch_here()
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
     if torch is None:
-        todo = "pip install -e '.[lm]' -c constraints.txt"
+        todo = "pip install 'gre-bench[lm]'"
         yield (
             Finding("torch", "problem", f"not installed; {lm.backend} needs it", todo)
             if needed

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 
 Kind = Literal["grades", "effects", "benchmarks", "board", "text"]
 
@@ -43,7 +43,7 @@ class Figure:
 
 def folder() -> Path:
     """Where the published tables lie."""
-    return checkout() / "data" / "published"
+    return resource("data", "published")
 
 
 def tables() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from functools import cache
 import duckdb
 
 from gre_bench.core.errors import StoreError
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 
 SCHEMA_VERSION = 6
 EARLIEST_VERSION = 3
@@ -55,7 +55,7 @@ VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard"
 @cache
 def statement(kind: str, name: str) -> str:
     """The text of ``sql/<kind>/<name>.sql``."""
-    return (checkout() / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
+    return (resource("sql") / kind / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def add_tables(run: duckdb.DuckDBPyConnection) -> None:

@@ -57,7 +57,7 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
-        raise LMError("peft is not installed: pip install -e '.[lm]' -c constraints.txt") from error
+        raise LMError("peft is not installed: pip install 'gre-bench[lm]'") from error
     model = weights.model.requires_grad_(False)
     _refuse_tied(weights, settings.lora_targets)
     config = LoraConfig(

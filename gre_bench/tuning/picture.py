@@ -34,7 +34,7 @@ def chart(history: History, title: str) -> altair.LayerChart:
     try:
         import altair
     except ImportError as error:
-        raise LMError("altair is not installed: pip install -e '.[lm]' -c constraints.txt") from error
+        raise LMError("altair is not installed: pip install 'gre-bench[lm]'") from error
     each = means(history.training, max(1, -(-len(history.training) // _MOST)))
     lines = {"training": each, "training, smoothed": smoothed(each), "held out": history.held_out}
     rows = [{"step": step, "loss": loss, "what": what} for what, points in lines.items() for step, loss in points]

@@ -1,4 +1,4 @@
-"""Fitting the factors of `gre_bench.lm.backends.reweighting`: what reviews of one paper share, and how far that bends an LM.
+"""Fitting the factors of `lm.backends.reweighting`: what reviews of one paper share, and how far it bends an LM.
 
 Lift and topics of tokens are counted on training papers. The weights of the features are then those under which the
 bent LM alone best predicts one review of a paper kept aside given another: a log-linear model, by L-BFGS.

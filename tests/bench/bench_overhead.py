@@ -48,7 +48,7 @@ def main() -> None:
             files = write_edition(Path(name), papers, given.candidates)
             for runner in given.runners.split(","):
                 if runner == "ray" and not importlib.util.find_spec("ray"):
-                    print("ray: left out, it is not installed: pip install -e '.[ray]' -c constraints.txt")
+                    print("ray: left out, it is not installed: pip install 'gre-bench[ray]'")
                     continue
                 found.append(measure(files, runner, papers, given.workers, given.chunk_papers))
                 print(json.dumps(found[-1]), file=sys.stderr)

@@ -8,6 +8,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
 
 
 def written(folder: Path, text: str) -> Path:
@@ -17,8 +18,8 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_shipped_settings_files_are_valid_and_their_paths_exist():
-    runs = set((settings.checkout() / "deployments").glob("*.toml"))
-    for path in sorted(runs - {settings.checkout() / "deployments" / "examiners.toml"}):  # a study's, no run's
+    runs = set((resource("deployments")).glob("*.toml"))
+    for path in sorted(runs - {resource("deployments", "examiners.toml")}):  # a study's, no run's
         loaded = settings.load(path)
         for file in (loaded.sources.papers, loaded.sources.reviews):
             assert file is None or file.is_file(), file

@@ -15,7 +15,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.core.errors import GreBenchError, LMError, SourceError, StoreError
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 from gre_bench.flows.annual_refresh import refresh as refreshed
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.pipeline import scoring, validation_records
@@ -334,7 +334,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
 
 @pytest.mark.parametrize("count", [2, pytest.param(30, marks=MANY)])
 def test_damaged_weights_of_the_evaluation_lm_are_refused_or_another_lm(tmp_path, trial, count):
-    shipped = checkout() / "data" / "evaluation_lm" / "cache-ngram"
+    shipped = resource("data", "evaluation_lm", "cache-ngram")
     right, random = CacheNgram.load(shipped).identity, Random(13)
     for name in sorted(path.name for path in shipped.iterdir() if path.is_file()):
         for damage in damages((shipped / name).stat().st_size, count, random):

@@ -9,6 +9,7 @@ from scipy import stats
 
 from gre_bench.core import settings
 from gre_bench.core.errors import SourceError
+from gre_bench.core.resources import resource
 from gre_bench.flows.agree_with_humans import agree
 from gre_bench.pipeline.domain_intake import import_graded
 from gre_bench.pipeline.runs.job import Job, recorded
@@ -19,7 +20,7 @@ from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 
 KEY = "PROPOSALS-2026"
-PROPOSALS = settings.checkout() / "data" / "sample_proposals" / "proposals.jsonl"
+PROPOSALS = resource("data", "sample_proposals", "proposals.jsonl")
 
 
 @pytest.fixture(autouse=True)

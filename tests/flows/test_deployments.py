@@ -137,7 +137,7 @@ def test_the_container_holds_what_the_program_reads():
     lines = (ROOT / "deployments" / "container" / "Containerfile").read_text().splitlines()
     copied = {name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]}
     assert all((ROOT / name).exists() for name in copied)
-    assert copied >= {"flows", "tasks", "sql", "data", "deployments", "pyproject.toml", "constraints.txt"}
+    assert copied >= {"gre_bench", "flows", "tasks", "sql", "data", "deployments", "pyproject.toml", "constraints.txt"}
     pool = next(line for line in lines if line.startswith("CMD"))
     setup = importlib.import_module("deployments.server_setup")
     assert json.loads(pool.removeprefix("CMD "))[4] in setup.POOLS

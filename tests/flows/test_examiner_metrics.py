@@ -13,6 +13,7 @@ from gre_bench.cli.app import app
 from gre_bench.cli.views.validation import show
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
@@ -94,7 +95,7 @@ def study(tmp_path):
 
     def write(server, text=STUDY):
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
-        notes = settings.checkout() / "data" / "sample" / "notes.jsonl"
+        notes = resource("data", "sample", "notes.jsonl")
         papers = {json.loads(line)["forum"] for line in notes.read_text().splitlines()}
         texts = [json.dumps({"paper_id": name, "text": "1 Introduction\n\n" + BODY}) for name in sorted(papers)]
         (tmp_path / "texts.jsonl").write_text("\n".join(texts) + "\n")

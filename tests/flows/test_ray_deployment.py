@@ -13,7 +13,7 @@ from gre_bench.core.settings import load
 from tests.conftest import ROOT
 from tests.servers.prefect_server import answered, running, serving
 
-NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install -e '.[ray]'"
+NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install 'gre-bench[ray]'"
 HERE = (
     "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=16",
     "sources.notes=data/sample/notes.jsonl", "sources.pdfs=data/sample/pdfs",

@@ -143,7 +143,9 @@ def test_an_engine_that_is_asked_for_is_had_and_agrees(folders: dict[str, Path],
         assert found.total == math.fsum(found.logprobs)
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("bitsandbytes"), reason="no bitsandbytes: pip install -e '.[nf4]'")
+@pytest.mark.skipif(
+    not importlib.util.find_spec("bitsandbytes"), reason="no bitsandbytes: pip install 'gre-bench[nf4]'"
+)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_weights_in_four_bits_are_scored_as_one_text_at_a_time(folders: dict[str, Path], budget: int) -> None:
     weights = open_weights(folders["llama"], device=DEVICE, dtype="bfloat16", quantisation="nf4")

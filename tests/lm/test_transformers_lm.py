@@ -293,7 +293,7 @@ def test_a_missing_library_says_how_to_install_it(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(LMError, match=r"pip install -e '\.\[lm\]' -c constraints\.txt"):
+    with pytest.raises(LMError, match=r"pip install 'gre-bench\[lm\]'"):
         TransformersLM.open(folders["llama3"], device="cpu", engine="one-by-one")
 
 

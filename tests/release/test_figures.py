@@ -131,7 +131,7 @@ def test_nothing_is_drawn_of_a_board_without_models():
 def test_who_cannot_draw_is_told_what_to_install(own, call, monkeypatch):
     for name in ("altair", "vl_convert"):
         monkeypatch.setitem(sys.modules, name, None)
-    install = "altair is not installed: pip install -e '.[plots]'"
+    install = "altair is not installed: pip install 'gre-bench[plots]'"
     code, out, err = call("publish", EDITION, "--again", "--state", own)
     assert code == 0 and f"without figures: {install}" in out + err
     code, out, err = call("plot", EDITION, "--out", own / "figures", "--state", own)

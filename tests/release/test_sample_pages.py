@@ -172,7 +172,7 @@ def test_without_what_draws_figures_the_page_is_whole_and_says_what_to_install(t
     bare = publish_edition(Store(state, "SAMPLE-2026"), Shelf(tmp_path, "SAMPLE-2026")).folder
     assert not (bare / "figures").exists() and manifest.verify(bare)["edition"] == "SAMPLE-2026"
     tab.open(bare / "index.html")
-    assert "pip install -e '.[plots]'" in tab.ask("document.getElementById('boards').textContent")
+    assert "pip install 'gre-bench[plots]'" in tab.ask("document.getElementById('boards').textContent")
     visit(tab, bare, 1280)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gre_bench.store.schema
 from gre_bench.core.errors import StoreError
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 from gre_bench.store import EARLIEST_VERSION, SCHEMA_VERSION, TABLES, Store, now, statement
 from tests.conftest import ROOT
 
@@ -149,7 +149,7 @@ def test_a_version_with_no_way_from_it_is_refused_and_left_alone(earlier, versio
 
 
 def test_every_step_has_a_file_that_says_where_it_comes_from():
-    names = sorted(path.stem for path in (checkout() / "sql" / "migrations").glob("*.sql"))
+    names = sorted(path.stem for path in (resource("sql", "migrations")).glob("*.sql"))
     assert names == [f"{step:03}" for step in range(EARLIEST_VERSION + 1, SCHEMA_VERSION + 1)]
     for name in names:
         assert statement("migrations", name).startswith(f"-- from schema version {int(name) - 1}: ")

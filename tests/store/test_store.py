@@ -15,7 +15,7 @@ import pytest
 
 from gre_bench.core.errors import Clash, LockedError, SettingsError, StoreError
 from gre_bench.core.records import Edition
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 from gre_bench.store import SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, Store, find_editions, now, statement
 
 EDITION = Edition("TEST", 2026)
@@ -63,7 +63,7 @@ def score(**changes):
 
 
 def test_every_sql_file_is_listed_and_states_its_grain():
-    folder = checkout() / "sql"
+    folder = resource("sql")
     assert sorted(TABLES) == sorted(path.stem for path in (folder / "tables").glob("*.sql"))
     assert sorted(VIEWS) == sorted(path.stem for path in (folder / "views").glob("*.sql"))
     for path in folder.rglob("*.sql"):

@@ -20,6 +20,7 @@ from gre_bench.cli.app import app
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import LMIdentity, SpanLogprob
+from gre_bench.core.resources import resource
 from gre_bench.examiners.layouts import LAYOUTS
 from gre_bench.flows.examiner_study import ExaminerJob, examiner_study, study
 from gre_bench.ingest.datasets.graded_texts import read_graded_texts
@@ -510,7 +511,7 @@ def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
         import_graded(
             store,
             progress.status["run_id"],
-            settings.checkout() / "data" / "sample_proposals" / "proposals.jsonl",
+            resource("data", "sample_proposals", "proposals.jsonl"),
             "proposals",
             None,
             None,

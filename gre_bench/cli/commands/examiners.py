@@ -20,7 +20,8 @@ Items = Annotated[
     typer.Option("--items", help="Texts with human scores, .tsv or .csv: SRC, HYP, Score, optionally id and model_id."),
 ]
 Settings = Annotated[
-    Path | None, typer.Option("--settings", "-s", help="The study's settings; deployments/examiners.toml is one.")
+    Path | None,
+    typer.Option("--settings", "-s", help="TOML file of the study's settings; try: examiners."),
 ]
 Layouts = Annotated[
     list[str] | None,

@@ -28,7 +28,8 @@ Engine = Annotated[
     bool, typer.Option("--prefect/--no-prefect", help="Run under the Prefect engine, or as plain functions.")
 ]
 SettingsFile = Annotated[
-    Path | None, typer.Option("--settings", "-s", help="TOML file of settings; see deployments/ for examples.")
+    Path | None,
+    typer.Option("--settings", "-s", help="TOML file of settings, or the name of a shipped one, such as demo or gpu."),
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="One setting, group.key=value; repeatable.")]
 Budget = Annotated[

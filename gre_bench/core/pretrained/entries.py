@@ -14,8 +14,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
 
-FILE = Path(__file__).resolve().parent.parent.parent.parent / "data" / "pretrained.toml"
+FILE = resource("data", "pretrained.toml")
 
 Kind = Literal["lm", "embedder"]
 KINDS = {"lm": "evaluation LM", "embedder": "embedder"}

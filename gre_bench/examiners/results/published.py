@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Printed:
 @cache
 def printed(table: str) -> tuple[Printed, ...]:
     """The cells of *table*, such as ``001_table1``, row by row."""
-    path = checkout() / "data" / "published" / f"{table}.csv"
+    path = resource("data", "published", f"{table}.csv")
     with path.open(encoding="utf-8", newline="") as lines:
         return tuple(map(_printed, csv.DictReader(lines, strict=True)))
 

@@ -1,6 +1,6 @@
 """Bringing a venue-year's submissions and replies home, one answer at a time into the journal.
 
-    listings with replies → forums that came without theirs → (the sample is drawn; `gre_bench.ingest.openreview.paper_fetching`)
+    listings with replies → forums that came without theirs → (the sample is drawn; `paper_fetching`)
 
 Each function goes on where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
 """

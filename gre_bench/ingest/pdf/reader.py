@@ -22,13 +22,13 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.resources import PACKAGE
 from gre_bench.ingest.pdf.opening import refusal
 from gre_bench.ingest.pdf.text import PdfText
 from gre_bench.ingest.pdf.worker import receive, send
 
 T = TypeVar("T")
 
-ROOT = Path(__file__).resolve().parents[3]
 STARTING = 120.0
 """Seconds in which a child must be ready."""
 SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
@@ -166,8 +166,12 @@ class _Child:
         self.memory = memory
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gre_bench.ingest.pdf.worker", str(memory)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT, env={**keep, **threads},
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=PACKAGE.parent,
+            env={**keep, **threads},
+        )
 
     def begin(self) -> None:
         """Waits until the process is ready; `SourceError` if it does not become so."""

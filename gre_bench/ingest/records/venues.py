@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 
 Names = tuple[str, ...]
 Evidence = Literal["real notes", "recorded", "documented"]
@@ -23,7 +23,7 @@ _SOME = Field(min_length=1)
 
 
 class Venue(BaseModel):
-    """One venue-year. Kinds are parts of invitations (`gre_bench.ingest.records.notes.kind_of`); *text* holds (field, heading).
+    """One venue-year. Kinds are parts of invitations (`notes.kind_of`); *text* holds (field, heading).
 
     *status* tells whether a paper is kept: ``invitation`` by the kind of its note alone, ``venueid`` also by how its
     ``content.venueid`` goes on after *group*: an ending in *kept*, or "/" and a kind in *withdrawn* or *desk_rejected*.
@@ -74,7 +74,7 @@ class Venue(BaseModel):
 
     @property
     def headings(self) -> Names:
-        """How the sections of a review's text open, as `gre_bench.ingest.records.notes` joins them; none where it is one text."""
+        """How the sections of a review's text open, as `notes` joins them; none where it is one text."""
         return tuple(f"{heading}:" for _, heading in self.text if heading)
 
     @property
@@ -122,7 +122,7 @@ class Venue(BaseModel):
 @cache
 def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     """All entries of the file *path* (``data/venues.toml`` if None), by venue and year; `SettingsError` if unusable."""
-    path = path or checkout() / "data" / "venues.toml"
+    path = path or resource("data", "venues.toml")
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("venue")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -1,4 +1,4 @@
-"""What is fitted of a mixture (`gre_bench.lm.backends.mixture`), and its files: plain text and safetensors, never pickle."""
+"""What is fitted of a mixture (`mixture`), and its files: plain text and safetensors, never pickle."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
                              + w₂ any token of what is known + w₃ what followed there after the token before
                              + w₄ what followed there after the two tokens before
                              + w₅ as w₂ between tokens alike + w₆ as w₃ between tokens alike
-                             + w₇ LM(token | absent, synopsis), bent towards what is known (`gre_bench.lm.backends.reweighting`)
+                             + w₇ LM(token | absent, synopsis), bent towards what is known (`reweighting`)
 
 What is known is the synopsis and x. Where a source has nothing to copy its weight goes to the first of the upper line,
 or to the second of the lower. Without x the lower line holds with what a synopsis gives; without both, the upper one.

@@ -204,7 +204,7 @@ def _template(folder: Path) -> ChatTemplate:
     try:
         from transformers import AutoTokenizer
     except ImportError as error:
-        raise LMError("transformers is not installed: pip install -e '.[lm]' -c constraints.txt") from error
+        raise LMError("transformers is not installed: pip install 'gre-bench[lm]'") from error
     with blamed(folder, "its tokenizer cannot be read"):
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     with blamed(folder, "its chats cannot be scored"):

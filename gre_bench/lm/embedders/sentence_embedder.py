@@ -46,7 +46,7 @@ class SentenceEmbedder:
             import torch
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            what = "sentence-transformers is not installed: pip install -e '.[lm]' -c constraints.txt"
+            what = "sentence-transformers is not installed: pip install 'gre-bench[lm]'"
             raise LMError(what) from error
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -20,7 +20,7 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
     try:
         from lm_eval.models.huggingface import HFLM
     except ImportError as error:
-        raise LMError(f"lm_eval is not there ({error}): pip install -e '.[harness]' -c constraints.txt") from error
+        raise LMError(f"lm_eval is not there ({error}): pip install 'gre-bench[harness]'") from error
     if not conversations:
         return []
     longest = max(len(conversation.ids) for conversation in conversations)

@@ -25,7 +25,7 @@ def refuse_unready(entry: Pretrained) -> None:
     packages = ("torch", "transformers", "gguf") if entry.conversion == "gguf" else ()
     if lacks := [name for name in packages if importlib.util.find_spec(name) is None]:
         what = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
-        raise SettingsError(f"{what}: pip install -e '.[lm]' -c constraints.txt")
+        raise SettingsError(f"{what}: pip install 'gre-bench[lm]'")
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:

@@ -100,7 +100,7 @@ class Ray:
         try:
             from ray import exceptions
         except ImportError as error:
-            raise SettingsError("run.runner = ray needs Ray: pip install -e '.[ray]' -c constraints.txt") from error
+            raise SettingsError("run.runner = ray needs Ray: pip install 'gre-bench[ray]'") from error
         self.deaths = (
             exceptions.WorkerCrashedError,
             exceptions.NodeDiedError,

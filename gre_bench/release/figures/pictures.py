@@ -58,5 +58,5 @@ def altair() -> Any:
         import altair as library
         import vl_convert  # noqa: F401
     except ImportError as error:
-        raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
+        raise SettingsError("altair is not installed: pip install 'gre-bench[plots]'") from error
     return library

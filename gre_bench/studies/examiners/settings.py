@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.generated import Phrase
@@ -90,10 +91,11 @@ class StudySettings(_Group):
 
 def load_study(path: Path) -> StudySettings:
     """The settings of the file *path*, relative paths taken from its folder; `SettingsError` in one line."""
+    path = settings_file(path)
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise SettingsError(f"no settings file {path}; deployments/examiners.toml is an example") from None
+        raise SettingsError(f"no settings file {path}; give a path, or examiners for the example") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     for group, key in ((tree, "models_file"), (tree.get("embedder"), "folder"), (tree.get("evaluation_lm"), "folder")):

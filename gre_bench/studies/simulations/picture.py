@@ -21,7 +21,7 @@ def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.Face
     try:
         import altair
     except ImportError as error:
-        raise SettingsError("altair is not installed: pip install -e '.[plots]' -c constraints.txt") from error
+        raise SettingsError("altair is not installed: pip install 'gre-bench[plots]'") from error
     values = [{**row, "panel": titles[row["metric"]]} for row in rows]
     shown = [name for name in COLOURS if any(row["lm"] == name for row in rows)]
     x = altair.X(

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from gre_bench.core.errors import SourceError
-from gre_bench.core.settings import checkout
+from gre_bench.core.resources import resource
 from gre_bench.writing.rules.review_clauses import Clause
 
 Stance = Literal["appreciates", "criticizes", "questions", "suggests"]
@@ -65,7 +65,7 @@ def features(clause: Clause, among: int) -> set[str]:
 @cache
 def shipped() -> StanceModel:
     """The model of ``data/judgments``, or `SourceError`."""
-    return load(checkout() / "data" / "judgments" / "weights.tsv")
+    return load(resource("data", "judgments", "weights.tsv"))
 
 
 def load(path: Path) -> StanceModel:

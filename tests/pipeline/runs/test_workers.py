@@ -35,7 +35,7 @@ from tests.pipeline.runs.sharded import DOOMED
 from tests.pipeline.runs.test_kills import is_scoring
 from tests.scripted_lms import OverlapLM
 
-NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install -e '.[ray]'"
+NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install 'gre-bench[ray]'"
 SHARDED = ["processes", pytest.param("ray", marks=pytest.mark.skipif(bool(NO_RAY), reason=NO_RAY or ""))]
 
 

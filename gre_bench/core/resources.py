@@ -1,0 +1,32 @@
+"""Where the files lie that come with the program: data, SQL, settings of deployments, and the tested versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
+    """The path of a file or folder that comes with the program, in a checkout and in an installation alike.
+
+    In an installation *name* lies in the package. In a checkout it lies beside the package, which holds a link to it.
+    """
+    return (PACKAGE / name).resolve().joinpath(*parts)
+
+
+def settings_names() -> list[str]:
+    """Names of the settings files in ``deployments/``, such as ``demo``."""
+    return sorted(path.stem for path in resource("deployments").glob("*.toml"))
+
+
+def settings_file(given: Path) -> Path:
+    """*given* if it is a file, else the file in ``deployments/`` that it names: ``demo`` or ``demo.toml``.
+
+    Returns *given* where neither exists.
+    """
+    if given.is_file() or given.parent != Path():
+        return given
+    named = resource("deployments", f"{given.name.removesuffix('.toml')}.toml")
+    return named if named.is_file() else given

@@ -1,0 +1,129 @@
+"""The wheel in an environment of its own, called from a folder whose files bear names that the project uses too."""
+
+from __future__ import annotations
+
+import os
+import site
+import subprocess
+import sys
+import venv
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+EDITION = "SAMPLE-2026"
+LINKS = ("constraints.txt", "data", "deployments", "flows", "sql", "tasks")
+TRAP = "raise RuntimeError('a file of the user was imported')\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    wheel: Path
+    program: Path
+    folder: Path
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """``gre-bench`` in the user's folder."""
+        command = [self.program, *arguments]
+        return subprocess.run(command, cwd=self.folder, env=plain(), text=True, capture_output=True, timeout=500)
+
+    def done(self, *arguments: str) -> str:
+        found = self.call(*arguments)
+        assert found.returncode == 0, found.stderr + found.stdout
+        assert found.stderr == "" and "Traceback" not in found.stdout
+        return found.stdout
+
+
+def plain() -> dict[str, str]:
+    """The environment without what points to the checkout or to the environment of the tests."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Installed:
+    """The wheel, installed without its dependencies: the environment finds those of the tests through a .pth file."""
+    place = tmp_path_factory.mktemp("installation")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    build = ["wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(place / "wheel")]
+    source = copied(place / "source")
+    subprocess.run([*pip, *build, str(source)], check=True, timeout=300)
+    (wheel,) = (place / "wheel").glob("*.whl")
+    venv.create(place / "environment", symlinks=True)
+    python = place / "environment" / "bin" / "python"
+    install = ["--python", str(python), "install", "--no-deps", "--no-index", "--ignore-installed", str(wheel)]
+    subprocess.run([*pip, *install], check=True, timeout=300, env=plain())
+    found = subprocess.check_output([python, "-c", "import site; print(site.getsitepackages()[0])"], text=True)
+    # A line of a .pth file adds a folder, and does not run the .pth files there: an editable install stays unseen.
+    Path(found.strip(), "dependencies.pth").write_text("\n".join(site.getsitepackages()))
+    folder = place / "user"
+    folder.mkdir()
+    for name in ("tasks.py", "flows.py", "data.py", "sql.py", "tests.py"):
+        (folder / name).write_text(TRAP)
+    return Installed(wheel, place / "environment" / "bin" / "gre-bench", folder)
+
+
+def copied(to: Path) -> Path:
+    """The tracked files and those that are to be: a build in the checkout itself would leave its folders there."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True, capture_output=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    for name in listed.stdout.splitlines():
+        path, new = ROOT / name, to / name
+        if not path.is_symlink() and not path.is_file():
+            continue
+        new.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            new.symlink_to(path.readlink())
+        else:
+            new.write_bytes(path.read_bytes())
+    return to
+
+
+def test_the_wheel_brings_one_name_and_every_file_of_the_package(installed):
+    names = {name for name in zipfile.ZipFile(installed.wheel).namelist() if ".dist-info/" not in name}
+    assert {name.split("/")[0] for name in names} == {"gre_bench"}
+    tracked = subprocess.check_output(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True
+    ).splitlines()
+    package = {name.removeprefix("gre_bench/") for name in tracked if name.split("/")[0] in ("gre_bench", *LINKS)}
+    assert {name.removeprefix("gre_bench/") for name in names} == package - set(LINKS) | {"constraints.txt"}
+
+
+def test_the_demo_needs_nothing_but_the_installation(installed):
+    shown = installed.done("demo")
+    assert f"{EDITION} · gem_s_abstract" in shown and "16 of 16 papers" in shown
+    assert "validated on ICLR-2023" in shown, (
+        "the records of validations come along, and signatures are those of a checkout"
+    )
+    assert "gre-bench leaderboard SAMPLE-2026 --json" in shown
+    assert "done: 0 pairs scored now" in installed.done("refresh", "--settings", "demo", "--no-prefect")
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("plan", "ICLR", "2025", "--settings", "gpu"), "fetch: 300 PDFs"),
+        (("compare", "--published", "table6", "--published", "table7"), "Spearman"),
+        (("compare", EDITION, "--published", "table6"), "left out of SAMPLE-2026"),
+        (("publish", EDITION), "index.html"),
+        (("doctor",), "SAMPLE-2026 can be read"),
+        (("models", "list"), "smollm"),
+        (("sql", EDITION, "from leaderboard"), "extractive-full"),
+        (("why", EDITION, "gem", "extractive-full"), "extractive-full"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_command_works_from_anywhere(installed, command, expected):
+    if not (installed.folder / "state" / "editions").is_dir():
+        installed.done("demo", "--no-prefect")
+    assert expected.lower() in installed.done(*command).lower()
+
+
+def test_settings_that_nobody_has_are_told_with_the_names_that_there_are(installed):
+    found = installed.call("refresh", "--settings", "nobody")
+    assert found.returncode == 2
+    assert found.stderr.startswith("error: no settings file nobody; known by name: demo, examiners, gpu,")
