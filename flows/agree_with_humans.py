@@ -40,6 +40,7 @@ from gre_bench.pipeline.scoring import counts, reasons_of, score
 from gre_bench.pipeline.writing import judge_responses
 from gre_bench.store import Row, Store
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
 
 
 @flow(
@@ -53,11 +54,11 @@ def agree_with_humans(
     settings: Settings = Settings(), state: Path = Path("state"), retry_failed: bool = False, wait_s: float = 0.0
 ) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric; the summary has each metric's agreement with the grades."""
-    return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps)
+    return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps.under_prefect())
 
 
-def agree(job: Job, run: Any) -> dict[str, Any]:
-    """`agree_with_humans` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
+def agree(job: Job, run: Steps) -> dict[str, Any]:
+    """`agree_with_humans` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:
@@ -73,7 +74,7 @@ def agree(job: Job, run: Any) -> dict[str, Any]:
 
 
 def plan_graded(
-    store: Store, job: Job, run: Any, progress: Progress, ungraded: bool = False
+    store: Store, job: Job, run: Steps, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], Work]:
     """The items with graded reviews, everything written, and the plan of their pairs; *ungraded*: all human reviews."""
     parts = job.settings.scoring.synopsis_of

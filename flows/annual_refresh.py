@@ -33,6 +33,7 @@ from gre_bench.pipeline.validation_records import certify
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
 
 
 @flow(
@@ -56,11 +57,13 @@ def annual_refresh(
     *strict*: a run that ends neither done nor paused fails, so that whoever watches the flow runs sees it.
     """
     chosen = tuple(candidates) if candidates else None
-    return ended(refresh, Job(settings, state, chosen, limit, retry_failed, wait_s), steps, strict=strict)
+    return ended(
+        refresh, Job(settings, state, chosen, limit, retry_failed, wait_s), steps.under_prefect(), strict=strict
+    )
 
 
-def refresh(job: Job, run: Any) -> dict[str, Any]:
-    """`annual_refresh` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
+def refresh(job: Job, run: Steps) -> dict[str, Any]:
+    """`annual_refresh` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
@@ -99,7 +102,7 @@ def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(whole(name, known) or name for name in names)
 
 
-def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
+def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
     """Everything before the first score: import, sample, read, write, plan."""
     run_id = progress.status["run_id"]
     if job.retry_failed:
@@ -122,7 +125,7 @@ def prepare(store: Store, job: Job, run: Any, progress: Progress) -> Work:
     return work
 
 
-def write_and_plan(store: Store, job: Job, run: Any, progress: Progress) -> Work:
+def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
     """The texts of the sampled papers, what is written of them, and the plan of the pairs."""
     run_id = progress.status["run_id"]
     read_papers(store, job, run, progress)
@@ -150,7 +153,7 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
         )
 
 
-def publish(store: Store, job: Job, run: Any, work: Work, progress: Progress) -> dict[str, Any]:
+def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
     """The board for readers, the separation of same-paper from other-paper scores, and the summary of the run."""
     progress.stage("publishing")
     for signature_id in work.signature_ids:

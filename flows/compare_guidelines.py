@@ -25,7 +25,8 @@ from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.prompts.conditions import Condition
 from gre_bench.studies.guidelines.inputs import Material, conditions, from_edition, from_files, from_reviews
 from gre_bench.studies.guidelines.results import KIND, Study, keep, study_folder
-from gre_bench.tasks import steps
+from gre_bench.tasks import examine, steps
+from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import Desk, study_account
 
 
@@ -61,11 +62,11 @@ class GuidelineJob:
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
     """Compares guidelines; the summary has every outcome, and the folder that holds all of it."""
-    return ended(compare, job, steps)
+    return ended(compare, job, steps.under_prefect())
 
 
-def compare(job: GuidelineJob, run: Any) -> dict[str, Any]:
-    """`compare_guidelines` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
+def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
+    """`compare_guidelines` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     material, chosen = prepared(job)
     papers = list(material.contents.items())
     ratings: list[Rating] = []
@@ -92,7 +93,7 @@ def prepared(job: GuidelineJob) -> tuple[Material, list[Condition]]:
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
     for model in job.models:
-        steps.guided(model, job.desk)
+        examine.guided(model, job.desk)
     chosen = conditions(job.conditions, job.guidelines)
     if job.edition and (job.papers or job.ratings):
         raise SettingsError("an edition has papers and ratings of its own: leave out --papers and --ratings")
@@ -105,7 +106,7 @@ def prepared(job: GuidelineJob) -> tuple[Material, list[Condition]]:
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
     """All that a rating depends on besides the paper: the LM, its sampling, the prompt with its guideline."""
-    lm = steps.guided(model, job.desk)
+    lm = examine.guided(model, job.desk)
     return {
         "writer": lm.writer.identity,
         "sampling": digest(asdict(lm.sampling)),
@@ -121,7 +122,7 @@ def estimate(job: GuidelineJob) -> dict[str, Any]:
     able = [content for content in material.contents.values() if content]
     rows = []
     for model in job.models:
-        lm = steps.guided(model, job.desk)
+        lm = examine.guided(model, job.desk)
         chats = [condition.chat(content) for condition in chosen for content in able]
         rows.append(quoted(model, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "papers": len(able), "without_text": len(material.contents) - len(able),

@@ -25,6 +25,7 @@ from gre_bench.ingest.snapshot.diff import changes
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.pipeline.runs.endings import ended
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
 
 NAP_S = 60.0
 
@@ -52,10 +53,10 @@ def fetch(
 
     Run it again as often as you like. *strict*: a service that gives no usable answer fails the flow; a pause does not.
     """
-    return ended(bring, FetchJob(settings, state, again), steps, strict=strict)
+    return ended(bring, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
 
 
-def bring(job: FetchJob, run: Any, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """`fetch` with the steps given; *tell* gets a line where it pauses."""
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
@@ -84,7 +85,7 @@ def take_of(job: FetchJob) -> Path:
     return take(job.settings, job.state, job.again)
 
 
-def _tried(asked: Asked, run: Any) -> Reached:
+def _tried(asked: Asked, run: Steps) -> Reached:
     """How far the notes and then the sampled papers come."""
     reached = run.fetch_notes(asked)
     if reached.paused_until is not None or reached.message:

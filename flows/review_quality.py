@@ -30,7 +30,8 @@ from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.quote import over_budget, quoted
 from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.studies.guidelines.results import KIND, put, study_folder, table
-from gre_bench.tasks import steps
+from gre_bench.tasks import examine, steps
+from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import Desk, study_account
 
 
@@ -64,15 +65,15 @@ class QualityJob:
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
 def review_quality(job: QualityJob) -> dict[str, Any]:
     """Judges reviews and draws the groups; the summary has counts, the folder the rest."""
-    return ended(judged, job, steps)
+    return ended(judged, job, steps.under_prefect())
 
 
-def judged(job: QualityJob, run: Any) -> dict[str, Any]:
-    """`review_quality` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
+def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
+    """`review_quality` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
-        steps.guided(job.judge, job.desk)
+        examine.guided(job.judge, job.desk)
     folder = study_folder(job.state, job.name, source)
     with bounded(job.desk, folder) as standing:
         summary = _judged(job, run, source, reviews, folder)
@@ -81,7 +82,7 @@ def judged(job: QualityJob, run: Any) -> dict[str, Any]:
 
 
 def _judged(
-    job: QualityJob, run: Any, source: Mapping[str, str], reviews: Sequence[FieldedReview], folder: Path
+    job: QualityJob, run: Steps, source: Mapping[str, str], reviews: Sequence[FieldedReview], folder: Path
 ) -> dict[str, Any]:
     """Everything that is asked, and what comes of it, into *folder*."""
     verdicts: dict[tuple[str, str], Points] = {}
@@ -108,7 +109,7 @@ def estimate(job: QualityJob) -> dict[str, Any]:
     reviews = fielded(job)
     rows = []
     if job.judge:
-        lm = steps.guided(job.judge, job.desk)
+        lm = examine.guided(job.judge, job.desk)
         chats = [CRITERIA[name].chat(review) for name, able in _asked(job, reviews).items() for review in able]
         rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "reviews": len(reviews), "models": rows, "over_budget": over_budget(job.desk, rows)}
@@ -133,7 +134,7 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
     return [FieldedReview(one.review_id, one.paper_id, one.fields, one.written_ms) for one in found]
 
 
-def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Any, state: Path) -> dict[str, Any]:
+def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Steps, state: Path) -> dict[str, Any]:
     """Writes a guideline made from the *group* of the study *name* by *model* to *out*; how it was made.
 
     `SettingsError` if there is no such group or it is empty; `SourceError` if the LM gave no checklist.
@@ -158,7 +159,7 @@ def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Any,
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return {"guideline": str(out), "group": group, "reviews": len(reviews), "model": model,
-            "writer": steps.guided(model, desk).writer.identity}  # fmt: skip
+            "writer": examine.guided(model, desk).writer.identity}  # fmt: skip
 
 
 def _summary(

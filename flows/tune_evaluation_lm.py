@@ -18,6 +18,7 @@ from gre_bench.pipeline.intake import row_range
 from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from gre_bench.tuning.settings import TuningSettings
@@ -54,10 +55,10 @@ def tune_cache_ngram(
     judgments: Path, train: str, choose: str | None, out: Path, writer: str | None = None
 ) -> dict[str, Any]:
     """Trains `cache-ngram` on the human judgments of rows *train*, chosen on rows *choose*; held-out figures."""
-    return ended(tune, judgments, train, choose, out, writer, steps)
+    return ended(tune, judgments, train, choose, out, writer, steps.under_prefect())
 
 
-def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Any) -> dict[str, Any]:
+def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Steps) -> dict[str, Any]:
     """`tune_cache_ngram` with the steps given; done already, its figures again."""
     papers, kept = texts_apart(judgments, train, choose, writer)
     asked = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
@@ -73,10 +74,10 @@ def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
 def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
     """Fine-tunes an evaluation LM; its training record, and the folder it is in."""
-    return ended(tune_lm, job, steps)
+    return ended(tune_lm, job, steps.under_prefect())
 
 
-def tune_lm(job: TuningJob, run: Any) -> dict[str, Any]:
+def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
     """`tune_evaluation_lm` with the steps given."""
     learnt = _learnt(job)
     kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []
@@ -183,7 +184,7 @@ def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
 
 
 def _with_synopses(
-    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob, run: Any
+    papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob, run: Steps
 ) -> list[JudgedPaper]:
     """*papers* with their abstracts and, where a metric reads them, their strengths and weaknesses."""
     found = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}

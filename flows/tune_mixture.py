@@ -12,6 +12,7 @@ from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.flows.tune_evaluation_lm import texts_apart
 from gre_bench.pipeline.runs.endings import ended
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,10 @@ class Rows:
 @flow(name="tune-mixture", flow_run_name="mixture", persist_result=False)
 def tune_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path) -> dict[str, Any]:
     """Fits the copying mixture over *lm* into *out*; figures on the papers kept aside."""
-    return ended(fit_mixture, rows, lm, out, steps)
+    return ended(fit_mixture, rows, lm, out, steps.under_prefect())
 
 
-def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Any) -> dict[str, Any]:
+def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Steps) -> dict[str, Any]:
     """`tune_mixture` with the steps given."""
     papers, kept = texts_apart(rows.judgments, rows.train, rows.choose, rows.writer)
     figures = run.fit_mixture(lm, out, papers, kept)

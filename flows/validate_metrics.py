@@ -33,6 +33,7 @@ from gre_bench.pipeline.validation_records import certify, grant
 from gre_bench.stats.verdicts import overall
 from gre_bench.store import Row, Store
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
 
 
 @flow(
@@ -50,11 +51,11 @@ def validate_metrics(
     wait_s: float = 0.0,
 ) -> dict[str, Any]:
     """Validates the metrics of the settings on one edition; the summary has every effect and verdict."""
-    return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s), steps)
+    return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s), steps.under_prefect())
 
 
-def validate(job: Job, run: Any) -> dict[str, Any]:
-    """`validate_metrics` with the steps given: `gre_bench.tasks.steps` itself, or ``steps.undecorated()``."""
+def validate(job: Job, run: Steps) -> dict[str, Any]:
+    """`validate_metrics` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
-from gre_bench.tasks.steps import Instruments
+from gre_bench.tasks.protocol import Instruments
 from gre_bench.writing.catalog import Desk
 
 

@@ -21,6 +21,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.writing import lost_for_good, write
 from gre_bench.store import Store
+from gre_bench.tasks.protocol import Steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
@@ -93,7 +94,7 @@ def maker(settings: ValidationSettings, change: str) -> str:
     return getattr(settings, task) if task else "rule"
 
 
-def write_changes(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
+def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
     """The human candidates' reviews changed in every way asked for; by candidate, what made it."""
     if job.settings.validation.level == "judgments":
         return {}

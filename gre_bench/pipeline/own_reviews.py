@@ -23,10 +23,11 @@ from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_review
 from gre_bench.pipeline.removal import forgetting
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
+from gre_bench.tasks.protocol import Steps
 
 
 def take(
-    store: Store, job: Job, run: Any, run_id: str, file: Path, name: str, writer: str | None, replace: bool
+    store: Store, job: Job, run: Steps, run_id: str, file: Path, name: str, writer: str | None, replace: bool
 ) -> dict[str, Any]:
     """Stores the reviews of *file* as those of the candidate *name*, in the place of its earlier ones where asked.
 
@@ -79,7 +80,9 @@ def limit_of(store: Store) -> int | None:
     return papers if boards and 0 < papers < boards[0]["sampled"] else None
 
 
-def _judges(store: Store, job: Job, run: Any, reviews: Sequence[Review], taken: Imported, replace: bool) -> str | None:
+def _judges(
+    store: Store, job: Job, run: Steps, reviews: Sequence[Review], taken: Imported, replace: bool
+) -> str | None:
     """The writer whose judgments the edition's boards score; None if they score none.
 
     `SettingsError` if some of *reviews* have no judgments by it and the settings name nobody who writes as it does.

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from typing import Any
 
 from gre_bench.catalogs.domains import GIVEN, Part, domain_of
 from gre_bench.changes.naming import is_changed
@@ -25,6 +24,7 @@ from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Row, Store, now
+from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import EXTRACTIVE
 
 DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "reference_slots")
@@ -157,7 +157,7 @@ def synopses(
 
 
 def plan_pairs(
-    store: Store, job: Job, run: Any, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
+    store: Store, job: Job, run: Steps, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
 ) -> Work:
     """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
     scoring = job.settings.scoring

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.core.records import Edition
@@ -36,6 +35,7 @@ from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.store import Row, Store, now
+from gre_bench.tasks.protocol import Steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
@@ -166,7 +166,7 @@ def snapshots(store: Store) -> Path:
     return store.folder.parent.parent / "snapshots"
 
 
-def read_papers(store: Store, job: Job, run: Any, progress: Progress) -> None:
+def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
     """Reads the texts of sampled papers from the snapshot imported last, some at a time."""
     snapshot = store.rows("snapshot")
     if not snapshot:

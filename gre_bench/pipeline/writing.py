@@ -22,6 +22,7 @@ from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.store import Row, Store
+from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import Desk
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ DOWN = 16
 """So many texts in a row without an answer for now: the endpoint is down, and the rest is left for the next run."""
 
 
-def reviewers(store: Store, job: Job, run: Any) -> dict[str, str]:
+def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
     """Who is asked for reviews, and the identity of each: prompt and sampling are part of it.
 
     The candidates of the settings and those that were asked before; of candidates asked for by name, just these. A
@@ -55,7 +56,7 @@ def reviewers(store: Store, job: Job, run: Any) -> dict[str, str]:
 
 
 def write_reviews(
-    store: Store, job: Job, run: Any, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
+    store: Store, job: Job, run: Steps, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
 ) -> None:
     """Reviews of *papers* by each of the candidates *names*."""
     for name, writer in names.items():
@@ -70,12 +71,14 @@ def write_reviews(
         write(store, job, progress, "review", writer, due, run.write_reviews, name, rows)
 
 
-def write_judgments(store: Store, job: Job, run: Any, entries: Sequence[Entry], progress: Progress) -> str | None:
+def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> str | None:
     """Judgments of every review that a score of this run reads, by the writer of the settings; its identity."""
     return judge_responses(store, job, run, _scored(entries, job), progress)
 
 
-def judge_responses(store: Store, job: Job, run: Any, responses: Sequence[Response], progress: Progress) -> str | None:
+def judge_responses(
+    store: Store, job: Job, run: Steps, responses: Sequence[Response], progress: Progress
+) -> str | None:
     """Judgments of *responses* by the writer of the settings, where a metric reads any; its identity."""
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
@@ -98,7 +101,7 @@ def judge_responses(store: Store, job: Job, run: Any, responses: Sequence[Respon
     return writer
 
 
-def write_assw(store: Store, job: Job, run: Any, papers: Sequence[Paper], progress: Progress) -> str | None:
+def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
     """Author-stated strengths and weaknesses of *papers*, where a metric needs them; the writer's identity."""
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None

@@ -20,7 +20,7 @@ PATIENCE = Patience(timeout_s=10.0, whole_s=30.0, attempts=1)
 
 def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
     """The login for fetching; tried with one question, which the service's limits count as any other."""
-    from gre_bench.tasks.steps import secret
+    from gre_bench.tasks.fetch import secret
 
     fetch, sources = settings.fetch, settings.sources
     given = any((sources.notes, sources.snapshot, sources.papers, sources.reviews))

@@ -24,6 +24,7 @@ from gre_bench.pipeline.scoring import due_cases, works_of
 from gre_bench.preflight.bill import Bill
 from gre_bench.store import Store
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import Desk, by_rule
 
 TRIED_PAPERS = 2
@@ -70,7 +71,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
-def _pace(store: Store, job: Job, run: Any, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
+def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
     """Seconds of the scoring, and what that rests on; what an LM would grade goes on the *bill* and is not tried."""
     chunk, pairs = list(due.items()), 0
     for item in works_of(chunk, work):

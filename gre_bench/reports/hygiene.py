@@ -18,13 +18,14 @@ from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.reports.recount import Origin, ReadCopy, candidate_of, cases, origin, scored_anew, signed_anew
 from gre_bench.store import Row
+from gre_bench.tasks.protocol import Steps
 
 
 def hygiene(
     state: Path,
     edition: str,
     signature: Row,
-    run: Any,
+    run: Steps,
     intruders: Sequence[str] | None,
     papers: int,
     likelihood: Path | None,
@@ -86,7 +87,13 @@ def read_likelihood(file: Path) -> dict[str, float]:
 
 
 def _swapped(
-    store: ReadCopy, signature: Row, run: Any, names: Sequence[str], intruders: Sequence[str], papers: int, pairs: Pairs
+    store: ReadCopy,
+    signature: Row,
+    run: Steps,
+    names: Sequence[str],
+    intruders: Sequence[str],
+    papers: int,
+    pairs: Pairs,
 ) -> list[Shift]:
     """The swap test of each intruder, on the first *papers* papers of the sample."""
     if not intruders or papers < 1:
@@ -112,7 +119,7 @@ def _swapped(
     return found
 
 
-def _same_instrument(store: ReadCopy, signature: Row, run: Any, source: Origin) -> None:
+def _same_instrument(store: ReadCopy, signature: Row, run: Steps, source: Origin) -> None:
     """`SettingsError` where today's evaluation LM or engine is not the one that scored: nothing could be compared."""
     anew = signed_anew(run, store, signature, source)
     if different := [name for name in anew if anew[name] != signature[name] and name != "signature_id"]:

@@ -23,6 +23,7 @@ from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Row, Store
+from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6
 """Relative, between a number and the same number made anew."""
@@ -81,7 +82,7 @@ def _moved(
     }
 
 
-def signed_anew(run: Any, store: Store, signature: Row, source: Origin) -> Row:
+def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row:
     """What the metric would be signed with today, by the same settings; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -92,7 +93,7 @@ def signed_anew(run: Any, store: Store, signature: Row, source: Origin) -> Row:
     }
 
 
-def scored_anew(run: Any, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
+def scored_anew(run: Steps, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
     """Scores of the cases *due*, nothing taken from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", instruments(store, source.job), source.settings.scoring, [work], {})
@@ -114,7 +115,7 @@ def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
     return found
 
 
-def recount_some(store: Store, run: Any, count: int, seed: int, state: Path) -> int:
+def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
     """Scores *count* pairs of the board once more, drawn by *seed*; how many there were.
 
     `StoreError` names the first that comes out otherwise, or whose texts are gone.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case
@@ -30,9 +29,10 @@ from gre_bench.reports.recount import (
 from gre_bench.reports.signatures import the_candidate
 from gre_bench.reports.why_detail import Why, detail, same, trace
 from gre_bench.store import Row
+from gre_bench.tasks.protocol import Steps
 
 
-def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: str | None, run: Any | None) -> Why:
+def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: str | None, run: Steps | None) -> Why:
     """What the number of a candidate under *signature* rests on; of one paper, also tokens, texts and prompts.
 
     *run*: the steps, for the recount; None leaves it out. `SettingsError`: a candidate or paper without pairs.
@@ -91,7 +91,7 @@ def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origi
     found.check(what, not lost and not changed, detail)
 
 
-def _recount(found: Why, store: ReadCopy, source: Origin, run: Any, kept: Mapping[tuple[str, str], Case]) -> None:
+def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
     """Scores everything once more and compares."""
     anew = signed_anew(run, store, found.signature, source)
     different = [name for name in anew if name != "signature_id" and anew[name] != found.signature[name]]

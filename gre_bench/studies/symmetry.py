@@ -20,11 +20,12 @@ from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score
 from gre_bench.stats.symmetry import PairLogprobs, symmetry
 from gre_bench.store import Row, Store
+from gre_bench.tasks.protocol import Steps
 
 METRIC = "gem"
 
 
-def check_symmetry(job: Job, run: Any) -> dict[str, Any]:
+def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
     """Scores all ordered pairs of human reviews by GEM; Spearman between both sides, by paper, and what is missing."""
     job = in_domain(usable(job))
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})

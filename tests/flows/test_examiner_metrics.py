@@ -18,6 +18,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Instruments
 from gre_bench.writing import http_writer
 from gre_bench.writing.catalog import Desk
 from tests.flows.refreshing import query, use
@@ -108,10 +109,8 @@ def study(tmp_path):
 
 def sign(chosen, scoring, folder):
     """The signatures of the metrics of *scoring*, as a run makes them before it asks anything."""
-    instruments = steps.Instruments(
-        chosen.evaluation_lm, chosen.embedder, Desk(folder / "replies", folder / "models.toml")
-    )
-    return steps.sign_metrics.fn(instruments, scoring, "rule")[1]
+    instruments = Instruments(chosen.evaluation_lm, chosen.embedder, Desk(folder / "replies", folder / "models.toml"))
+    return steps.undecorated().sign_metrics(instruments, scoring, "rule")[1]
 
 
 def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_path, capsys):

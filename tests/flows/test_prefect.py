@@ -18,7 +18,7 @@ from gre_bench.core.errors import BudgetReached
 from gre_bench.flows.annual_refresh import annual_refresh
 from gre_bench.pipeline.runs.endings import summary_of
 from gre_bench.store import Store
-from gre_bench.tasks import steps
+from gre_bench.tasks.release import artifact_rows
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, reviews_by, run, tables, use
 from tests.scripted_lms import OverlapLM
@@ -92,7 +92,7 @@ def test_every_cell_of_a_board_goes_into_an_artifact_as_json(tmp_path):
     store = Store(tmp_path, EDITION)
     rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")])
     assert any(isinstance(value, date) for row in rows for value in row.values())
-    assert json.loads(json.dumps(steps.artifact_rows(rows)))[0]["candidate"] == rows[0]["candidate"]
+    assert json.loads(json.dumps(artifact_rows(rows)))[0]["candidate"] == rows[0]["candidate"]
 
 
 def test_the_flow_works_with_the_decorators_taken_off(tmp_path):

@@ -73,8 +73,9 @@ def examiners(
     settle(state)
     from gre_bench.cli.views.examiners import show, show_estimate
     from gre_bench.core.settings import budget_of
-    from gre_bench.flows.examiner_study import ExaminerJob, examiner_study, study
+    from gre_bench.flows.examiner_study import examiner_study, study
     from gre_bench.studies.examiners.estimate import estimate
+    from gre_bench.studies.examiners.job import ExaminerJob
     from gre_bench.studies.examiners.settings import StudySettings, load_study
     from gre_bench.tasks import steps
 

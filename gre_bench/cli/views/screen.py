@@ -12,6 +12,7 @@ from typing import Any
 from rich import console, markup
 from rich.table import Table
 
+from gre_bench.core.terminal import plain
 from gre_bench.ingest.records.merge_index import UNKNOWN
 from gre_bench.store import Row
 
@@ -44,11 +45,6 @@ err = Console(stderr=True, emoji=False)
 def width() -> int:
     """Columns that there are."""
     return out.width if out.is_terminal else _piped()
-
-
-def plain(text: object) -> str:
-    """*text* without the control characters that steer a terminal."""
-    return "".join(mark for mark in str(text) if mark.isprintable() or mark in "\n\t")
 
 
 def say(text: str, console: Console | None = None) -> None:

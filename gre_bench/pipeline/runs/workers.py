@@ -7,14 +7,16 @@ where it was computed. A worker that dies takes its chunk with it: that is left 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.core.settings import RunSettings
+from gre_bench.core.records import LMIdentity, Signature
+from gre_bench.core.settings import RunSettings, ScoringSettings
 from gre_bench.metrics.scoring import Scored
 from gre_bench.pipeline.runs.runners import Runner, runner_of
+from gre_bench.tasks.protocol import Instruments, Steps
 
 Chunk = TypeVar("Chunk")
 
@@ -35,10 +37,10 @@ class Lost:
 class Workers:
     """The steps of a run (`steps`), those with the evaluation LM done where *settings* say; a context.
 
-    *run* is ``gre_bench.tasks.steps`` or ``steps.undecorated()``; `SettingsError` where the latter is to be handed out.
+    *run*: the steps under Prefect or as plain functions; `SettingsError` where the latter are to be handed out.
     """
 
-    def __init__(self, run: Any, settings: RunSettings):
+    def __init__(self, run: Steps, settings: RunSettings):
         self._run = run
         self._settings = settings
         runner = runner_of(settings)
@@ -97,10 +99,12 @@ class Workers:
             self._runner = runner.__enter__()
         return self._runner
 
-    def _steps_apart(self) -> SimpleNamespace:
+    def _steps_apart(self) -> Steps:
         """The steps, the signing of metrics done by a worker: it opens the LM, which need not fit in here as well."""
 
-        def sign_metrics(instruments: Any, scoring: Any, writer: str, assw_writer: str | None = None) -> Any:
+        def sign_metrics(
+            instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+        ) -> tuple[LMIdentity, dict[str, Signature]]:
             values = {"instruments": instruments, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
             runner = self._started()
             try:
@@ -109,7 +113,9 @@ class Workers:
             except runner.deaths:
                 raise LMError("the worker that opened the evaluation LM died, perhaps for want of memory") from None
 
-        return SimpleNamespace(**(vars(self._run) | {"sign_metrics": sign_metrics}))
+        steps = copy(self._run)
+        vars(steps)["sign_metrics"] = sign_metrics
+        return steps
 
 
 def handed(step: Any, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from gre_bench.core.records import Problem
 from gre_bench.examiners.examiner import ItemKind
@@ -13,11 +12,12 @@ from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.results.column import Column
 from gre_bench.examiners.wordings import Item
 from gre_bench.studies.examiners.settings import StudySettings
+from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import Desk
 
 
 def instructions(
-    settings: StudySettings, run: Any, desk: Desk, kind: ItemKind
+    settings: StudySettings, run: Steps, desk: Desk, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
     """Instructions that LMs have written, by the name of the examiner, and for the others why there are none."""
     written: dict[str, str] = {}

@@ -22,7 +22,7 @@ from gre_bench.core.settings import BudgetSettings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.compare_guidelines import GuidelineJob, compare
 from gre_bench.flows.compare_guidelines import estimate as estimate_ratings
-from gre_bench.flows.examiner_study import ExaminerJob, study
+from gre_bench.flows.examiner_study import study
 from gre_bench.flows.review_quality import QualityJob, fielded, generate, judged
 from gre_bench.flows.review_quality import estimate as estimate_verdicts
 from gre_bench.flows.validate_metrics import validate
@@ -30,6 +30,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.studies import study_rows
 from gre_bench.store import Store
 from gre_bench.studies.examiners.estimate import estimate as estimate_grades
+from gre_bench.studies.examiners.job import ExaminerJob
 from gre_bench.studies.examiners.settings import parse_study
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer

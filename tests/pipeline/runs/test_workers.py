@@ -222,7 +222,7 @@ class SimpleNamespaceWithHash(SimpleNamespace):
 def handed_out(runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch, chunks: int) -> dict[int, Scored | Lost]:
     """What comes back for each of so many chunks, handed to *runner* by two workers."""
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
-    with Workers(steps, RunSettings(runner="processes", workers=2)) as workers:
+    with Workers(steps.under_prefect(), RunSettings(runner="processes", workers=2)) as workers:
         return dict(workers.scored(iter(range(1, chunks + 1)), lambda chunk: {"chunk": chunk}))
 
 
@@ -238,7 +238,7 @@ def test_a_chunk_is_prepared_only_when_it_is_handed_out(monkeypatch: pytest.Monk
     runner = ScriptedRunner()
     monkeypatch.setattr(workers_module, "runner_of", lambda settings: runner)
     prepared = []
-    with Workers(steps, RunSettings(runner="processes", workers=1)) as workers:
+    with Workers(steps.under_prefect(), RunSettings(runner="processes", workers=1)) as workers:
         scored = workers.scored(iter(range(9)), lambda chunk: prepared.append(chunk) or {"chunk": chunk})
         next(scored)
         assert len(prepared) == IN_FLIGHT

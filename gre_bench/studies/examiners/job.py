@@ -1,0 +1,70 @@
+"""What a study of examiners is asked to do, and whether it can be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import SettingsError
+from gre_bench.examiners.examiner import Examiner
+from gre_bench.studies.examiners.grid import grid
+from gre_bench.studies.examiners.inputs import Material, from_edition, from_file
+from gre_bench.studies.examiners.panel import check_panel
+from gre_bench.studies.examiners.results import KIND
+from gre_bench.studies.examiners.settings import StudySettings
+from gre_bench.writing.catalog import Desk, study_account
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminerJob:
+    """A study: its *name*, its *settings*, and its texts: those of the file *items*, or an *edition*'s reviews.
+
+    *again*: refusals and empty replies of earlier runs are asked for anew.
+    """
+
+    name: str
+    settings: StudySettings
+    items: Path | None = None
+    edition: str | None = None
+    limit: int | None = None
+    again: bool = False
+    state: Path = Path("state")
+
+    @property
+    def desk(self) -> Desk:
+        """Where the models and the reply archive are, and who pays."""
+        return Desk(self.state / "replies", self.settings.models_file, self.again,
+                    account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
+
+
+def prepared(job: ExaminerJob) -> tuple[Material, dict[str, Model]]:
+    """What is to be graded, and by whom; `SettingsError` or `SourceError` for what cannot be asked."""
+    if (job.items is None) == (job.edition is None):
+        raise SettingsError("name the texts: --items FILE, or --edition EDITION for its graded reviews (one of them)")
+    models = load_models(job.settings.models_file)
+    wanted = [*job.settings.models, *(one.model for one in job.settings.generated.values())]
+    for model in wanted:
+        if model not in models:
+            raise SettingsError(f"no model {model!r} in the models file; known: {', '.join(models)}")
+    material = from_edition(job.state, job.edition, job.limit) if job.edition else from_file(job.items, job.limit)
+    if job.settings.item not in (None, material.kind):
+        raise SettingsError(f"item = {job.settings.item}, and the texts are of kind {material.kind}: leave item out")
+    if not material.items:
+        why = ", ".join(sorted(set(material.lacks.values())))
+        raise SettingsError(f"none of {len(material.texts)} texts can be graded: {why}")
+    chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
+    if job.settings.pairwise and not job.settings.models:
+        raise SettingsError("pairwise needs an LM to ask: name models")
+    if not job.settings.models and any(needs_model(job.settings, one) for one in chosen.examiners.values()):
+        raise SettingsError('the examiners need an LM to ask: models = ["NAME"] in the settings, or --model NAME')
+    if job.settings.panel:
+        check_panel(job.settings.panel, chosen)
+    return material, models
+
+
+def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
+    """Whether *examiner* asks an LM of the models file."""
+    by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
+    return examiner.form.answer != "nothing" and not by_lm

@@ -1,0 +1,117 @@
+"""Tasks of studies: LMs that rate papers, judge reviews, grade texts, and write guidelines and instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from prefect import task
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Chat, LMIdentity
+from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.guidelines.asking import Answer
+from gre_bench.guidelines.ratings import Rating
+from gre_bench.guidelines.review_points import FieldedReview
+from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.chats import chat_lm
+from gre_bench.prompts.conditions import Condition
+from gre_bench.tasks.policy import WRITING
+from gre_bench.writing.catalog import Desk
+from gre_bench.writing.examiner import ExaminerLM, open_examiner, open_logprobs
+
+if TYPE_CHECKING:
+    from gre_bench.examiners.asking import Asked
+    from gre_bench.examiners.examiner import Examiner, ItemKind
+    from gre_bench.examiners.grading import Grade
+    from gre_bench.examiners.metric import Grader
+    from gre_bench.examiners.panel.pairwise import Pair, Preference
+    from gre_bench.examiners.wordings import Item
+
+
+@task(name="rate under guideline", task_run_name="{name} under {condition.name}", **WRITING)
+def rate_papers(name: str, desk: Desk, condition: Condition, papers: Sequence[tuple[str, str]]) -> list[Rating]:
+    """Ratings of *papers*, each (paper id, content), by the LM *name* under a guideline *condition*."""
+    from gre_bench.guidelines.reviewing import rate
+
+    lm = guided(name, desk)
+    return rate(lm.writer, lm.sampling, name, condition, papers)
+
+
+@task(name="judge review quality", task_run_name="{criterion} by {name}", **WRITING)
+def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]) -> list[Answer[int]]:
+    """Points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
+    from gre_bench.guidelines.asking import ask
+    from gre_bench.guidelines.consistency import CRITERIA
+
+    lm, asked = guided(name, desk), CRITERIA[criterion]
+    return ask(lm.writer, lm.sampling, [asked.chat(review) for review in reviews], asked.points)
+
+
+@task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
+def generate_guideline(name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> Answer[str]:
+    """A guideline made from a group of *reviews* by the LM *name*."""
+    from gre_bench.guidelines.generation import generate
+
+    lm = guided(name, desk)
+    return generate(lm.writer, lm.sampling, reviews)
+
+
+def guided(name: str, desk: Desk) -> ExaminerLM:
+    """The LM *name* of the models file, for work under guidelines; `SettingsError` names the known ones."""
+    from gre_bench.catalogs.models import load as load_models
+
+    if name not in (models := load_models(desk.models)):
+        raise SettingsError(f"no model {name!r} in the models file; known: {', '.join(models)}")
+    return open_examiner(name, desk)
+
+
+def grader_of(
+    examiner: Examiner, name: str | None, desk: Desk, evaluation_lm: EvaluationLMSettings | None = None
+) -> tuple[Grader, LMIdentity]:
+    """What grades as *examiner* says, asking the LM *name* of the models file, and what of both goes into signatures.
+
+    Aggregation logprob asks the *evaluation_lm* if there is one, else the endpoint's likeliest tokens.
+    """
+    from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
+
+    if examiner.form.answer == "nothing":
+        return by_nobody(examiner), asked(examiner)
+    if examiner.aggregation == "logprob" and evaluation_lm is not None:
+        lm = chat_lm(open_lm(evaluation_lm))
+        return by_lm(examiner, lm), asked(examiner, lm=lm.identity)
+    found = open_examiner(name, desk)
+    if examiner.aggregation != "logprob":
+        return by_writer(examiner, found.writer, found.sampling), asked(examiner, found.writer.identity, found.sampling)
+    shown = open_logprobs(name, desk)
+    return by_endpoint(examiner, shown, found.writer, found.sampling), asked(examiner, shown.identity, found.sampling)
+
+
+@task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)
+def grade_items(
+    name: str | None,
+    desk: Desk,
+    examiner: Examiner,
+    items: Sequence[Item],
+    evaluation_lm: EvaluationLMSettings | None = None,
+) -> list[Grade]:
+    """Grades of *items* as *examiner* says, by the LM *name*: one grade or problem each, in order, binning aside."""
+    return grader_of(examiner, name, desk, evaluation_lm)[0](items)
+
+
+@task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
+def prefer_pairs(name: str, desk: Desk, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
+    """Which text of each of *pairs* the LM *name* prefers, asked in both orders."""
+    from gre_bench.examiners.panel.pairwise import prefer
+
+    return prefer(pairs, open_examiner(name, desk).writer, item)
+
+
+@task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
+def write_instructions(name: str, desk: Desk, chat: Chat) -> Asked[str]:
+    """Instructions for examiners by the LM *name*, sound by the checks of `gre_bench.examiners.generated`."""
+    from gre_bench.examiners.asking import ask
+    from gre_bench.examiners.generated import sound
+
+    found = open_examiner(name, desk)
+    return ask(found.writer, [chat], found.sampling, sound)[0]

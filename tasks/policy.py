@@ -1,0 +1,52 @@
+"""How often and how long Prefect tries a task, and how a pause is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect.cache_policies import NO_CACHE
+
+from gre_bench.core.errors import GreBenchError, Paused
+
+HOUR = 3600.0
+
+
+def worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
+    """Faults of the moment are tried again; what the user must mend is not."""
+    return not isinstance(state.result(raise_on_failure=False), GreBenchError)
+
+
+def show_pause(_task: Any, run: Any, state: Any) -> None:
+    """Has a task run that a pause ended shown as ``Paused`` and completed: nothing failed, the next run goes on.
+
+    To the flow the pause is raised all the same; the state it failed in stays in the task run's history.
+    """
+    pause = state.result(raise_on_failure=False)
+    if not isinstance(pause, Paused):
+        return
+    from prefect.states import Completed
+    from prefect.utilities.engine import emit_task_run_state_change_event
+
+    shown = Completed(name="Paused", message=str(pause), state_details=state.state_details)
+    run.state, run.state_id, run.state_type, run.state_name = shown, shown.id, shown.type, shown.name
+    emit_task_run_state_change_event(run, initial_state=state, validated_state=shown)
+
+
+WRITING: dict[str, Any] = {
+    "tags": ["writing"],
+    "retries": 2,
+    "retry_delay_seconds": [2, 20],
+    "retry_condition_fn": worth_retrying,
+    "on_failure": [show_pause],
+    "timeout_seconds": 12 * HOUR,
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+}
+
+
+FETCHING: dict[str, Any] = {
+    "tags": ["openreview"],
+    "timeout_seconds": 48 * HOUR,
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+}

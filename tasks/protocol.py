@@ -1,0 +1,126 @@
+"""What the pipeline asks for, as types: every step of a run. `gre_bench.tasks.steps` has them with and without Prefect.
+
+Plain values in, plain values out, over a batch; no step opens the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gre_bench.core.settings import EmbedderSettings, EvaluationLMSettings
+from gre_bench.writing.catalog import Desk
+
+if TYPE_CHECKING:
+    from gre_bench.changes.material import Material
+    from gre_bench.core.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
+    from gre_bench.core.settings import ScoringSettings
+    from gre_bench.examiners import asking as examiner_asking
+    from gre_bench.examiners.examiner import Examiner, ItemKind
+    from gre_bench.examiners.grading import Grade
+    from gre_bench.examiners.panel.pairwise import Pair, Preference
+    from gre_bench.examiners.wordings import Item
+    from gre_bench.guidelines.asking import Answer
+    from gre_bench.guidelines.ratings import Rating
+    from gre_bench.guidelines.review_points import FieldedReview
+    from gre_bench.ingest.openreview.fetch_steps import Asked, Reached
+    from gre_bench.metrics.scoring import MetricWork, Scored
+    from gre_bench.prompts.conditions import Condition
+    from gre_bench.tuning.cache_ngram import HeldOut
+    from gre_bench.tuning.pairs import JudgedPaper
+    from gre_bench.tuning.pairs import Metric as TunedMetric
+    from gre_bench.tuning.settings import TuningSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Instruments:
+    """What metrics ask: an evaluation LM, an embedder, an examiner at its desk. Each is opened if a metric asks it."""
+
+    evaluation_lm: EvaluationLMSettings
+    embedder: EmbedderSettings
+    desk: Desk
+
+
+class Steps(Protocol):
+    """Every step of a run, in pipeline order."""
+
+    def fetch_notes(self, asked: Asked) -> Reached: ...
+
+    def fetch_papers(self, asked: Asked) -> Reached: ...
+
+    def seal_snapshot(self, asked: Asked) -> dict[str, Any]: ...
+
+    def read_papers(self, snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]: ...
+
+    def writer_identity(self, name: str, task_name: str, desk: Desk) -> str: ...
+
+    def reviewers_among(self, names: Sequence[str], desk: Desk) -> list[str]: ...
+
+    def write_reviews(self, name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]: ...
+
+    def change_identity(self, change: str, name: str, desk: Desk, like: Material) -> str: ...
+
+    def write_changes(self, change: str, name: str, desk: Desk, materials: Sequence[Material]) -> list[Written]: ...
+
+    def write_judgments(self, name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -> list[Written]: ...
+
+    def write_assw(self, name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]: ...
+
+    def rate_papers(
+        self, name: str, desk: Desk, condition: Condition, papers: Sequence[tuple[str, str]]
+    ) -> list[Rating]: ...
+
+    def judge_reviews(
+        self, name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]
+    ) -> list[Answer[int]]: ...
+
+    def generate_guideline(self, name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> Answer[str]: ...
+
+    def grade_items(
+        self,
+        name: str | None,
+        desk: Desk,
+        examiner: Examiner,
+        items: Sequence[Item],
+        evaluation_lm: EvaluationLMSettings | None = None,
+    ) -> list[Grade]: ...
+
+    def prefer_pairs(self, name: str, desk: Desk, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]: ...
+
+    def write_instructions(self, name: str, desk: Desk, chat: Chat) -> examiner_asking.Asked[str]: ...
+
+    def sign_metrics(
+        self, instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+    ) -> tuple[LMIdentity, dict[str, Signature]]: ...
+
+    def score_papers(
+        self,
+        name: str,
+        instruments: Instruments,
+        scoring: ScoringSettings,
+        works: Sequence[MetricWork],
+        known: Mapping[str, SpanLogprob],
+    ) -> Scored: ...
+
+    def show_leaderboard(self, edition: str, rows: Sequence[Mapping[str, Any]]) -> None: ...
+
+    def train_cache_ngram(
+        self, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path
+    ) -> HeldOut: ...
+
+    def fine_tune_lm(
+        self,
+        base: Path,
+        papers: Sequence[JudgedPaper],
+        kept: Sequence[JudgedPaper],
+        metrics: Sequence[TunedMetric],
+        settings: TuningSettings,
+        folder: Path,
+        data: Mapping[str, Any],
+    ) -> dict[str, Any]: ...
+
+    def fit_mixture(
+        self, lm: EvaluationLMSettings, folder: Path, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]]
+    ) -> dict[str, Any]: ...

@@ -1,0 +1,37 @@
+"""The task that shows a board in Prefect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+
+@task(
+    name="show leaderboard",
+    tags=["report"],
+    retries=1,
+    timeout_seconds=300,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """The leaderboard as a Prefect table artifact, ``leaderboard-<edition>``."""
+    from prefect.artifacts import create_table_artifact
+
+    key = "leaderboard-" + "".join(mark if mark.isalnum() else "-" for mark in edition.lower())
+    create_table_artifact(key=key, table=artifact_rows(rows), description=f"GRE-bench {edition}: mean scores in nats")
+
+
+def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """*rows* as an artifact takes them, which is JSON: nothing is an empty text, a day its ISO form."""
+    return [{name: _cell(value) for name, value in row.items()} for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,126 @@
+"""Tasks that sign metrics and score papers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
+from gre_bench.core.settings import ScoringSettings
+from gre_bench.lm.catalog import open_lm
+from gre_bench.metrics.catalog import EXAMINER, Recipe, recipe_of
+from gre_bench.metrics.scoring import Metric, MetricWork, Scored, score
+from gre_bench.metrics.signing import NOTHING, signature
+from gre_bench.tasks.examine import grader_of
+from gre_bench.tasks.policy import HOUR, show_pause, worth_retrying
+from gre_bench.tasks.protocol import Instruments
+from gre_bench.writing.examiner import open_examiner
+
+if TYPE_CHECKING:
+    from gre_bench.examiners.examiner import Examiner
+
+
+@task(name="sign metrics", tags=["evaluation-lm"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
+def sign_metrics(
+    instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+) -> tuple[LMIdentity, dict[str, Signature]]:
+    """Identity of the evaluation LM (of nothing, if no metric asks it), and the signature of each metric's scores."""
+    recipes = {name: recipe_of(name) for name in scoring.metrics}
+    by_logprobs = any(recipe.formula for recipe in recipes.values())
+    identity = open_lm(instruments.evaluation_lm).identity if by_logprobs else NOTHING
+    return identity, {
+        name: signature(
+            recipe,
+            identity if recipe.formula else _asked(recipe, instruments, scoring),
+            scoring,
+            writer,
+            assw_writer,
+        )
+        for name, recipe in recipes.items()
+    }
+
+
+def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -> LMIdentity:
+    """Identity of what *recipe* asks that asks no evaluation LM."""
+    if recipe.asks == "embedder":
+        from gre_bench.lm.embedders.catalog import open_embedder
+
+        return open_embedder(instruments.embedder).identity
+    if recipe.name.startswith(EXAMINER):
+        from gre_bench.examiners.metric import check_metric
+
+        examiner = _examiner(recipe, scoring)
+        check_metric(examiner)
+        return grader_of(examiner, scoring.examiner, instruments.desk)[1]
+    if recipe.asks == "writer":
+        from gre_bench.metrics.lm_examiner import PROMPT
+
+        return open_examiner(scoring.examiner, instruments.desk).identity(PROMPT)
+    from gre_bench.metrics.overlap import OVERLAPS
+
+    return replace(NOTHING, engine_version=OVERLAPS[_MEASURES.get(recipe.name, recipe.name)].identity)
+
+
+def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring: ScoringSettings) -> Metric:
+    """The metric of *recipe* that asks no evaluation LM."""
+    if recipe.asks == "embedder":
+        from gre_bench.lm.embedders.catalog import open_embedder
+        from gre_bench.metrics.bertscore import BertScore
+
+        return BertScore(open_embedder(instruments.embedder), signature_id)
+    if recipe.name.startswith(EXAMINER):
+        from gre_bench.examiners.metric import ExaminerMetric
+
+        examiner = _examiner(recipe, scoring)
+        return ExaminerMetric(examiner, grader_of(examiner, scoring.examiner, instruments.desk)[0], signature_id)
+    if recipe.asks == "writer":
+        from gre_bench.metrics.lm_examiner import LMExaminer
+
+        found = open_examiner(scoring.examiner, instruments.desk)
+        return LMExaminer(found.writer, found.sampling, signature_id)
+    from gre_bench.metrics.overlap import OVERLAPS, Overlap
+
+    return Overlap(OVERLAPS[_MEASURES.get(recipe.name, recipe.name)], signature_id)
+
+
+def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
+    """The examiner of the settings that *recipe* names; `SettingsError` for a combination that cannot be."""
+    from gre_bench.examiners.examiner import examiner_of
+
+    name = recipe.name.removeprefix(EXAMINER)
+    return examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
+
+
+_MEASURES = {"judgments_length": "length"}
+"""Metrics that are a measure of another name, of another text."""
+
+
+@task(
+    name="score papers",
+    task_run_name="score {name}",
+    tags=["evaluation-lm"],
+    retries=2,
+    retry_delay_seconds=[2, 20],
+    retry_condition_fn=worth_retrying,
+    on_failure=[show_pause],
+    timeout_seconds=6 * HOUR,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def score_papers(
+    name: str,
+    instruments: Instruments,
+    scoring: ScoringSettings,
+    works: Sequence[MetricWork],
+    known: Mapping[str, SpanLogprob],
+) -> Scored:
+    """Scores of all *works* of some papers; *known* spans (by address) are not computed again."""
+
+    def other(recipe: Recipe, signature_id: str) -> Metric:
+        return _opened(recipe, signature_id, instruments, scoring)
+
+    return score(works, scoring, lambda: open_lm(instruments.evaluation_lm), other, known)

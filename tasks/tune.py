@@ -1,0 +1,69 @@
+"""Tasks that train evaluation LMs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.lm.catalog import open_lm
+from gre_bench.tasks.policy import HOUR
+
+if TYPE_CHECKING:
+    from gre_bench.tuning.cache_ngram import HeldOut
+    from gre_bench.tuning.pairs import JudgedPaper, Metric
+    from gre_bench.tuning.settings import TuningSettings
+
+
+@task(
+    name="train cache-ngram", tags=["training"], timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False
+)
+def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path) -> HeldOut:
+    """Trains the evaluation LM on the judgments of *papers*, writes it to *folder*, gives its held-out figures."""
+    from gre_bench.tuning.cache_ngram import save, train
+
+    model, figures = train(papers, kept)
+    save(model, folder)
+    return figures
+
+
+@task(
+    name="fine-tune evaluation LM",
+    tags=["training", "evaluation-lm"],
+    timeout_seconds=48 * HOUR,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def fine_tune_lm(
+    base: Path,
+    papers: Sequence[JudgedPaper],
+    kept: Sequence[JudgedPaper],
+    metrics: Sequence[Metric],
+    settings: TuningSettings,
+    folder: Path,
+    data: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Fine-tunes the evaluation LM in *base* (Xu et al. 2025, appendix E) into *folder*; its training record."""
+    from gre_bench.tuning.fine_tuning import fine_tune
+
+    return fine_tune(base, papers, kept, metrics, settings, folder, data)
+
+
+@task(
+    name="fit mixture",
+    tags=["training", "evaluation-lm"],
+    timeout_seconds=24 * HOUR,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def fit_mixture(
+    lm: EvaluationLMSettings, folder: Path, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Fits a copying mixture over the evaluation LM of *lm* to *kept*, into *folder*; its figures there."""
+    from gre_bench.tuning.token_mixture import fit_into
+
+    return fit_into(folder, open_lm(lm), papers, kept)

@@ -1,0 +1,65 @@
+"""Tasks that write texts: reviews, changed reviews, judgments, synopses; and who the writers are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prefect import task
+
+from gre_bench.changes import catalog as changes
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.changes.material import Material
+from gre_bench.core.errors import ChangeError
+from gre_bench.core.records import Paper, Written
+from gre_bench.tasks.policy import WRITING
+from gre_bench.writing.catalog import Desk, scribe, writes_reviews
+
+
+def writer_identity(name: str, task_name: str, desk: Desk) -> str:
+    """What of the writer *name* goes into signatures; `SettingsError` if there is no such writer."""
+    return scribe(name, desk).identity(task_name)
+
+
+def reviewers_among(names: Sequence[str], desk: Desk) -> list[str]:
+    """Those of *names* that can be asked for reviews; the others are known by reviews that were imported."""
+    return [name for name in names if writes_reviews(name, desk)]
+
+
+@task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
+def write_reviews(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
+    """Reviews of *papers* by the candidate *name* (Xu et al. 2025, C.3)."""
+    return scribe(name, desk).reviews(papers)
+
+
+def change_identity(change: str, name: str, desk: Desk, like: Material) -> str:
+    """What of *change*, made by a rule or by the writer *name*, goes into the record of its texts."""
+    made, task = changes.identity(change, like), CHANGES[change].task
+    return made if task is None else f"{scribe(name, desk).identity(task)} · {made}"
+
+
+@task(name="write changes", task_run_name="{change} by {name}", **WRITING)
+def write_changes(change: str, name: str, desk: Desk, materials: Sequence[Material]) -> list[Written]:
+    """*materials* changed, by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4)."""
+    made: dict[str, Written] = {}
+    for item in materials:
+        try:
+            found = changes.check(change, "review", item)
+            if found.task is None:
+                made[item.key] = Written(item.key, changes.apply(change, "review", item), "ok")
+        except ChangeError as error:
+            made[item.key] = Written(item.key, None, error.code, str(error))
+    if due := [item for item in materials if item.key not in made]:
+        made |= {item.item: item for item in scribe(name, desk).changed(CHANGES[change].task or "", due)}
+    return [made[item.key] for item in materials]
+
+
+@task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
+def write_judgments(name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -> list[Written]:
+    """Judgments of *reviews*, each (review id, text), by the writer *name* (Xu et al. 2025, C.1)."""
+    return scribe(name, desk).judgments(reviews)
+
+
+@task(name="write synopses", task_run_name="synopses by {name}", **WRITING)
+def write_assw(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
+    """Author-stated strengths and weaknesses of *papers* by the writer *name* (Xu et al. 2025, C.4)."""
+    return scribe(name, desk).assw(papers)
