@@ -28,8 +28,11 @@ wheel-test: $(VENV)/.test        ## the wheel in an environment of its own, call
 faults: $(VENV)/.test            ## kills, faults of servers, disks, files and clocks; the table of what held: build/faults.md
 	@GRE_BENCH_FAULTS_TABLE=build/faults.md $(BIN)/python -m pytest tests/faults $(WORKERS)
 
-lint: $(VENV)/.test
+lint: $(VENV)/.lint             ## style, types, and who imports whom
 	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-cache
 
 bench: $(VENV)/.test              ## measured ratios against the obvious alternatives
 	@for bench in tests/bench/bench_*.py; do \
@@ -60,6 +63,10 @@ $(VENV)/.base: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e '.[test]'
 	@touch $@ $(VENV)/.base
+
+$(VENV)/.lint: $(VENV)/.test
+	$(PIP) -e '.[lint]'
+	@touch $@
 
 $(TOOLS)/.installed: Makefile
 	$(PYTHON) -m venv $(TOOLS)

@@ -24,19 +24,25 @@ class Model(BaseModel):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="how candidates and writers are called")
     endpoint: str = Field(description="base URL, such as http://127.0.0.1:8000/v1")
     model: str = Field(min_length=1, description="the model as the endpoint calls it")
-    revision: str | None = Field(None, min_length=1, description="what tells it from namesakes; the model if not given")
-    family: str | None = Field(None, description="such as Llama 3.1")
-    parameters: float | None = Field(None, gt=0, description="billions of parameters, all experts counted")
-    knowledge_cutoff: date | None = Field(None, description="last day its training texts can be from")
-    released: date | None = Field(None, description="first day on which anybody could use it")
-    price_in: float | None = Field(None, ge=0, description="USD per million prompt tokens")
-    price_out: float | None = Field(None, ge=0, description="USD per million reply tokens, thinking included")
-    key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="environment variable with the API key")
-    sampling: Sampling = Field(Sampling(), description='temperature ("none": not sent), max_tokens, top_p')
-    limit_as: Literal["max_tokens", "max_completion_tokens"] = Field("max_tokens", description="how a request says it")
-    context: int | None = Field(None, gt=0, description="longest prompt and reply together, in tokens")
+    revision: str | None = Field(
+        default=None, min_length=1, description="what tells it from namesakes; the model if not given"
+    )
+    family: str | None = Field(default=None, description="such as Llama 3.1")
+    parameters: float | None = Field(default=None, gt=0, description="billions of parameters, all experts counted")
+    knowledge_cutoff: date | None = Field(default=None, description="last day its training texts can be from")
+    released: date | None = Field(default=None, description="first day on which anybody could use it")
+    price_in: float | None = Field(default=None, ge=0, description="USD per million prompt tokens")
+    price_out: float | None = Field(default=None, ge=0, description="USD per million reply tokens, thinking included")
+    key_env: str | None = Field(
+        default=None, pattern=r"^[A-Z][A-Z0-9_]*$", description="environment variable with the API key"
+    )
+    sampling: Sampling = Field(default=Sampling(), description='temperature ("none": not sent), max_tokens, top_p')
+    limit_as: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="how a request says it"
+    )
+    context: int | None = Field(default=None, gt=0, description="longest prompt and reply together, in tokens")
     note: str = ""
-    limits: Limits = Field(Limits(), exclude=True, description="of its endpoint; they stand under [[endpoint]]")
+    limits: Limits = Field(default=Limits(), exclude=True, description="of its endpoint; they stand under [[endpoint]]")
 
     @property
     def identity(self) -> str:

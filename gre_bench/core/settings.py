@@ -44,16 +44,26 @@ class _Group(BaseModel):
 class EditionSettings(_Group):
     """Which papers: a venue-year and the sample drawn from it. A drawn sample never changes."""
 
-    venue: str = Field("SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
-    year: int = Field(2026, ge=1990, le=2100, description="year of the venue")
-    sample: str = Field("main", pattern=_NAME, description="name of the sample of papers")
-    domain: str = Field("peer-review", pattern=r"^[a-z][a-z0-9-]*$", description="what is reviewed; see domains.toml")
-    papers: int = Field(300, ge=2, le=1_000_000, description="papers to draw; all eligible ones if there are fewer")
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the draw and of who is candidate and who reference")
-    min_reviews: int = Field(3, ge=3, description="human reviews a paper needs to be eligible")
-    roles: Literal["seeded", "slots"] = Field("seeded", description="how the human candidate and references are chosen")
-    candidate_slot: int = Field(2, ge=0, le=1000, description="with roles = slots: the human candidate's slot")
-    reference_slots: tuple[int, ...] = Field((1, 3), min_length=1, description="with roles = slots: the references'")
+    venue: str = Field(default="SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
+    year: int = Field(default=2026, ge=1990, le=2100, description="year of the venue")
+    sample: str = Field(default="main", pattern=_NAME, description="name of the sample of papers")
+    domain: str = Field(
+        default="peer-review", pattern=r"^[a-z][a-z0-9-]*$", description="what is reviewed; see domains.toml"
+    )
+    papers: int = Field(
+        default=300, ge=2, le=1_000_000, description="papers to draw; all eligible ones if there are fewer"
+    )
+    seed: int = Field(
+        default=0, ge=0, le=2**31 - 1, description="seed of the draw and of who is candidate and who reference"
+    )
+    min_reviews: int = Field(default=3, ge=3, description="human reviews a paper needs to be eligible")
+    roles: Literal["seeded", "slots"] = Field(
+        default="seeded", description="how the human candidate and references are chosen"
+    )
+    candidate_slot: int = Field(default=2, ge=0, le=1000, description="with roles = slots: the human candidate's slot")
+    reference_slots: tuple[int, ...] = Field(
+        default=(1, 3), min_length=1, description="with roles = slots: the references'"
+    )
 
     @field_validator("reference_slots")
     @classmethod
@@ -71,80 +81,120 @@ class EditionSettings(_Group):
 class SourceSettings(_Group):
     """Files that `refresh` imports before it does anything else; importing twice changes nothing."""
 
-    papers: Path | None = Field(None, description="papers to import (.jsonl, .csv or .parquet)")
-    reviews: Path | None = Field(None, description="reviews to import (.jsonl, .csv or .parquet)")
+    papers: Path | None = Field(default=None, description="papers to import (.jsonl, .csv or .parquet)")
+    reviews: Path | None = Field(default=None, description="reviews to import (.jsonl, .csv or .parquet)")
     reviews_by: str | None = Field(
-        None, description="candidate whose reviews they are where the file has no candidate column; human: humans'"
+        default=None,
+        description="candidate whose reviews they are where the file has no candidate column; human: humans'",
     )
-    writer: str | None = Field(None, description="writer of the judgments where the file has no writer column")
-    rows: str | None = Field(None, pattern=r"^\d+:\d+$", description="FIRST:END, only rows with FIRST <= row < END")
-    papers_from_reviews: bool = Field(False, description="make a bare paper for each unknown paper id in the reviews")
-    notes: Path | None = Field(None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)")
-    pdfs: Path | None = Field(None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes")
-    texts: Path | None = Field(None, description="papers' texts (.parquet, .csv, .jsonl) where PDFs lack")
-    snapshot: Path | None = Field(None, description="fetched snapshot, or a folder of such, instead of notes and pdfs")
-    unverified_venue: bool = Field(False, description="accept a venue-year whose notes' form is documented only")
+    writer: str | None = Field(default=None, description="writer of the judgments where the file has no writer column")
+    rows: str | None = Field(
+        default=None, pattern=r"^\d+:\d+$", description="FIRST:END, only rows with FIRST <= row < END"
+    )
+    papers_from_reviews: bool = Field(
+        default=False, description="make a bare paper for each unknown paper id in the reviews"
+    )
+    notes: Path | None = Field(
+        default=None, description="OpenReview notes to import (.jsonl or .jsonl.gz, API v1 or v2)"
+    )
+    pdfs: Path | None = Field(
+        default=None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes"
+    )
+    texts: Path | None = Field(default=None, description="papers' texts (.parquet, .csv, .jsonl) where PDFs lack")
+    snapshot: Path | None = Field(
+        default=None, description="fetched snapshot, or a folder of such, instead of notes and pdfs"
+    )
+    unverified_venue: bool = Field(
+        default=False, description="accept a venue-year whose notes' form is documented only"
+    )
 
 
 class FetchSettings(_Group):
     """How OpenReview is asked. Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret)."""
 
-    host: str | None = Field(None, pattern=r"^https?://[^/\s]+$", description="host to ask instead of the venue's own")
-    username: str = Field("env:OPENREVIEW_USERNAME", pattern=_SECRET, description="where the user name is")
-    password: str = Field("env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="where the password is")
-    token: str = Field("env:OPENREVIEW_TOKEN", pattern=_SECRET, description="where a token is, instead of both")
-    mfa_code: str = Field("env:OPENREVIEW_MFA_CODE", pattern=_SECRET, description="where a one-time code is")
-    totp_secret: str = Field("env:OPENREVIEW_TOTP_SECRET", pattern=_SECRET, description="where what makes codes is")
-    when_paused: Literal["wait", "exit"] = Field(
-        "wait", description="when the service allows no more requests: wait until it does, or end and be run again"
+    host: str | None = Field(
+        default=None, pattern=r"^https?://[^/\s]+$", description="host to ask instead of the venue's own"
     )
-    timeout_s: float = Field(60.0, gt=0, description="seconds for a connection, and between bytes")
-    whole_s: float = Field(900.0, gt=0, description="seconds for a whole answer")
-    attempts: int = Field(5, ge=1, le=20, description="tries of a request that fails for a reason of the moment")
-    backoff_s: float = Field(2.0, ge=0, description="seconds before the second try, doubled for each further one")
-    page: int = Field(1000, ge=1, le=1000, description="submissions asked for at once, with their replies")
-    pdf_batch: int = Field(25, ge=1, le=50, description="PDFs asked for at once, under API v2")
-    everything: bool = Field(False, description="versions and PDFs of all papers, not only of the sampled ones")
-    histories: bool = Field(True, description="ask for earlier versions of what changed after the rebuttal opened")
-    short_listing: bool = Field(False, description="take a listing that ends before the service's count, and say so")
+    username: str = Field(default="env:OPENREVIEW_USERNAME", pattern=_SECRET, description="where the user name is")
+    password: str = Field(default="env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="where the password is")
+    token: str = Field(default="env:OPENREVIEW_TOKEN", pattern=_SECRET, description="where a token is, instead of both")
+    mfa_code: str = Field(default="env:OPENREVIEW_MFA_CODE", pattern=_SECRET, description="where a one-time code is")
+    totp_secret: str = Field(
+        default="env:OPENREVIEW_TOTP_SECRET", pattern=_SECRET, description="where what makes codes is"
+    )
+    when_paused: Literal["wait", "exit"] = Field(
+        default="wait",
+        description="when the service allows no more requests: wait until it does, or end and be run again",
+    )
+    timeout_s: float = Field(default=60.0, gt=0, description="seconds for a connection, and between bytes")
+    whole_s: float = Field(default=900.0, gt=0, description="seconds for a whole answer")
+    attempts: int = Field(
+        default=5, ge=1, le=20, description="tries of a request that fails for a reason of the moment"
+    )
+    backoff_s: float = Field(
+        default=2.0, ge=0, description="seconds before the second try, doubled for each further one"
+    )
+    page: int = Field(default=1000, ge=1, le=1000, description="submissions asked for at once, with their replies")
+    pdf_batch: int = Field(default=25, ge=1, le=50, description="PDFs asked for at once, under API v2")
+    everything: bool = Field(default=False, description="versions and PDFs of all papers, not only of the sampled ones")
+    histories: bool = Field(
+        default=True, description="ask for earlier versions of what changed after the rebuttal opened"
+    )
+    short_listing: bool = Field(
+        default=False, description="take a listing that ends before the service's count, and say so"
+    )
 
 
 class WritingSettings(_Group):
     """Who writes what the scores need: ``rule`` (embedded, no LM) or the name of a model in the models file."""
 
-    judgments: str | None = Field(None, description="writer of the judgments of all reviews; none: only given ones")
-    assw: str = Field("rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
-    candidates: tuple[str, ...] = Field((), description="reviewers: extractive-full, extractive-abstract, or models")
-    models: Path | None = Field(None, description="models file; data/models.toml if not given")
-    chunk: int = Field(32, ge=1, description="texts asked for and committed together")
+    judgments: str | None = Field(
+        default=None, description="writer of the judgments of all reviews; none: only given ones"
+    )
+    assw: str = Field(default="rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
+    candidates: tuple[str, ...] = Field(
+        default=(), description="reviewers: extractive-full, extractive-abstract, or models"
+    )
+    models: Path | None = Field(default=None, description="models file; data/models.toml if not given")
+    chunk: int = Field(default=32, ge=1, description="texts asked for and committed together")
 
 
 class EvaluationLMSettings(_Group):
     """The LM whose log-probabilities are the scores."""
 
-    backend: str = Field("cache-ngram", description="kind of evaluation LM")
+    backend: str = Field(default="cache-ngram", description="kind of evaluation LM")
     folder: Path | None = Field(
-        None, description="model folder, or a name of gre-bench models; cache-ngram and gem-smollm2 have their own"
+        default=None,
+        description="model folder, or a name of gre-bench models; cache-ngram and gem-smollm2 have their own",
     )
-    mixture: Path | None = Field(None, description="folder of a copying mixture fitted for this model")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where a transformers model runs")
+    mixture: Path | None = Field(default=None, description="folder of a copying mixture fitted for this model")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where a transformers model runs")
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
+        default="float32", description="dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
     )
-    attention: Literal["sdpa", "eager"] = Field("sdpa", description="attention of a transformers model")
+    attention: Literal["sdpa", "eager"] = Field(default="sdpa", description="attention of a transformers model")
     engine: Literal["trie", "batches", "one-by-one"] = Field(
-        "trie", description="how a transformers model is run: shared tokens once, padded batches, or one text at a time"
+        default="trie",
+        description="how a transformers model is run: shared tokens once, padded batches, or one text at a time",
     )
     token_budget: int | None = Field(
-        None, ge=64, description="tokens of one forward (trie, batches); by the device if not given"
+        default=None, ge=64, description="tokens of one forward (trie, batches); by the device if not given"
     )
-    max_tokens: int | None = Field(None, ge=8, description="longest conversation; the model's own limit if not given")
-    endpoint: str = Field("http://127.0.0.1:8000", description="vllm: URL of the server")
-    served_model: str | None = Field(None, description="vllm: name it is served under; the only one if not given")
-    revision: str | None = Field(None, min_length=1, description="vllm: its commit, where folder holds no weights")
-    quantisation: str = Field("none", min_length=1, description="none or nf4; vllm: what the served model's is")
-    parallel: int = Field(16, ge=1, le=1024, description="vllm: requests in flight")
-    key_env: str | None = Field(None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key")
+    max_tokens: int | None = Field(
+        default=None, ge=8, description="longest conversation; the model's own limit if not given"
+    )
+    endpoint: str = Field(default="http://127.0.0.1:8000", description="vllm: URL of the server")
+    served_model: str | None = Field(
+        default=None, description="vllm: name it is served under; the only one if not given"
+    )
+    revision: str | None = Field(
+        default=None, min_length=1, description="vllm: its commit, where folder holds no weights"
+    )
+    quantisation: str = Field(default="none", min_length=1, description="none or nf4; vllm: what the served model's is")
+    parallel: int = Field(default=16, ge=1, le=1024, description="vllm: requests in flight")
+    key_env: str | None = Field(
+        default=None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key"
+    )
 
     @property
     def elsewhere(self) -> bool:
@@ -155,31 +205,47 @@ class EvaluationLMSettings(_Group):
 class EmbedderSettings(_Group):
     """What turns sentences into vectors for BERTScore."""
 
-    backend: str = Field("hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers")
-    folder: Path | None = Field(None, description="sentence-transformers: model folder, or a name of gre-bench models")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="sentence-transformers: where it runs")
+    backend: str = Field(
+        default="hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers"
+    )
+    folder: Path | None = Field(
+        default=None, description="sentence-transformers: model folder, or a name of gre-bench models"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="sentence-transformers: where it runs")
 
 
 class ScoringSettings(_Group):
     """What is scored, and how the texts are read (Xu et al. 2025, §3.2 and C.2)."""
 
     metrics: tuple[str, ...] = Field(
-        ("gem", "gem_s_abstract", "gem_raw"), min_length=1, description="metrics; examiner.NAME for one of examiners"
+        default=("gem", "gem_s_abstract", "gem_raw"),
+        min_length=1,
+        description="metrics; examiner.NAME for one of examiners",
     )
-    chance: bool = Field(True, description="score each candidate's reviews against its own, moved to other papers, too")
-    chance_seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of which reviews change places for that")
-    candidates: tuple[str, ...] | None = Field(None, description="candidates; all that are known if not given")
-    writer: str | None = Field(None, description="writer of the judgments to score; needed if there are several")
-    form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
-    ascii_fold: bool = Field(False, description="fold all texts to ASCII, as the authors of GEM do")
-    authors_compat: bool = Field(False, description="gem_raw: leave the marginal's text uncut, as the authors do")
-    prompt: str = Field("predict_judgments", pattern=r"^[a-z0-9_]+$", description="of the predictions; the domain's")
+    chance: bool = Field(
+        default=True, description="score each candidate's reviews against its own, moved to other papers, too"
+    )
+    chance_seed: int = Field(default=0, ge=0, le=2**31 - 1, description="seed of which reviews change places for that")
+    candidates: tuple[str, ...] | None = Field(default=None, description="candidates; all that are known if not given")
+    writer: str | None = Field(
+        default=None, description="writer of the judgments to score; needed if there are several"
+    )
+    form: Form = Field(default="as_written", description="judgments unchanged, or stray lines dropped")
+    ascii_fold: bool = Field(default=False, description="fold all texts to ASCII, as the authors of GEM do")
+    authors_compat: bool = Field(
+        default=False, description="gem_raw: leave the marginal's text uncut, as the authors do"
+    )
+    prompt: str = Field(
+        default="predict_judgments", pattern=r"^[a-z0-9_]+$", description="of the predictions; the domain's"
+    )
     synopsis_of: tuple[Literal["title", "abstract", "categories"], ...] = Field(
-        ("abstract",), min_length=1, description="parts of an item that make its synopsis; the domain's"
+        default=("abstract",), min_length=1, description="parts of an item that make its synopsis; the domain's"
     )
-    examiner: str | None = Field(None, description="lm_examiner, examiners: the model of the models file that grades")
+    examiner: str | None = Field(
+        default=None, description="lm_examiner, examiners: the model of the models file that grades"
+    )
     examiners: dict[str, dict[str, Any]] = Field(
-        {}, description="examiners by name, each with its template, granularity, aggregation, ..."
+        default={}, description="examiners by name, each with its template, granularity, aggregation, ..."
     )
 
     @property
@@ -200,60 +266,75 @@ class ScoringSettings(_Group):
 class ValidationSettings(_Group):
     """How a metric is validated: what is done to human reviews, by whom, and what counts as passing."""
 
-    changes: tuple[str, ...] | None = Field(None, description="changes; all that can be made at the level if not given")
-    level: Literal["review", "judgments"] = Field(
-        "review", description="what is changed: reviews, to be judged anew, or the judgments there are"
+    changes: tuple[str, ...] | None = Field(
+        default=None, description="changes; all that can be made at the level if not given"
     )
-    completion: str = Field("rule", description="writer that completes deleted sentences")
-    abstract_only: str = Field("rule", description="writer that reviews abstracts")
-    rephrase: tuple[str, str] = Field(("rule", "rule-2"), description="the two writers that rephrase")
-    elongation: str = Field("rule", description="writer of the one-line strengths and weaknesses")
-    splitter: Literal["authors", "linguistic"] = Field("authors", description="how sentences are told apart")
-    headings: tuple[str, ...] | None = Field(None, description="headings of the reviews; the venue's if not given")
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of what is random in a change, and of the bootstrap")
-    resamples: int = Field(10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by paper")
-    margin: float = Field(0.1, gt=0, description="a manipulation passes if the 95% interval of d ends below this")
-    smallest: float = Field(0.2, gt=0, description="a degradation fails if a fall of d by as much as this is excluded")
+    level: Literal["review", "judgments"] = Field(
+        default="review", description="what is changed: reviews, to be judged anew, or the judgments there are"
+    )
+    completion: str = Field(default="rule", description="writer that completes deleted sentences")
+    abstract_only: str = Field(default="rule", description="writer that reviews abstracts")
+    rephrase: tuple[str, str] = Field(default=("rule", "rule-2"), description="the two writers that rephrase")
+    elongation: str = Field(default="rule", description="writer of the one-line strengths and weaknesses")
+    splitter: Literal["authors", "linguistic"] = Field(default="authors", description="how sentences are told apart")
+    headings: tuple[str, ...] | None = Field(
+        default=None, description="headings of the reviews; the venue's if not given"
+    )
+    seed: int = Field(
+        default=0, ge=0, le=2**31 - 1, description="seed of what is random in a change, and of the bootstrap"
+    )
+    resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by paper")
+    margin: float = Field(
+        default=0.1, gt=0, description="a manipulation passes if the 95% interval of d ends below this"
+    )
+    smallest: float = Field(
+        default=0.2, gt=0, description="a degradation fails if a fall of d by as much as this is excluded"
+    )
 
 
 class RunSettings(_Group):
     """How the work is cut and waited for; none of it changes a score."""
 
-    chunk_papers: int = Field(8, ge=1, description="papers scored and committed together")
-    read_copy_every_s: float = Field(20.0, ge=0, description="seconds between refreshes of the readable copy")
+    chunk_papers: int = Field(default=8, ge=1, description="papers scored and committed together")
+    read_copy_every_s: float = Field(default=20.0, ge=0, description="seconds between refreshes of the readable copy")
     runner: Literal["here", "threads", "processes", "ray"] = Field(
-        "here", description="where the evaluation LM is asked; threads: several papers at a time of one behind HTTP"
+        default="here",
+        description="where the evaluation LM is asked; threads: several papers at a time of one behind HTTP",
     )
     workers: int = Field(
-        2, ge=1, le=4096, description="threads; or processes or workers of Ray, each with an LM of its own"
+        default=2, ge=1, le=4096, description="threads; or processes or workers of Ray, each with an LM of its own"
     )
-    gpus_per_worker: float = Field(0.0, ge=0, le=64, description="ray: GPUs that each worker is given")
-    ray_address: str | None = Field(None, description="ray: the cluster's address; one is started here if not given")
+    gpus_per_worker: float = Field(default=0.0, ge=0, le=64, description="ray: GPUs that each worker is given")
+    ray_address: str | None = Field(
+        default=None, description="ray: the cluster's address; one is started here if not given"
+    )
 
 
 class QuerySettings(_Group):
     """How much one query of ``gre-bench sql`` may take; none of it changes a score. MB are of 1,000,000 bytes."""
 
-    seconds: float = Field(60.0, gt=0, le=86_400, description="seconds until a query is ended")
-    memory: int = Field(2_000, ge=100, description="MB of memory of a query")
-    spill: int = Field(4_000, ge=0, description="MB on disk of what does not fit in memory; 0: none")
-    result: int = Field(100, ge=1, description="MB of a query's result, as text")
+    seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds until a query is ended")
+    memory: int = Field(default=2_000, ge=100, description="MB of memory of a query")
+    spill: int = Field(default=4_000, ge=0, description="MB on disk of what does not fit in memory; 0: none")
+    result: int = Field(default=100, ge=1, description="MB of a query's result, as text")
 
 
 class Bounds(_Group):
     """How much may be spent; what is not given is not bounded."""
 
-    requests: int | None = Field(None, ge=0, description="requests sent to LMs; 0: only replies that are archived")
-    prompt_tokens: int | None = Field(None, ge=1, description="tokens that LMs read")
-    reply_tokens: int | None = Field(None, ge=1, description="tokens that LMs write, thinking included")
-    usd: float | None = Field(None, gt=0, description="money, at the prices of the models file")
-    hours: float | None = Field(None, gt=0, description="hours at work: of runs, or of asking the one model")
+    requests: int | None = Field(
+        default=None, ge=0, description="requests sent to LMs; 0: only replies that are archived"
+    )
+    prompt_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs read")
+    reply_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs write, thinking included")
+    usd: float | None = Field(default=None, gt=0, description="money, at the prices of the models file")
+    hours: float | None = Field(default=None, gt=0, description="hours at work: of runs, or of asking the one model")
 
 
 class BudgetSettings(Bounds):
     """Bounds of all runs of an edition or study, added up, and of single models in them; at a bound a run pauses."""
 
-    models: dict[str, Bounds] = Field({}, description="bounds by model of the models file")
+    models: dict[str, Bounds] = Field(default={}, description="bounds by model of the models file")
 
 
 class Settings(_Group):

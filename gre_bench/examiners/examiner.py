@@ -30,8 +30,8 @@ class Binning(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Literal["equal_width", "quantile"] = Field("equal_width", description="how the bins are cut")
-    bins: int = Field(10, ge=2, le=1000, description="how many bins")
+    method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are cut")
+    bins: int = Field(default=10, ge=2, le=1000, description="how many bins")
 
 
 class Examiner(BaseModel):
@@ -39,22 +39,32 @@ class Examiner(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    template: str = Field("human", description="which prompt")
-    item: ItemKind = Field("review", description="what is graded: a review of a paper, or a summary of a source")
-    granularity: Literal["coarse", "fine"] = Field("coarse", description="one score, or aspects apart and averaged")
-    demonstration: Demonstration = Field("none", description="one example for each aspect, score 1 or 5")
-    aggregation: Aggregation = Field("direct", description="how replies become a score")
-    mass: Literal["normalised", "raw"] | None = Field(None, description="logprob: over the declared scores, or as is")
-    samples: int | None = Field(None, ge=1, le=1000, description="approximation: replies averaged; 20")
-    rationale: bool | None = Field(None, description="whether reasons are asked for; the template decides")
-    filtering: bool = Field(False, description="a text the LM calls redundant gets the lowest score")
-    binning: Binning | None = Field(None, description="makes close scores equal")
-    description: Literal["base", "expert", "short", "long"] = Field("base", description="guidelines: task description")
-    criteria: Literal["ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"] | None = Field(
-        None, description="guidelines: criteria; ht for human, mt for model"
+    template: str = Field(default="human", description="which prompt")
+    item: ItemKind = Field(
+        default="review", description="what is graded: a review of a paper, or a summary of a source"
     )
-    steps: Literal["base", "complex"] = Field("base", description="guidelines: evaluation steps")
-    instructions: str | None = Field(None, min_length=1, description="generated: what an LM has written as its prompt")
+    granularity: Literal["coarse", "fine"] = Field(
+        default="coarse", description="one score, or aspects apart and averaged"
+    )
+    demonstration: Demonstration = Field(default="none", description="one example for each aspect, score 1 or 5")
+    aggregation: Aggregation = Field(default="direct", description="how replies become a score")
+    mass: Literal["normalised", "raw"] | None = Field(
+        default=None, description="logprob: over the declared scores, or as is"
+    )
+    samples: int | None = Field(default=None, ge=1, le=1000, description="approximation: replies averaged; 20")
+    rationale: bool | None = Field(default=None, description="whether reasons are asked for; the template decides")
+    filtering: bool = Field(default=False, description="a text the LM calls redundant gets the lowest score")
+    binning: Binning | None = Field(default=None, description="makes close scores equal")
+    description: Literal["base", "expert", "short", "long"] = Field(
+        default="base", description="guidelines: task description"
+    )
+    criteria: Literal["ad", "ad_gpt", "ht", "ht_gpt", "mt", "mt_gpt"] | None = Field(
+        default=None, description="guidelines: criteria; ht for human, mt for model"
+    )
+    steps: Literal["base", "complex"] = Field(default="base", description="guidelines: evaluation steps")
+    instructions: str | None = Field(
+        default=None, min_length=1, description="generated: what an LM has written as its prompt"
+    )
 
     @model_validator(mode="after")
     def _possible(self) -> Examiner:

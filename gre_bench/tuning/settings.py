@@ -22,45 +22,63 @@ class TuningSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    method: Literal["lora", "full"] = Field("lora", description="an adapter beside the base, or all of its weights")
-    learnt: LearntTokens = Field("reply", description="tokens with a loss: the scored, or all (the authors)")
-    metrics: tuple[Metric, ...] | None = Field(
-        None, min_length=1, description="nine conversations a paper for each; gem, and gem_s_abstract given abstracts"
+    method: Literal["lora", "full"] = Field(
+        default="lora", description="an adapter beside the base, or all of its weights"
     )
-    form: Form = Field("as_written", description="judgments unchanged, or stray lines dropped")
-    ascii_fold: bool = Field(False, description="fold all texts to ASCII, as the authors do")
-    assw: str = Field("rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
+    learnt: LearntTokens = Field(default="reply", description="tokens with a loss: the scored, or all (the authors)")
+    metrics: tuple[Metric, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="nine conversations a paper for each; gem, and gem_s_abstract given abstracts",
+    )
+    form: Form = Field(default="as_written", description="judgments unchanged, or stray lines dropped")
+    ascii_fold: bool = Field(default=False, description="fold all texts to ASCII, as the authors do")
+    assw: str = Field(default="rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
 
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the model is trained")
-    dtype: Literal["float32", "bfloat16"] = Field("bfloat16", description="dtype of the arithmetic and of a LoRA base")
-    attention: Literal["sdpa", "eager"] = Field("sdpa", description="attention")
-    quantisation: Literal["auto", "none", "nf4"] = Field("auto", description="of a LoRA base; auto: nf4 if it can be")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where the model is trained")
+    dtype: Literal["float32", "bfloat16"] = Field(
+        default="bfloat16", description="dtype of the arithmetic and of a LoRA base"
+    )
+    attention: Literal["sdpa", "eager"] = Field(default="sdpa", description="attention")
+    quantisation: Literal["auto", "none", "nf4"] = Field(
+        default="auto", description="of a LoRA base; auto: nf4 if it can be"
+    )
 
-    lora_r: int = Field(16, ge=1, le=4096, description="rank of the adapter")
-    lora_alpha: float = Field(16, gt=0, description="scale of the adapter, over its rank")
-    lora_dropout: float = Field(0.0, ge=0, lt=1, description="share of the adapter's inputs that are dropped")
+    lora_r: int = Field(default=16, ge=1, le=4096, description="rank of the adapter")
+    lora_alpha: float = Field(default=16, gt=0, description="scale of the adapter, over its rank")
+    lora_dropout: float = Field(default=0.0, ge=0, lt=1, description="share of the adapter's inputs that are dropped")
     lora_targets: tuple[str, ...] = Field(
-        ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+        default=("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
         min_length=1,
         description="names of the matrices that are adapted",
     )
 
-    epochs: int = Field(3, ge=1, description="passes over the conversations")
-    max_steps: int = Field(0, ge=0, description="end after so many steps instead; 0: after all epochs")
-    batch: int = Field(2, ge=1, description="conversations read at once")
-    accumulation: int = Field(4, ge=1, description="batches a step")
-    learning_rate: float = Field(2e-4, gt=0, le=1, description="highest learning rate")
-    warmup_steps: int = Field(5, ge=0, description="steps in which the learning rate rises")
-    schedule: Literal["linear", "cosine", "constant"] = Field("linear", description="how the learning rate falls")
-    weight_decay: float = Field(0.01, ge=0, description="weight decay of matrices")
-    optimiser: Literal["adamw", "adamw_8bit"] = Field("adamw_8bit", description="adamw where 8 bits cannot be had")
-    clip: float = Field(1.0, ge=0, description="largest norm of a gradient; 0: any")
-    seed: int = Field(42, ge=0, le=2**31 - 1, description="seed of every random choice")
-    save_every: int = Field(50, ge=0, description="steps between checkpoints; 0: none but the last")
-    evaluate_every: int = Field(100, ge=0, description="steps between held-out losses; 0: before and after only")
-    max_tokens: int = Field(4096, ge=8, description="longer conversations are left out")
-    recompute: bool = Field(False, description="keep less between the layers and compute it again: slower, less memory")
-    share_prefixes: bool = Field(False, description="read a beginning that a batch shares once; batch 9 is a paper")
+    epochs: int = Field(default=3, ge=1, description="passes over the conversations")
+    max_steps: int = Field(default=0, ge=0, description="end after so many steps instead; 0: after all epochs")
+    batch: int = Field(default=2, ge=1, description="conversations read at once")
+    accumulation: int = Field(default=4, ge=1, description="batches a step")
+    learning_rate: float = Field(default=2e-4, gt=0, le=1, description="highest learning rate")
+    warmup_steps: int = Field(default=5, ge=0, description="steps in which the learning rate rises")
+    schedule: Literal["linear", "cosine", "constant"] = Field(
+        default="linear", description="how the learning rate falls"
+    )
+    weight_decay: float = Field(default=0.01, ge=0, description="weight decay of matrices")
+    optimiser: Literal["adamw", "adamw_8bit"] = Field(
+        default="adamw_8bit", description="adamw where 8 bits cannot be had"
+    )
+    clip: float = Field(default=1.0, ge=0, description="largest norm of a gradient; 0: any")
+    seed: int = Field(default=42, ge=0, le=2**31 - 1, description="seed of every random choice")
+    save_every: int = Field(default=50, ge=0, description="steps between checkpoints; 0: none but the last")
+    evaluate_every: int = Field(
+        default=100, ge=0, description="steps between held-out losses; 0: before and after only"
+    )
+    max_tokens: int = Field(default=4096, ge=8, description="longer conversations are left out")
+    recompute: bool = Field(
+        default=False, description="keep less between the layers and compute it again: slower, less memory"
+    )
+    share_prefixes: bool = Field(
+        default=False, description="read a beginning that a batch shares once; batch 9 is a paper"
+    )
 
     @field_validator("metrics")
     @classmethod

@@ -19,7 +19,9 @@ LOCKED = {
     canonicalize_name(name): version
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
 }
-CODE = sorted(path for folder in ("flows", "tasks", "deployments") for path in (ROOT / folder).rglob("*.py"))
+CODE = sorted(
+    path for folder in ("gre_bench", "flows", "tasks", "deployments") for path in (ROOT / folder).rglob("*.py")
+)
 PICKLES = {"pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 RUNS_CODE = re.compile(r"(Auto\w+\.from_pretrained|SentenceTransformer)")
 """Calls that run code which a model brings, unless they are told not to."""

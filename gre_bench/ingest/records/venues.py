@@ -35,7 +35,7 @@ class Venue(BaseModel):
     venue: str = Field(min_length=1)
     year: int = Field(ge=1990, le=2100)
     api: Literal[1, 2]
-    host: str | None = Field(None, pattern=r"^https?://[^/]+$")
+    host: str | None = Field(default=None, pattern=r"^https?://[^/]+$")
     group: str = Field(min_length=1)
     submissions: Names = _SOME
     withdrawn: Names = ()

@@ -26,22 +26,28 @@ class GeneratedSettings(_Group):
     """Instructions that an LM writes, or makes better: an examiner of template ``generated``."""
 
     model: str = Field(description="model of the models file that writes them")
-    instructions: str | None = Field(None, min_length=1, description="what is to be improved; else written anew")
-    phrase: Phrase = Field("improve", description="how it is asked to improve them")
+    instructions: str | None = Field(
+        default=None, min_length=1, description="what is to be improved; else written anew"
+    )
+    phrase: Phrase = Field(default="improve", description="how it is asked to improve them")
 
 
 class PanelSettings(_Group):
     """Peer review, after PRE: an exam by gold labels and by a second prompt, then the chair's weighted decision."""
 
-    examiners: tuple[str, ...] | None = Field(None, description="who sits on it; all examiners if not given")
+    examiners: tuple[str, ...] | None = Field(default=None, description="who sits on it; all examiners if not given")
     human: tuple[float, float] = Field(description="lowest and highest human score that there can be")
-    questions: int = Field(40, ge=2, description="items of the exam, whole sources; the rest is decided upon")
-    measure: Literal["exact", "squared_error"] = Field("squared_error", description="what agreement is")
-    threshold: float = Field(0.6, ge=0, le=1, description="agreement that each part of the exam needs")
-    second: dict[str, str] = Field({}, description="second prompt of an examiner, by its name: inner consistency")
-    rules: tuple[Rule, ...] = Field(("uniform", "log", "exp", "poly"), min_length=1, description="the chair's weights")
-    alpha: float = Field(1.0, gt=0, description="of the rules exp and poly")
-    seed: int = Field(0, ge=0, description="seed of the draw of the questions")
+    questions: int = Field(default=40, ge=2, description="items of the exam, whole sources; the rest is decided upon")
+    measure: Literal["exact", "squared_error"] = Field(default="squared_error", description="what agreement is")
+    threshold: float = Field(default=0.6, ge=0, le=1, description="agreement that each part of the exam needs")
+    second: dict[str, str] = Field(
+        default={}, description="second prompt of an examiner, by its name: inner consistency"
+    )
+    rules: tuple[Rule, ...] = Field(
+        default=("uniform", "log", "exp", "poly"), min_length=1, description="the chair's weights"
+    )
+    alpha: float = Field(default=1.0, gt=0, description="of the rules exp and poly")
+    seed: int = Field(default=0, ge=0, description="seed of the draw of the questions")
 
     @model_validator(mode="after")
     def _ordered(self) -> PanelSettings:
@@ -53,32 +59,44 @@ class PanelSettings(_Group):
 class PairwiseSettings(_Group):
     """Preferences between two texts about one source, each pair asked in both orders."""
 
-    games: int | None = Field(None, ge=1, description="pairs, drawn; every pair of a source if not given (full round)")
-    orders: int = Field(1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
-    seed: int = Field(0, ge=0, description="seed of the draw")
+    games: int | None = Field(
+        default=None, ge=1, description="pairs, drawn; every pair of a source if not given (full round)"
+    )
+    orders: int = Field(default=1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
+    seed: int = Field(default=0, ge=0, description="seed of the draw")
 
 
 class StudySettings(_Group):
     """Whom to ask, how, and what to compare."""
 
-    item: ItemKind | None = Field(None, description="summary or review; what the items are, if not given")
-    models: tuple[str, ...] = Field((), description="LMs of the models file, each asked as every examiner says")
-    models_file: Path | None = Field(None, description="models file; data/models.toml if not given")
-    layouts: tuple[str, ...] = Field((), description="published tables whose rows are examiners, such as 001_table1")
-    examiners: dict[str, dict[str, Any]] = Field({}, description="further examiners by name")
-    generated: dict[str, GeneratedSettings] = Field({}, description="examiners whose prompt an LM writes, by name")
-    baselines: tuple[Baseline, ...] = Field(("length", "rouge_l", "bertscore"), description="metrics without an LM")
-    probabilities: Literal["endpoint", "evaluation_lm"] = Field(
-        "endpoint", description="logprob: by the likeliest tokens an endpoint shows, or by the evaluation LM"
+    item: ItemKind | None = Field(default=None, description="summary or review; what the items are, if not given")
+    models: tuple[str, ...] = Field(default=(), description="LMs of the models file, each asked as every examiner says")
+    models_file: Path | None = Field(default=None, description="models file; data/models.toml if not given")
+    layouts: tuple[str, ...] = Field(
+        default=(), description="published tables whose rows are examiners, such as 001_table1"
     )
-    evaluation_lm: EvaluationLMSettings | None = Field(None, description="with probabilities = evaluation_lm")
+    examiners: dict[str, dict[str, Any]] = Field(default={}, description="further examiners by name")
+    generated: dict[str, GeneratedSettings] = Field(
+        default={}, description="examiners whose prompt an LM writes, by name"
+    )
+    baselines: tuple[Baseline, ...] = Field(
+        default=("length", "rouge_l", "bertscore"), description="metrics without an LM"
+    )
+    probabilities: Literal["endpoint", "evaluation_lm"] = Field(
+        default="endpoint", description="logprob: by the likeliest tokens an endpoint shows, or by the evaluation LM"
+    )
+    evaluation_lm: EvaluationLMSettings | None = Field(default=None, description="with probabilities = evaluation_lm")
     embedder: EmbedderSettings = EmbedderSettings()
-    panel: PanelSettings | None = Field(None, description="peer review by the examiners")
-    pairwise: PairwiseSettings | None = Field(None, description="preferences by the models")
-    budget: BudgetSettings = Field(BudgetSettings(), description="bounds of all runs of the study, as of an edition's")
-    resamples: int = Field(10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by source")
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
-    rationales: int = Field(36, ge=1, description="rationales drawn for each error sheet (Kim et al. 2023, Table 9)")
+    panel: PanelSettings | None = Field(default=None, description="peer review by the examiners")
+    pairwise: PairwiseSettings | None = Field(default=None, description="preferences by the models")
+    budget: BudgetSettings = Field(
+        default=BudgetSettings(), description="bounds of all runs of the study, as of an edition's"
+    )
+    resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by source")
+    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
+    rationales: int = Field(
+        default=36, ge=1, description="rationales drawn for each error sheet (Kim et al. 2023, Table 9)"
+    )
 
     @model_validator(mode="after")
     def _sound(self) -> StudySettings:
