@@ -39,6 +39,7 @@ def secret(where: str) -> str:
     from prefect.blocks.system import Secret
 
     try:
-        return str(Secret.load(name).get())
+        block: Any = Secret.load(name)
+        return str(block.get())
     except ValueError:
         raise SettingsError(f"no Prefect Secret block {name!r}; make it, or name a variable: env:NAME") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -14,6 +14,7 @@ from gre_bench.lm.catalog import open_lm
 from gre_bench.tasks.policy import HOUR
 
 if TYPE_CHECKING:
+    from gre_bench.lm.backends.mixture import TokenLM
     from gre_bench.tuning.cache_ngram import HeldOut
     from gre_bench.tuning.pairs import JudgedPaper, Metric
     from gre_bench.tuning.settings import TuningSettings
@@ -66,4 +67,4 @@ def fit_mixture(
     """Fits a copying mixture over the evaluation LM of *lm* to *kept*, into *folder*; its figures there."""
     from gre_bench.tuning.token_mixture import fit_into
 
-    return fit_into(folder, open_lm(lm), papers, kept)
+    return fit_into(folder, cast("TokenLM", open_lm(lm)), papers, kept)

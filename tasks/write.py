@@ -48,8 +48,9 @@ def write_changes(change: str, name: str, desk: Desk, materials: Sequence[Materi
                 made[item.key] = Written(item.key, changes.apply(change, "review", item), "ok")
         except ChangeError as error:
             made[item.key] = Written(item.key, None, error.code, str(error))
-    if due := [item for item in materials if item.key not in made]:
-        made |= {item.item: item for item in scribe(name, desk).changed(CHANGES[change].task or "", due)}
+    due, task_name = [item for item in materials if item.key not in made], CHANGES[change].task
+    if due and task_name is not None:
+        made |= {item.item: item for item in scribe(name, desk).changed(task_name, due)}
     return [made[item.key] for item in materials]
 
 

@@ -45,7 +45,7 @@ def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
     found = [(0, 0)]
     for piece in _PIECE.finditer(text):
         if any(heading in piece[0] for heading in headings):
-            found.append((_BLANKS.match(text, piece.start()).end(), _BLANKS.match(text, piece.end()).end()))
+            found.append((_after_blanks(text, piece.start()), _after_blanks(text, piece.end())))
     ends = [start for start, _ in found[1:]] + [len(text)]
     cuts = [(text[start:body], text[body:end]) for (start, body), end in zip(found, ends, strict=True)]
     return cuts if cuts[0][1].strip() or len(cuts) == 1 else cuts[1:]
@@ -66,3 +66,8 @@ def texts(sections: Sequence[Section]) -> Iterator[str]:
         for one in section.sentences:
             if one.text:
                 yield one.text
+
+
+def _after_blanks(text: str, start: int) -> int:
+    found = _BLANKS.match(text, start)
+    return found.end() if found else start

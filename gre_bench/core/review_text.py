@@ -109,7 +109,7 @@ _NAMES: tuple[tuple[Kind, str], ...] = (
     ),
     ("aspects", rf"{_ASPECT}(?:(?:, and |, | and | ?& ?| ?/ ?){_ASPECT})*"),
 )
-_PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES)
+_PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple((kind, re.compile(pattern)) for kind, pattern in _NAMES)
 _TAGS: dict[str, Kind] = {
     "summary": "summary",
     "strengths": "strengths",
@@ -144,8 +144,10 @@ _BLANKS = re.compile(r"[ \t]*")
 
 def split(text: str) -> tuple[Section, ...]:
     """The sections of *text* in order; nothing of it is lost or changed."""
-    marks = [(start, _SPACE.match(text, end).end(), kind) for start, end, kind in _headings(text)]
-    starts = [(0, 0, "other"), *marks] if not marks or marks[0][0] else marks
+    marks: list[tuple[int, int, Kind]] = [
+        (start, _end(_SPACE.match(text, end), end), kind) for start, end, kind in _headings(text)
+    ]
+    starts = marks if marks and not marks[0][0] else [(0, 0, "other"), *marks]
     ends = [start for start, _, _ in starts[1:]] + [len(text)]
     return tuple(
         Section(kind, text[start:body], tuple(_sentences(text[body:end])))
@@ -245,8 +247,12 @@ def _cuts(body: str) -> Iterable[int]:
                 opened = item.end() if item else 0
                 yield line
         elif end.end() >= opened:
-            after = _BLANKS.match(body, end.end()).end()
+            after = _end(_BLANKS.match(body, end.end()), end.end())
             word = body[max(0, end.start() - 12) : end.start() + 1]
             stop = end[0] != "." or not _ABBREVIATION.search(word)
             if stop and not body[after].islower() and body[after] not in _CONTINUERS:
                 yield after
+
+
+def _end(found: re.Match[str] | None, otherwise: int) -> int:
+    return found.end() if found else otherwise

@@ -8,10 +8,11 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
@@ -37,11 +38,11 @@ _SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
 
 
-class _Group(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _Group(BaseModel, frozen=True, extra="forbid"):
+    pass
 
 
-class EditionSettings(_Group):
+class EditionSettings(_Group, frozen=True):
     """Which papers: a venue-year and the sample drawn from it. A drawn sample never changes."""
 
     venue: str = Field(default="SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
@@ -78,7 +79,7 @@ class EditionSettings(_Group):
         return Edition(self.venue, self.year, self.sample)
 
 
-class SourceSettings(_Group):
+class SourceSettings(_Group, frozen=True):
     """Files that `refresh` imports before it does anything else; importing twice changes nothing."""
 
     papers: Path | None = Field(default=None, description="papers to import (.jsonl, .csv or .parquet)")
@@ -109,7 +110,7 @@ class SourceSettings(_Group):
     )
 
 
-class FetchSettings(_Group):
+class FetchSettings(_Group, frozen=True):
     """How OpenReview is asked. Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret)."""
 
     host: str | None = Field(
@@ -145,7 +146,7 @@ class FetchSettings(_Group):
     )
 
 
-class WritingSettings(_Group):
+class WritingSettings(_Group, frozen=True):
     """Who writes what the scores need: ``rule`` (embedded, no LM) or the name of a model in the models file."""
 
     judgments: str | None = Field(
@@ -159,7 +160,7 @@ class WritingSettings(_Group):
     chunk: int = Field(default=32, ge=1, description="texts asked for and committed together")
 
 
-class EvaluationLMSettings(_Group):
+class EvaluationLMSettings(_Group, frozen=True):
     """The LM whose log-probabilities are the scores."""
 
     backend: str = Field(default="cache-ngram", description="kind of evaluation LM")
@@ -202,7 +203,7 @@ class EvaluationLMSettings(_Group):
         return self.backend == "vllm"
 
 
-class EmbedderSettings(_Group):
+class EmbedderSettings(_Group, frozen=True):
     """What turns sentences into vectors for BERTScore."""
 
     backend: str = Field(
@@ -214,7 +215,7 @@ class EmbedderSettings(_Group):
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="sentence-transformers: where it runs")
 
 
-class ScoringSettings(_Group):
+class ScoringSettings(_Group, frozen=True):
     """What is scored, and how the texts are read (Xu et al. 2025, §3.2 and C.2)."""
 
     metrics: tuple[str, ...] = Field(
@@ -263,7 +264,7 @@ class ScoringSettings(_Group):
         return self
 
 
-class ValidationSettings(_Group):
+class ValidationSettings(_Group, frozen=True):
     """How a metric is validated: what is done to human reviews, by whom, and what counts as passing."""
 
     changes: tuple[str, ...] | None = Field(
@@ -292,7 +293,7 @@ class ValidationSettings(_Group):
     )
 
 
-class RunSettings(_Group):
+class RunSettings(_Group, frozen=True):
     """How the work is cut and waited for; none of it changes a score."""
 
     chunk_papers: int = Field(default=8, ge=1, description="papers scored and committed together")
@@ -310,7 +311,7 @@ class RunSettings(_Group):
     )
 
 
-class QuerySettings(_Group):
+class QuerySettings(_Group, frozen=True):
     """How much one query of ``gre-bench sql`` may take; none of it changes a score. MB are of 1,000,000 bytes."""
 
     seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds until a query is ended")
@@ -319,7 +320,7 @@ class QuerySettings(_Group):
     result: int = Field(default=100, ge=1, description="MB of a query's result, as text")
 
 
-class Bounds(_Group):
+class Bounds(_Group, frozen=True):
     """How much may be spent; what is not given is not bounded."""
 
     requests: int | None = Field(
@@ -331,13 +332,13 @@ class Bounds(_Group):
     hours: float | None = Field(default=None, gt=0, description="hours at work: of runs, or of asking the one model")
 
 
-class BudgetSettings(Bounds):
+class BudgetSettings(Bounds, frozen=True):
     """Bounds of all runs of an edition or study, added up, and of single models in them; at a bound a run pauses."""
 
     models: dict[str, Bounds] = Field(default={}, description="bounds by model of the models file")
 
 
-class Settings(_Group):
+class Settings(_Group, frozen=True):
     """One run: which edition, from where, scored by what, how."""
 
     edition: EditionSettings = EditionSettings()
@@ -472,14 +473,15 @@ def _value(text: str) -> Any:
         return text
 
 
-def _line(error: dict[str, Any]) -> str:
+def _line(error: Mapping[str, Any]) -> str:
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
         return f"setting {place}: {error['msg']}"
     group: type[BaseModel] = Settings
     if error["loc"][:-1]:
         # Deeper than a group there are only the bounds of one model.
-        group = Bounds if len(error["loc"]) > 2 else Settings.model_fields[str(error["loc"][0])].annotation
+        stated = Settings.model_fields[str(error["loc"][0])].annotation
+        group = stated if len(error["loc"]) == 2 and isinstance(stated, type) else Bounds
     near = difflib.get_close_matches(str(error["loc"][-1]), group.model_fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(group.model_fields)}"
     return f"unknown setting {place}; {hint}"

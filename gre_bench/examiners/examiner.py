@@ -34,10 +34,8 @@ class Binning(BaseModel):
     bins: int = Field(default=10, ge=2, le=1000, description="how many bins")
 
 
-class Examiner(BaseModel):
+class Examiner(BaseModel, frozen=True, extra="forbid"):
     """How a text is graded. ``None`` is what the template has of itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     template: str = Field(default="human", description="which prompt")
     item: ItemKind = Field(

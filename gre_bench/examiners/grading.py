@@ -84,7 +84,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Asker | None, base: 
     said = [ask(asker, asking, sampling, lambda text: _read(examiner, text)) for sampling in samplings(examiner, base)]
     for turn, place in enumerate(due):
         mine = [[one[turn * each + part] for one in said] for part in range(each)]
-        before = verdicts[place].cost if verdicts[place] else FREE
+        before = verdict.cost if (verdict := verdicts[place]) else FREE
         found[place] = _graded(examiner, items[place], mine, before)
     return [found[place] for place in range(len(items))]
 

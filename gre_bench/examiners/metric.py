@@ -93,7 +93,7 @@ class ExaminerMetric:
         if found.problem is not None:
             return Score(*ids, None, replace(found.problem, message=f"{case.name}: {found.problem.message}"))
         value, scale = found.value, self.examiner.form.scale
-        if self.examiner.binning:
+        if self.examiner.binning and value is not None:
             [value] = binned([value], self.examiner.binning, scale.low, scale.high).values
         return Score(*ids, value)
 

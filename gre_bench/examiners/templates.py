@@ -7,7 +7,7 @@ one-shot and shows no example, P12 nearly repeats it and counts as zero-shot.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from gre_bench.examiners import scales
 from gre_bench.examiners.scales import Scale
@@ -69,7 +69,7 @@ def _standard(name: str, scale: Scale) -> Template:
     return Template(name, KOTONYA, f"little_giants/{{item}}/{name}", scale, approaches=(1, 7))
 
 
-def _stepwise(name: str, scale: Scale, approaches: tuple[int, ...], **more: bool) -> Template:
+def _stepwise(name: str, scale: Scale, approaches: tuple[int, ...], **more: Any) -> Template:
     prompt = f"little_giants/{{item}}/{name}"
     return Template(name, KOTONYA, prompt, scale, "aspects", bare=False, approaches=approaches, **more)
 

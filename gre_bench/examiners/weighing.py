@@ -84,12 +84,12 @@ def grade_by_endpoint(
     showings = []
     for turn, place in enumerate(due):
         mine = dict(zip(_names(examiner), said[turn * each : (turn + 1) * each], strict=True))
-        cost = sum((one.cost for one in mine.values()), verdicts[place].cost if verdicts[place] else FREE)
+        cost = sum((one.cost for one in mine.values()), verdict.cost if (verdict := verdicts[place]) else FREE)
         problem = next((one.read for one in mine.values() if isinstance(one.read, Problem)), None)
         if problem is not None:
             grades[place] = Grade(items[place].item_id, None, problem, cost=cost)
             continue
-        seen = {name: one.read for name, one in mine.items()}
+        seen = {name: one.read for name, one in mine.items() if not isinstance(one.read, Problem)}
         parts = {name: one.score for name, one in seen.items()}
         grades[place] = Grade(
             items[place].item_id,

@@ -55,7 +55,7 @@ def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callabl
 def _answer(reply: Reply, read: Callable[[str], T]) -> Answer[T]:
     tokens = {"prompt_tokens": reply.prompt_tokens or 0, "reply_tokens": reply.reply_tokens or 0}
     if reply.outcome not in ("ok", "cut") or not reply.text:
-        return Answer(None, Problem(reply.outcome, reply.detail, reply.final), **tokens)
+        return Answer(None, Problem(reply.outcome, reply.detail, reply.final), None, **tokens)
     try:
         return Answer(read(reply.text), None, reply.text, **tokens)
     except ReplyError as error:

@@ -83,7 +83,7 @@ def _spearman(given: Array, means: Array, resamples: int, seed: int) -> tuple[Es
     if np.ptp(given) == 0 or np.ptp(means) == 0:
         return None, None
     try:
-        found = correlate("spearman", given, means, range(len(given)), LEVEL, resamples, seed)
+        found = correlate("spearman", given.tolist(), means.tolist(), range(len(given)), LEVEL, resamples, seed)
     except ValueError:  # too few papers whose ratings differ for an interval
         return None, None
     return Estimate(found.value, found.low, found.high), found.p

@@ -46,7 +46,7 @@ def chart(outcomes: Sequence[Outcome], human: Mapping[str, float], title: str) -
         color="#c2571a", strokeWidth=2, point={"color": "#c2571a"}
     )
     layered = altair.layer(bars, line).properties(width=220, height=120)
-    facet = altair.Facet("panel:N", title=None, sort=panels, header=altair.Header(labelLimit=260, labelFontSize=10))
+    facet = altair.Facet("panel:N", title=None, sort=panels, header=altair.Header(labelLimit=260, labelFontSize=10))  # pyright: ignore[reportArgumentType]
     whole = layered.facet(facet, columns=_COLUMNS, data=altair.Data(values=rows))
     lines = [title, "bars: the model's ratings; line: human means, rounded half down"]
     return whole.properties(title=altair.Title(lines[0], subtitle=lines[1], anchor="start")).configure_view(stroke=None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import cast
 
 import httpx2
 
@@ -19,7 +20,7 @@ def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None
     """The hook: at most *most_bytes* of a body within *seconds* of its head; ``httpx2.HTTPError`` beyond."""
 
     def limit(response: httpx2.Response) -> None:
-        response.stream = _Body(response.stream, _Bounds(response, most_bytes, seconds))
+        response.stream = _Body(cast(httpx2.SyncByteStream, response.stream), _Bounds(response, most_bytes, seconds))
 
     return limit
 
@@ -28,7 +29,8 @@ def limited_async(most_bytes: int, seconds: float) -> Callable[[httpx2.Response]
     """`limited` for an asynchronous client."""
 
     async def limit(response: httpx2.Response) -> None:
-        response.stream = _AsyncBody(response.stream, _Bounds(response, most_bytes, seconds))
+        stream = cast(httpx2.AsyncByteStream, response.stream)
+        response.stream = _AsyncBody(stream, _Bounds(response, most_bytes, seconds))
 
     return limit
 

@@ -47,8 +47,9 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
     """The limit that the body of an error states in ``details``; None if there is none."""
     details = body.get("details") if isinstance(body, Mapping) else None
-    limit = _number(details.get("limit")) if isinstance(details, Mapping) else None
-    reset = _reset(headers, details, now) if limit is not None else None
+    if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
+        return None
+    reset = _reset(headers, details, now)
     if reset is None:
         return None
     remaining = _number(details.get("remaining")) or 0

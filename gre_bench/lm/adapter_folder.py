@@ -77,7 +77,7 @@ def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTraine
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if absent := sorted(expected ^ there):
         raise LMError(f"{WEIGHTS} does not fit the base {adapter.base}, as at {absent[0]}")
-    return adapted.merge_and_unload(safe_merge=True) if merge else adapted.get_base_model()
+    return adapted.merge_and_unload(safe_merge=True) if merge else adapted.get_base_model()  # pyright: ignore[reportReturnType]
 
 
 def _digest_at_training(folder: Path) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.pretrained.cache import located, named, refuse_changed
@@ -29,7 +30,7 @@ def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
         device=settings.device,
         dtype=settings.dtype,
         attention=settings.attention,
-        quantisation=settings.quantisation,
+        quantisation=settings.quantisation,  # pyright: ignore[reportArgumentType]
         engine=settings.engine,
         token_budget=settings.token_budget,
         max_tokens=settings.max_tokens,
@@ -64,11 +65,11 @@ def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
 
 def _mixed(lm: EvaluationLM, folder: Path) -> EvaluationLM:
     from gre_bench.lm.backends.blend import load
-    from gre_bench.lm.backends.mixture import Mixture
+    from gre_bench.lm.backends.mixture import Mixture, TokenLM
 
     if not hasattr(lm, "tokenizer"):
         raise SettingsError(f"evaluation_lm.mixture: the evaluation LM {lm.identity.name} cannot be mixed with copies")
-    return Mixture(lm, load(folder))
+    return Mixture(cast(TokenLM, lm), load(folder))
 
 
 BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {

@@ -7,7 +7,7 @@ reply, it does the same. The embedded n-gram LM and copying mixtures read the pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob
@@ -30,4 +30,4 @@ def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
             f"evaluation LM {lm.identity.name} scores judgments only: give a chat model "
             "(evaluation_lm.backend = transformers or vllm, without a mixture)"
         )
-    return lm
+    return cast(ChatLM, lm)

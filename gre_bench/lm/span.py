@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Chat, digest
@@ -137,9 +137,10 @@ class ChatTemplate:
         # The stopped clock ends in a newline that Jinja swallows, so that the template still starts on its own line.
         text = _STOPPED_CLOCK + self.text if "strftime_now" in self.text else self.text
         try:
-            return self.tokenizer.apply_chat_template(
+            written = self.tokenizer.apply_chat_template(
                 messages, chat_template=text, add_generation_prompt=reply is None, tokenize=False, date_string=DATE
             )
+            return cast(str, written)
         except Exception as error:  # a template is foreign code and may raise anything
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
@@ -148,8 +149,8 @@ class ChatTemplate:
         broken, total = [], 0
         for text in texts:
             # Again until none is left: breaking one token up may leave another that overlapped it.
-            found = 1 if self.pattern else 0
-            while found:
+            found = 1
+            while self.pattern and found:
                 text, found = self.pattern.subn(lambda sign: f"{sign[0][0]} {sign[0][1:]}", text)
                 total += found
             broken.append(text)

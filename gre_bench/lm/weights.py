@@ -96,7 +96,7 @@ def open_weights(
             str(folder if (folder / "tokenizer_config.json").is_file() else base), **local
         )
     with blamed(folder, "its weights cannot be loaded"), no_bars():
-        model, loaded = AutoModelForCausalLM.from_pretrained(
+        model, loaded = AutoModelForCausalLM.from_pretrained(  # pyright: ignore[reportGeneralTypeIssues]
             str(base),
             **local,
             **packed,

@@ -84,7 +84,7 @@ def _agreement(
         kind, plain.value, plain.low, plain.high, plain.p, plain.flat_p,
         inside and inside.value, inside and inside.low, inside and inside.high,
         held and held.value, held and held.low, held and held.high,
-        over and over.difference, over and over.low, over and over.high, over and over.p, **counts,
+        over and over.difference, over and over.low, over and over.high, over and over.p, **counts,  # pyright: ignore[reportArgumentType]
     )  # fmt: skip
 
 

@@ -163,6 +163,7 @@ def _pair(
             state = "waiting" if text.waiting else "excluded" if by_rule else "failed"
             return Planned(*ids, state, prefix + text.reason, detail=text.detail)
     moved = texts[2][0] if recipe.formula == "specific" else None
+    assert not isinstance(x, Lack) and not isinstance(y, Lack) and not isinstance(moved, Lack)
     return Planned(*ids, "due", None, Case(*ids, recipe.source, x, y, synopsis, moved))
 
 

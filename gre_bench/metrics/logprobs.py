@@ -44,8 +44,7 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
     recall and precision: one; f1: recall, then precision.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
-    if recipe.formula in ("pmi", "specific"):
-        given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+    given = _folded(case.synopsis, settings) if case.synopsis is not None else None
     if recipe.formula == "specific":
         elsewhere = _prepared(case.moved or "", case, settings)
         return Prediction(x, given, y, settings.prompt), Prediction(elsewhere, given, y, settings.prompt)

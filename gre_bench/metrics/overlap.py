@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from gre_bench.core import review_text
 from gre_bench.core.records import Case, Problem, Score
@@ -87,7 +87,7 @@ def bleu(candidate: Words, reference: Words) -> float:
     with warnings.catch_warnings():
         # NLTK warns wherever an order of n-grams has no match.
         warnings.simplefilter("ignore", UserWarning)
-        return float(sentence_bleu([list(reference)], list(candidate)))
+        return float(cast(float, sentence_bleu([list(reference)], list(candidate))))
 
 
 def rouge_words(text: str) -> Words:

@@ -26,7 +26,7 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
     drawable(path)
     beside = path.with_name(f".{os.getpid()}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    chart(effects, title).save(beside, format=path.suffix[1:])
+    chart(effects, title).save(beside, format=path.suffix[1:])  # pyright: ignore[reportArgumentType]
     os.replace(beside, path)
     return path
 

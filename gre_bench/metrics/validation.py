@@ -89,8 +89,12 @@ def found_effects(
         for change, found in tried.items()
         if found.plain or CHANGES[change].source != "ours" or not _by_rule(after[change])
     }
-    falls = [change for change, found in tried.items() if found.plain and CHANGES[change].family == "degradation"]
-    adjusted = dict(zip(falls, holm([tried[name].plain.p for name in falls]), strict=True))
+    falls = {
+        change: found.plain.p
+        for change, found in tried.items()
+        if found.plain and CHANGES[change].family == "degradation"
+    }
+    adjusted = dict(zip(falls, holm(list(falls.values())), strict=True))
     return {change: _found(change, item, adjusted.get(change), settings) for change, item in tried.items()}
 
 
@@ -154,9 +158,9 @@ def _at_length(
 def _found(change: str, tried: _Tried, p_holm: float | None, settings: ValidationSettings) -> Found:
     plain, at_length = tried.plain, tried.at_length
     if plain is None:
-        return Found(
-            *[None] * 13, len(tried.before), tried.planned, tried.papers, None, "undecided", None, tried.problem
-        )
+        nothing: Any = (None,) * 13
+        counts = (len(tried.before), tried.planned, tried.papers)
+        return Found(*nothing, *counts, None, "undecided", None, tried.problem)  # pyright: ignore[reportCallIssue]
     family = CHANGES[change].family
     if family == "degradation":
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)

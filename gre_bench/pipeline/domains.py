@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SettingsError, SourceError
@@ -24,7 +25,7 @@ def in_domain(job: Job) -> Job:
         told = [row["domain"] for row in store.read_mended("imported_domain")]
         edition = edition.model_copy(update={"domain": told[0]}) if told else edition
     domain = domain_of(edition.domain)
-    given = {"synopsis_of": domain.synopsis_of}
+    given: dict[str, Any] = {"synopsis_of": domain.synopsis_of}
     if "prompt" not in scoring.model_fields_set:
         given["prompt"] = domain.predict
     update = {"edition": edition, "scoring": scoring.model_copy(update=given)}

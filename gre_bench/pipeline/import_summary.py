@@ -24,6 +24,8 @@ def described(store: Store, came: Sequence[Review], given: Sequence[Judgments], 
     *given*: judgments that came with them. Else they are written by rule, where a rule writes for the edition; where
     an LM does, *writer* alone says so: nothing is bought by an import.
     """
+    from gre_bench.writing.rules.judgments import WRITER, judgments_of
+
     if not came:
         return None
     if given:
@@ -34,9 +36,7 @@ def described(store: Store, came: Sequence[Review], given: Sequence[Judgments], 
         writer = _writer(store)
         if not by_rule(writer):
             return {"writer": writer, "candidates": []}
-        from gre_bench.writing.rules.judgments import WRITER as writer
-        from gre_bench.writing.rules.judgments import judgments_of
-
+        writer = WRITER
         texts = {}
     rows = []
     names = {review.candidate for review in came} | {HUMAN}

@@ -12,7 +12,7 @@ from gre_bench.changes.naming import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest
-from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, SynopsisKind
+from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.metrics.cases import Entry, Lack, Response, plan, the_writer
@@ -112,7 +112,7 @@ def sample(
     lacking = lacks(store, "judgments", judgments_by)
     responses, by_candidate = {}, defaultdict(dict)
     for review in known_reviews(store):
-        own = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
+        own: dict[Source, Lack] = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
         response = Response(review.review_id, review.text, judged.get(review.review_id, {}), own)
         responses[review.review_id] = response
         if review.candidate != HUMAN:
@@ -153,7 +153,9 @@ def synopses(
     stated = assw.get(paper.paper_id)
     if isinstance(stated, str):
         stated = f"{paper.abstract}\n\n{stated}" if paper.abstract else Lack("no_abstract")
-    return found | ({"assw": stated} if stated is not None else {})
+    if stated is not None:
+        found["assw"] = stated
+    return found
 
 
 def plan_pairs(

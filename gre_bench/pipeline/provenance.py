@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from datetime import UTC, datetime
+from typing import Any
 
 from gre_bench.ingest.snapshot.making import UNSTATED
 from gre_bench.ingest.snapshot.snapshot import Snapshot
@@ -30,7 +31,7 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[Row]:
             "review_id": row["review_id"],
             "versions": row["versions"],
             "version_id": row["version"],
-            "written_at": row["written_at"] and datetime.fromtimestamp(row["written_at"] / 1000, UTC),
+            "written_at": _moment(row["written_at"]),
             "rule": row["rule"],
             "licence": row["licence"],
         }
@@ -60,3 +61,7 @@ def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
         for note in snapshot.notes()
         if isinstance(note.get("license"), str) and isinstance(note.get("id"), str) and note["id"] in kept
     }
+
+
+def _moment(ms: Any) -> datetime | None:
+    return datetime.fromtimestamp(ms / 1000, UTC) if ms else None

@@ -206,6 +206,7 @@ def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[s
         usd = sum(
             (row["prompt_tokens"] * model.price_in + row["reply_tokens"] * model.price_out) / PER_TOKENS
             for row, model in zip(bought, prices, strict=True)
+            if model and model.price_in is not None and model.price_out is not None
         )
     return {
         "asked": sum(row["asked"] for row in texts),

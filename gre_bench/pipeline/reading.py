@@ -95,6 +95,7 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
+    assert sources.snapshot is not None
     found = Snapshot.open(_latest(sources.snapshot, edition))
     stated = (found.manifest.venue, found.manifest.year)
     if stated != (edition.venue, edition.year):
@@ -156,6 +157,7 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
                 # Damaged: kept beside, and made anew from the files that are at hand.
                 folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
         texts = read_texts(sources.texts) if sources.texts else {}
+        assert sources.notes is not None
         notes = read_notes_file(sources.notes)
         source = f"files: {sources.notes.name}"
         return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)

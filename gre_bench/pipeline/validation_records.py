@@ -39,7 +39,7 @@ class Certificate:
     detail: str
     validated_at: str
     signature: dict[str, str | bool]
-    changes: dict[str, str]
+    changes: dict[str, Verdict]
     made_by: dict[str, str] = field(default_factory=dict)
     papers: int | None = None
     rules: dict[str, Any] = field(default_factory=dict)
@@ -54,7 +54,8 @@ def grant(
     settings: ValidationSettings,
 ) -> Certificate:
     """Writes the certificate of *signature* into *state*, in the place of an earlier one of the same edition."""
-    changes = {row["change"]: row["verdict"] for row in effects} | dict.fromkeys(untried, "undecided")
+    changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
+    changes = {row["change"]: row["verdict"] for row in effects} | changes
     wanting = [f"{name} ({found})" for name, found in changes.items() if found != "pass"]
     papers = min((row["papers"] for row in effects if row["d"] is not None), default=0)
     rules = settings.model_dump(mode="json", include=set(_RULES))

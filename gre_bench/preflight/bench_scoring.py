@@ -96,6 +96,6 @@ def _growth(weights: Any, asked: Load, trie: Any, on_round: Callable[[int, str],
     for times in (1, 2, 4, 8):
         papers = asked.papers * times
         timing = measurement.measured(weights, papers, {"trie": trie}, 1, on_round)["trie"]
-        found.append({"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu[0],
+        found.append({"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu and timing.cpu[0],
                       "peak_memory_bytes": timing.peak_memory})  # fmt: skip
     return found

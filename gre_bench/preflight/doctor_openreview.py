@@ -13,7 +13,7 @@ from gre_bench.ingest.openreview.fetch_steps import SECRETS, budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.session import Login, Patience
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.preflight.doctor import Check, Finding
+from gre_bench.preflight.doctor import Check, Finding, Verdict
 
 PATIENCE = Patience(timeout_s=10.0, whole_s=30.0, attempts=1)
 
@@ -58,7 +58,7 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
 CHECKS: dict[str, Check] = {"OpenReview": openreview}
 
 
-def _tried(settings: Settings, state: Path, login: Login, whose: str, verdict: str) -> Finding:
+def _tried(settings: Settings, state: Path, login: Login, whose: str, verdict: Verdict) -> Finding:
     """What one question gives. It is taken off the budget that fetches keep in the *state*, where there is one."""
     asked, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
     where, invitation = asked.host.partition("//")[2], venue.listings[0]

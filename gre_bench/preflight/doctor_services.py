@@ -65,11 +65,11 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
         began = time.monotonic()
         lm = open_lm(settings.evaluation_lm)
-        spans = [checked(span) for span in lm.logprob([Prediction(LINE, None, LINE), Prediction(None, None, LINE)])]
-        broken = next((span for span in spans if isinstance(span, SpanError)), None)
-        if broken is not None:
+        given, alone = map(checked, lm.logprob([Prediction(LINE, None, LINE), Prediction(None, None, LINE)]))
+        if isinstance(given, SpanError) or isinstance(alone, SpanError):
+            broken = given if isinstance(given, SpanError) else alone
             yield Finding("evaluation LM", "problem", str(broken), "use another model, dtype or engine")
-        elif spans[0].total <= spans[1].total:
+        elif given.total <= alone.total:
             said = f"{lm.identity.name}: a review is no likelier after the same review than without it"
             yield Finding("evaluation LM", "warning", said, "its scores may say nothing: gre-bench validate tells")
         else:

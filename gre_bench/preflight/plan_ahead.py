@@ -182,8 +182,9 @@ def _cost(one: Writing, models: dict[str, Model]) -> dict[str, Any]:
     if model is None:
         raise SettingsError(f"no model {one.name!r} in the models file; known: {', '.join(models)}")
     reads, writes = one.texts * one.reads, one.texts * one.writes
-    priced = model.price_in is not None and model.price_out is not None
-    usd = (reads * model.price_in + writes * model.price_out) / 1e6 if priced else None
+    usd: float | None = None
+    if model.price_in is not None and model.price_out is not None:
+        usd = (reads * model.price_in + writes * model.price_out) / 1e6
     row = {"what": one.what, "model": one.name, "texts": one.texts, "prompt_tokens": reads, "reply_tokens": writes}
     return row | {"usd": None if usd is None else round(usd, 2)}
 

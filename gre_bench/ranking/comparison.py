@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from gre_bench.ranking.published import SIZE, Figure
 
@@ -97,8 +98,9 @@ def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
 def _beside(key: tuple[str, str], printed: Figure | None, found: Figure | None) -> Beside:
     if printed is None or found is None:
         return Beside(*key, printed, found, None, None)
-    ends = printed.low, printed.high, found.low, found.high
-    overlap = None if None in ends else ends[0] <= ends[3] and ends[2] <= ends[1]
+    overlap: bool | None = None
+    if printed.low is not None and printed.high is not None and found.low is not None and found.high is not None:
+        overlap = printed.low <= found.high and found.low <= printed.high
     return Beside(*key, printed, found, found.value - printed.value, overlap)
 
 
@@ -116,8 +118,9 @@ def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, flo
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
         return None, None
-    rho, p = spearmanr(x, y)
-    return float(rho), float(p) if math.isfinite(p) else None
+    found: Any = spearmanr(x, y)
+    rho, p = float(found.statistic), float(found.pvalue)
+    return rho, p if math.isfinite(p) else None
 
 
 def _pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
@@ -125,4 +128,5 @@ def _pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
         return None
-    return float(pearsonr(x, y)[0])
+    found: Any = pearsonr(x, y)
+    return float(found.statistic)

@@ -141,4 +141,4 @@ def _ranks(pairs: Pairs) -> dict[str, int]:
 
 
 def _kept(pairs: Pairs, keep: Sequence[bool]) -> Pairs:
-    return Pairs(*([value for value, kept in zip(column, keep, strict=True) if kept] for column in pairs.columns))
+    return pairs.at([place for place, kept in enumerate(keep) if kept])

@@ -13,9 +13,14 @@ from gre_bench.core.resources import resource
 
 Kind = Literal["grades", "effects", "benchmarks", "board", "text"]
 
-_KINDS: dict[str, Kind] = {"table1": "grades", "table5": "benchmarks", "text": "text"} | dict.fromkeys(
-    ("table6", "table7", "table10"), "board"
-)
+_KINDS: dict[str, Kind] = {
+    "table1": "grades",
+    "table5": "benchmarks",
+    "table6": "board",
+    "table7": "board",
+    "table10": "board",
+    "text": "text",
+}
 SIZE = "parameters_billion"
 """The `metric` of what a board prints beside the scores."""
 

@@ -38,11 +38,21 @@ class Pairs:
         """Those of the candidates *names*."""
         wanted = set(names)
         kept = [place for place, name in enumerate(self.candidates) if name in wanted]
-        return Pairs(*([column[place] for place in kept] for column in self.columns))
+        return self.at(kept)
+
+    def at(self, places: Sequence[int]) -> Pairs:
+        """The pairs at *places*, in that order."""
+        names, papers, references = (
+            [column[place] for place in places] for column in (self.candidates, self.papers, self.references)
+        )
+        return Pairs(names, papers, references, [self.values[place] for place in places])
 
     @property
     def columns(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[float]]:
         return self.candidates, self.papers, self.references, self.values
+
+
+Next = tuple[str | None, float | None, float | None, float | None, float | None, bool | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +117,10 @@ def standings(pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float
     ]  # fmt: skip
 
 
-def _next(test: PairTest | None) -> tuple[object, ...]:
+def _next(test: PairTest | None) -> Next:
     """The columns from *next_candidate* to *more_papers*."""
     if test is None:
-        return (None,) * 7
+        return None, None, None, None, None, None, None
     # A lead that its own test turns round is none, however small its p.
     tied = test.p_holm >= ALPHA or test.difference <= 0
     needed = papers_needed(test, ALPHA, POWER) if tied else None

@@ -60,8 +60,8 @@ def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Itera
     for name in names:
         there = [edition for edition in editions if (name, edition) in cells and cells[name, edition]["se"]]
         for earlier, later in pairwise(there):
-            sides = (cells[name, edition] for edition in (earlier, later))
-            yield name, earlier, later, change(*(Moment(row["difference"], row["se"], row["papers"]) for row in sides))
+            one, other = (_moment(cells[name, edition]) for edition in (earlier, later))
+            yield name, earlier, later, change(one, other)
 
 
 def _siblings(shelf: Shelf) -> list[str]:
@@ -82,3 +82,7 @@ def _year(edition: str, row: Row | None) -> Year:
         return Year(edition)
     names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high")
     return Year(edition, *(row[name] for name in names))
+
+
+def _moment(row: Row) -> Moment:
+    return Moment(row["difference"], row["se"], row["papers"])

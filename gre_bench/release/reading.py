@@ -78,8 +78,8 @@ def _entry(row: Mapping[str, Any], tied: bool, writer: str) -> Entry:
     contamination = row.get("contamination")
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]
     return Entry(
-        **{name: row[name] for name in own},
-        **{name: row.get(name) for name in later},
+        **{name: row[name] for name in own},  # pyright: ignore[reportArgumentType]
+        **{name: row.get(name) for name in later},  # pyright: ignore[reportArgumentType]
         tied=tied,
         contamination=contamination if contamination != "none" else None,
         p=row["difference_p"] if holm is None else holm,

@@ -10,7 +10,7 @@ from typing import Any
 from gre_bench.core.errors import SettingsError
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
-from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.pair_tests import PairTest, pair_tests
 from gre_bench.store import Row, Store
 
 SHOWN_PAPERS = 3
@@ -44,10 +44,9 @@ def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
     if lost := [name for name in names if name not in planned]:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
     scored = [row for row in rows if row["state"] == "scored"]
-    columns = [[row[name] for row in scored] for name in ("value", "paper_id", "candidate_id", "reference_id")]
     told = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
     try:
-        (test,) = pair_tests(*columns)
+        (test,) = _tested(scored)
     except ValueError:
         return told | {"problem": "fewer than two papers on which both are scored"}
     test = test if test.first == names[0] else test.flipped()
@@ -66,11 +65,10 @@ def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> Row |
     """How much further the first of *names* is above its own chance than the second; None without two papers."""
     rows = store.read("candidate_pairs", signature_id=specific_id, candidates=list(names))
     scored = [row for row in rows if row["state"] == "scored"]
-    columns = [[row[name] for row in scored] for name in ("value", "paper_id", "candidate_id", "reference_id")]
     if len({row["candidate_id"] for row in scored}) < 2:
         return None
     try:
-        (test,) = pair_tests(*columns)
+        (test,) = _tested(scored)
     except ValueError:
         return None
     return asdict(test if test.first == names[0] else test.flipped())
@@ -85,3 +83,11 @@ def _leads(scored: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
         if name == names[0] and other is not None:
             by_paper.setdefault(paper, []).append(value - other)
     return {paper: sum(found) / len(found) for paper, found in by_paper.items()}
+
+
+def _tested(scored: Sequence[Row]) -> list[PairTest]:
+    """The test of the candidates of *scored*; ValueError where two papers are not shared."""
+    values, papers, candidates, references = (
+        [row[name] for row in scored] for name in ("value", "paper_id", "candidate_id", "reference_id")
+    )
+    return pair_tests(values, papers, candidates, references)

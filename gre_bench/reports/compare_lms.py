@@ -114,6 +114,7 @@ def _by_pair(kept: Shared, name: str) -> Row:
     from scipy.stats import spearmanr
 
     mine = [place for place, candidate in enumerate(kept.candidates) if candidate == name]
-    columns = [[column[place] for place in mine] for column in kept.values]
-    varies = len(mine) > 2 and all(len(set(column)) > 1 for column in columns)
-    return {"pairs": len(mine), "spearman": float(spearmanr(*columns)[0]) if varies else None}
+    one, other = ([column[place] for place in mine] for column in kept.values)
+    varies = len(mine) > 2 and len(set(one)) > 1 and len(set(other)) > 1
+    found: Any = spearmanr(one, other) if varies else None
+    return {"pairs": len(mine), "spearman": found and float(found.statistic)}

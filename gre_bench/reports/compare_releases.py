@@ -135,8 +135,8 @@ def _add_changes(told: list[Row], one: Mapping[str, Row], other: Mapping[str, Ro
         row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
         row["change"] = None
         if all(side and side["se"] for side in sides):
-            moments = (Moment(side["difference"], side["se"], side["papers"]) for side in sides if side)
-            row["change"] = asdict(change(*moments))
+            before, after = (Moment(side["difference"], side["se"], side["papers"]) for side in sides if side)
+            row["change"] = asdict(change(before, after))
             tested.append(row)
     for row, p in zip(tested, holm([row["change"]["p"] for row in tested]), strict=True):
         row["change"]["p_holm"] = p

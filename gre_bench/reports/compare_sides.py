@@ -100,8 +100,8 @@ def _figure(row: Mapping[str, Any]) -> Figure:
     value = float(_first(row, _VALUE))
     if not math.isfinite(value):
         raise ValueError(f"{value} is no number to compare")
-    ends = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
-    return Figure(str(row["metric"]), str(_first(row, _ITEM)), value, *ends)
+    low, high = (None if row.get(end) is None else float(row[end]) for end in ("low", "high"))
+    return Figure(str(row["metric"]), str(_first(row, _ITEM)), value, low, high)
 
 
 def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:

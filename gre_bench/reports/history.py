@@ -53,10 +53,10 @@ def changes(rows: Sequence[Row]) -> list[Row]:
         for one, other in pairwise(line):
             if one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
                 continue
-            sides = (Moment(row["difference"], row["se"], row["papers"]) for row in (one, other))
+            before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (one, other))
             found.append(
                 {"metric": one["metric"], "signature_id": one["signature_id"], "candidate": one["candidate"],
-                 "from": one["edition"], "to": other["edition"], **asdict(change(*sides))}
+                 "from": one["edition"], "to": other["edition"], **asdict(change(before, after))}
             )  # fmt: skip
     adjusted = holm([row["p"] for row in found])
     return [row | {"p_holm": p} for row, p in zip(found, adjusted, strict=True)]

@@ -113,8 +113,11 @@ def _swapped(
             for paper, case in texts[name].items()
             if paper in texts[intruder]
         ]
-        scores = [score for score in scored_anew(run, store, signature, source, due).scores if score.value is not None]
-        columns = [(score.candidate_id, score.paper_id, score.reference_id, score.value) for score in scores]
+        columns = [
+            (score.candidate_id, score.paper_id, score.reference_id, score.value)
+            for score in scored_anew(run, store, signature, source, due).scores
+            if score.value is not None
+        ]
         found += swap(pairs, as_pairs(columns), intruder)
     return found
 

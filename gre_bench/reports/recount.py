@@ -71,7 +71,7 @@ def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) ->
 
 
 def _moved(
-    store: ReadCopy, writer: str, entries: Sequence[Entry], candidate: Candidate
+    store: Store | ReadCopy, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
     """What *candidate* said of other papers, by the paper that it is scored on by chance."""
     found = (response_of(entries, place, candidate) for place in range(len(entries)))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -134,7 +135,7 @@ def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple
     return value, drawn
 
 
-def _varies(values: Array, names: Places, size: int) -> Array:
+def _varies(values: Array, names: Places, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """For each group whether its *values* differ."""
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, names, values)

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from gre_bench.stats.resampling import equal_tailed, two_sided, weights
-from gre_bench.stats.samples import Array, finite, places
+from gre_bench.stats.samples import Array, Places, finite, places
 
 UNDEFINED = 0.01
 """Share of resamples without a standard error of their own from which Student's quantiles are used instead."""
@@ -113,7 +113,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def _sums(old: Array, new: Array, change: Array, groups: Array, size: int) -> tuple[Array, Array]:
+def _sums(old: Array, new: Array, change: Array, groups: Places, size: int) -> tuple[Array, Array]:
     """Per paper n, Σδ, Σ(x + x′), Σ(x² + x′²) (papers, 4), and their products two by two (papers, 10).
 
     δ stands apart because a small difference of large sums would lose the digits of a small effect.
@@ -121,7 +121,7 @@ def _sums(old: Array, new: Array, change: Array, groups: Array, size: int) -> tu
     columns = (np.ones_like(old), change, old + new, old**2 + new**2)
     sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
     twice = np.where(_FIRST == _SECOND, 1.0, 2.0)
-    return sums, sums[:, _FIRST] * sums[:, _SECOND] * twice
+    return np.asarray(sums, dtype=np.float64), np.asarray(sums[:, _FIRST] * sums[:, _SECOND] * twice, dtype=np.float64)
 
 
 def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:

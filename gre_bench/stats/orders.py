@@ -97,7 +97,8 @@ def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
     kinds, number = places(candidates, len(scores))
     cells = groups * number + kinds
     sums = np.bincount(cells, weights=scores, minlength=size * number).reshape(size, number)
-    return sums, np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
+    counts = np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
+    return np.asarray(sums, dtype=np.float64), counts
 
 
 def _spearman(one: Array, other: Array) -> Array:

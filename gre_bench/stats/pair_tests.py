@@ -76,8 +76,8 @@ def pair_tests(
             error = sd / math.sqrt(count)
             half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
             p = 2 * float(stdtr(count - 1, -abs(mean) / error)) if error else float(mean == 0)
-            found.append((names[i], names[j], mean, mean - half, mean + half, sd, p, count))
-    return in_one_family([PairTest(*row[:7], row[6], 1, row[7]) for row in found], ())[0]
+            found.append(PairTest(names[i], names[j], mean, mean - half, mean + half, sd, p, p, 1, count))
+    return in_one_family(found, ())[0]
 
 
 def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:

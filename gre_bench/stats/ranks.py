@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -92,8 +93,10 @@ def consistency(one: Mapping[str, float], other: Mapping[str, float]) -> Consist
     if x.min() == x.max() or y.min() == y.max():
         raise ValueError("all scores of a board are equal: it has no order to compare")
     left_out = tuple(sorted({*one, *other} - set(shared)))
-    rho, tau = stats.spearmanr(x, y), stats.kendalltau(x, y)
-    return Consistency(float(rho[0]), float(rho[1]), float(tau[0]), float(tau[1]), len(shared), left_out)
+    rho: Any = stats.spearmanr(x, y)
+    tau: Any = stats.kendalltau(x, y)
+    rho_tau = (float(rho.statistic), float(rho.pvalue), float(tau.statistic), float(tau.pvalue))
+    return Consistency(*rho_tau, len(shared), left_out)
 
 
 def _ratio(sums: Array, counts: Array) -> Array:

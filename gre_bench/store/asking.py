@@ -119,12 +119,14 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
-            pipe.close()
+            if pipe is not None:
+                pipe.close()
 
 
 def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
     """What the process says, line by line, for as long as it may take and as much as it may say."""
     until = time.monotonic() + bounds.seconds
+    assert process.stdin is not None and process.stdout is not None
     try:
         process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.flush()

@@ -77,7 +77,7 @@ class CopyForReaders:
         """What tells the copy from any other file, once it has its digest; reads the whole file, but once a change."""
 
         def read(file: BinaryIO, stamp: Stamp) -> str | None:
-            return None if stamp == self._believed else hashlib.file_digest(file, "sha256").hexdigest()
+            return None if stamp == self._believed else hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
 
         began = time.time_ns()
         stamp = self._as_written(read)

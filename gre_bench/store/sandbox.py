@@ -62,7 +62,8 @@ def main() -> None:
     try:
         connection = opened(asked)
     except duckdb.Error as error:
-        return say(damaged=_line(error))
+        say(damaged=_line(error))
+        return
     limit(asked)
     try:
         answer(connection, asked)
@@ -170,7 +171,8 @@ def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None
             rows = [[coded_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
         said += say(rows=rows) + len(rows) * beside
         if said > asked["result"]:
-            return say(bound="result")
+            say(bound="result")
+            return
     say(coded=coded)
 
 

@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError
 from gre_bench.core.pretrained.cache import located, named
@@ -63,7 +63,7 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
     config = LoraConfig(
         task_type="CAUSAL_LM",
         r=settings.lora_r,
-        lora_alpha=settings.lora_alpha,
+        lora_alpha=settings.lora_alpha,  # pyright: ignore[reportArgumentType]
         lora_dropout=settings.lora_dropout,
         target_modules=sorted(settings.lora_targets),
         bias="none",
@@ -81,15 +81,16 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
     An adapter's weights are written in *dtype*: the base has no more digits. Its tokenizer is the base's.
     """
     with writing(folder):
+        wrapped: Any = model
         if hasattr(model, "peft_config"):
-            model.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
+            wrapped.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
             # Embeddings are never part of it; left to guess, peft would ask a hub about the base.
-            model.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
+            wrapped.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
             _convert(folder / WEIGHTS, dtype)
             # A card that peft writes of its own accord, full of blanks to be filled in.
             (folder / "README.md").unlink(missing_ok=True)
         else:
-            model.save_pretrained(folder)
+            wrapped.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
 
 
@@ -108,7 +109,7 @@ def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
     An adapter moves the one end in training; put into the shared matrix for scoring, it would move both.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
-    if None in ends or ends[0].weight is not ends[1].weight:
+    if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]
         return
     for name, module in weights.model.named_modules():
         if module in ends and (target := next((one for one in targets if f".{name}".endswith(f".{one}")), None)):

@@ -12,7 +12,7 @@ import random
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -100,5 +100,6 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 def _parameters(model: nn.Module) -> set[str]:
     """Names that the model's own forward takes, whatever wraps it."""
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    wrapped: Any = model
+    inner = wrapped.get_base_model() if hasattr(model, "get_base_model") else wrapped
     return set(inspect.signature(inner.forward).parameters)

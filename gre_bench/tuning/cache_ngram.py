@@ -109,7 +109,8 @@ def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
         strangers = known[(place + len(papers) // 2) % len(papers)]
         for x, y in permutations(range(len(paper)), 2):
             given = None, known[place][x], strangers[x % len(strangers)]
-            logs.append(tuple(float(model.token_logprobs(replies[place][y], one).sum()) for one in given))
+            marginal, same, other = (float(model.token_logprobs(replies[place][y], one).sum()) for one in given)
+            logs.append((marginal, same, other))
     marginal, same, other = np.array(logs).T
     above = (same - marginal)[:, None] - (other - marginal)
     return HeldOut(

@@ -73,7 +73,7 @@ def _lessons(
             reasons = ", ".join(f"{count} {reason}" for reason, count in found.excluded.items())
             raise SourceError(f"of {len(given)} papers to {name} nothing is left: {reasons}")
     rows = weights.model.get_input_embeddings().num_embeddings
-    if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:
+    if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:  # pyright: ignore[reportOperatorIssue]
         raise LMError(f"evaluation LM {weights.folder}: its tokenizer goes beyond the model's {rows} tokens")
     return learnt, held_out
 

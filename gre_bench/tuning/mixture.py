@@ -35,8 +35,11 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     model = _with(model, marginal_weights=maximise(np.concatenate(terms, axis=1)))
     replies = {text: model.read_reply(text) for text in replies}
     known = {text: model.read_known(text) for text in replies}
-    pairs = [pair for pair in _pairs(papers) if known[pair[0]]]
-    terms = [_chances(replies[y], *model.conditional_terms(replies[y], known[x])) for x, y in pairs]
+    terms = [
+        _chances(replies[y], *model.conditional_terms(replies[y], told))
+        for x, y in _pairs(papers)
+        if (told := known[x])
+    ]
     return _with(model, conditional_weights=maximise(np.concatenate(terms, axis=1)))
 
 
@@ -76,7 +79,7 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     known = {text: model.read_known(text) for text in replies}
     features = {text: model.known_text.features(model.read(text)).astype(np.float32) for text in replies}
-    copies = {(x, y): _rest(model, replies[y], known[x]) for x, y in set(pairs) if known[x]}
+    copies = {(x, y): _rest(model, replies[y], told) for x, y in set(pairs) if (told := known[x])}
     share = model.conditional_weights[1]
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
@@ -99,7 +102,7 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
             seen[0] += (escape / total).sum()
             expected = factors * model.backoff.expected(reply.contexts, (whole + escape) / total / norm)
             slope -= features[x].T @ (seen - expected) / len(pairs)
-        return value, slope
+        return float(value), slope
 
     start = np.array([model.config["boosts"][feature] for feature in FEATURES])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x

@@ -58,7 +58,7 @@ def chart(history: History, title: str) -> altair.LayerChart:
     held_out = drawn.transform_filter("datum.what == 'held out'")
     marks = [held_out.mark_point(filled=True, size=30, opacity=1)] if len(history.held_out) <= _FEW else []
     whole = altair.layer(drawn, *marks).properties(width=560, height=300, title=altair.Title(title, anchor="start"))
-    return whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8")
+    return whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8")  # pyright: ignore[reportReturnType]
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:

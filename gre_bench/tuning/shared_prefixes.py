@@ -103,7 +103,7 @@ def _conversation(example: Example) -> Conversation:
     return Conversation(example.ids, first, len(example.ids) - 1, 0)
 
 
-def _base(model: nn.Module) -> Any:
+def _base(model: Any) -> Any:
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
@@ -156,7 +156,7 @@ def _attention() -> Any:
             return out
 
         @staticmethod
-        def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
             query, key, value, out, *kept = ctx.saved_tensors
             heads, groups = key.shape[1], query.shape[1] // key.shape[1]
             size = query.shape[3]
@@ -231,7 +231,7 @@ def _head_loss() -> Any:
             return total.float()
 
         @staticmethod
-        def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None, None]:
+        def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
             (slopes,) = ctx.saved_tensors
             return slopes * above.to(slopes.dtype), None, None, None
 

@@ -91,14 +91,15 @@ def fit(lm: TokenLM, papers: Papers, kept: Papers) -> tuple[Blend, Fitted]:
         raise LMError(f"the evaluation LM {lm.identity.name} scores only {only}: is its context long enough?")
     ids = as_ids(lm, papers)
     arrays = count_tokens(lm, ids)
-    even = [np.full((PLACES, len(terms)), 1 / len(terms)) for terms in (OWN_TERMS, TERMS)]
-    plain = Blend(lm.identity.digest, len(papers), 1.0, *even, arrays)
+    own, all_terms = (np.full((PLACES, len(terms)), 1 / len(terms)) for terms in (OWN_TERMS, TERMS))
+    plain = Blend(lm.identity.digest, len(papers), 1.0, own, all_terms, arrays)
     best, total = max(
         (_weighted(lm, replace(plain, exponent=exponent), told) for exponent in EXPONENTS), key=lambda pair: pair[1]
     )
     if hasattr(lm, "weights") and (more := bending_arrays(ids, arrays["counts"], TOPICS)):
         straight = replace(best, arrays={**arrays, **more}, bend=(0.0,) * len(FEATURES))
         bending = Mixture(lm, straight).bending
+        assert bending is not None
         bend = np.array(fit_bend(bending, _within_memory(lm, kept, asked)))
         ways = [replace(straight, bend=tuple((stretch * bend).tolist())) for stretch in STRETCHES]
         asked_bent = _bent(lm, ways, asked)
@@ -178,7 +179,7 @@ def _within_memory(lm: TokenLM, kept: Papers, asked: Mapping[Prediction, _Asked]
         texts = [text for text in paper if text in alone]
         if len(texts) < 2:
             continue
-        rows = [distributions(lm, Prediction(None, None, text)) for text in texts]
+        rows = [distributions(lm, Prediction(None, None, text)) for text in texts]  # pyright: ignore[reportArgumentType]
         held += sum(one.nelement() * one.element_size() for one in rows)
         if found and held > _MOST:
             break
@@ -195,7 +196,7 @@ def _bent(lm: TokenLM, ways: Sequence[Blend], asked: Mapping[Prediction, _Asked]
     for one in asked.values():
         by_reply.setdefault(one.prediction.reply, []).append(one)
     for reply, ones in by_reply.items():
-        rows = distributions(lm, Prediction(None, None, reply))
+        rows = distributions(lm, Prediction(None, None, reply))  # pyright: ignore[reportArgumentType]
         ids = np.array(ones[0].alone.ids, dtype=np.int64)
         for of, new in zip(known, found, strict=True):
             for one in ones:

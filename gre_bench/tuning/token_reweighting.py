@@ -77,7 +77,7 @@ def fit_bend(bending: Bending, kept: Sequence[Kept], penalty: float = 1e-3, step
                 told = torch.from_numpy((1 / norm).astype(np.float32))
                 expected = (told @ paper.rows[y][:, : len(factors[x])].cpu()).numpy() * factors[x]
                 slope -= (known[x][:, reply].sum(axis=1) - known[x] @ expected) / pairs
-        return value, slope
+        return float(value), slope
 
     found = minimize(loss, np.zeros(len(FEATURES)), jac=True, method="L-BFGS-B", options={"maxiter": steps})
     return tuple(found.x.tolist())

@@ -81,7 +81,8 @@ def _train(
     if training.recompute:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # its newer name came with a later transformers
-            model.gradient_checkpointing_enable({"use_reentrant": False})
+            checkpointed: Any = model
+            checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
     def note(point: Point) -> None:
         nonlocal place

@@ -66,6 +66,7 @@ def read_completion(body: bytes) -> Answer:
     message = _part(choice, "message")
     if message is None:
         return trouble("endpoint answered without a message (200)")
+    assert isinstance(tree, Mapping)
     return _read(tree, message, str(choice.get("finish_reason") or "").lower())
 
 

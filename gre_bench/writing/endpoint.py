@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import time
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from gre_bench.catalogs.models import Model
@@ -44,7 +45,7 @@ def look(model: Model) -> Look:
     return Look(answer.status_code, "", _listed(answer), _ahead(answer.headers.get("date", "")))
 
 
-def _listed(answer: object) -> tuple[str, ...] | None:
+def _listed(answer: Any) -> tuple[str, ...] | None:
     """Names of the models in an *answer*, None if it is no list of models."""
     if answer.status_code != 200 or len(answer.content) > LARGEST_LIST:
         return None

@@ -9,9 +9,9 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import LMIdentity, Sampling, digest
 from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import Desk
-from gre_bench.writing.protocol import Writer
 
 if TYPE_CHECKING:
+    from gre_bench.writing.http_writer import HttpWriter
     from gre_bench.writing.logprob_writer import LogprobWriter
 
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ExaminerLM:
     """A writer that is asked for grades, and its sampling."""
 
-    writer: Writer
+    writer: HttpWriter
     sampling: Sampling
 
     def identity(self, prompt: str) -> LMIdentity:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
 from gre_bench.catalogs.models import Model
@@ -98,7 +98,7 @@ class HttpWriter:
             counted = self.meter.working() if self.meter else nullcontext()
             with counted:
                 found = by_threads(
-                    lambda item: self._answer(*item, sampling, batch),
+                    lambda item: self._answer(item[0], item[1], sampling, batch),
                     due.items(),
                     self.patience.concurrency,
                     lambda: batch.stop(trouble("interrupted").reply),
@@ -106,7 +106,7 @@ class HttpWriter:
                 replies |= zip(due, found, strict=True)
             if batch.bound is not None:
                 raise batch.bound
-        return [replies[request] for request in requests]
+        return [cast(Reply, replies[request]) for request in requests]
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
         """For each of *chats* whether `write` would find its reply in the archive; nothing is sent."""
@@ -148,14 +148,14 @@ class HttpWriter:
         empty = False
         for attempt in range(self.patience.attempts):
             if not batch.ready():
-                return batch.stopped
+                return cast(Reply, batch.stopped)
             try:
                 answer = self._passed(request, chat, sampling, batch, empty)
             except BudgetReached as bound:
                 batch.pause(bound, trouble(str(bound)).reply)
-                return batch.stopped
+                return cast(Reply, batch.stopped)
             if answer is None:
-                return batch.stopped
+                return cast(Reply, batch.stopped)
             if answer.stop:
                 batch.stop(answer.reply)
             empty = empty or answer.reply.outcome == "empty"
@@ -239,7 +239,8 @@ class HttpWriter:
 
         until = time.monotonic() + self.patience.timeout_s
         try:
-            with self._client.chat.completions.with_streaming_response.create(
+            client: Any = self._client
+            with client.chat.completions.with_streaming_response.create(
                 model=self.model.model,
                 messages=_messages(chat),
                 extra_headers=self._headers,
@@ -304,14 +305,14 @@ class HttpWriter:
         """*body* with the key taken out, should the endpoint have echoed it: before any text is cut to length."""
         if not self._secret():
             return body
-        return masked(body.decode("latin-1"), [self._key], "[key]").encode("latin-1")
+        return masked(body.decode("latin-1"), [self._key or ""], "[key]").encode("latin-1")
 
     def _without_key(self, reply: Reply) -> Reply:
         """*reply* with the key taken out, should the body have hidden it behind escapes."""
         if not self._secret():
             return reply
         clean = {
-            name: masked(value, [self._key], "[key]")
+            name: masked(value, [self._key or ""], "[key]")
             for name in ("text", "detail", "model")
             if (value := getattr(reply, name))
         }

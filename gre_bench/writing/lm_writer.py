@@ -92,8 +92,13 @@ class LMScribe:
             if not again:
                 break
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
-            some = ([part[place] for place in again] for part in (items, chats, reads))
-            for place, answer in zip(again, self._asked(*some, sampling), strict=True):
+            some = self._asked(
+                [items[place] for place in again],
+                [chats[place] for place in again],
+                [reads[place] for place in again],
+                sampling,
+            )
+            for place, answer in zip(again, some, strict=True):
                 found[place] = answer if answer.text or answer.outcome == "unparsable" else found[place]
         return found
 
@@ -105,7 +110,7 @@ class LMScribe:
         found = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
         useless = [place for place, item in enumerate(found) if item.outcome == "unparsable" and item.archived]
         if useless and getattr(self.writer, "again", False):
-            self.writer.set_aside([chats[place] for place in useless], sampling)
+            self.writer.set_aside([chats[place] for place in useless], sampling)  # pyright: ignore[reportAttributeAccessIssue]
             answers = self.writer.write([chats[place] for place in useless], sampling)
             for place, reply in zip(useless, answers, strict=True):
                 found[place] = _read(items[place], reply, reads[place])

@@ -10,7 +10,8 @@ from typing import TypeVar
 GRACE_S = 4.0
 """Seconds in which replies that are on their way may still come when a run is stopped: they are paid for."""
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], None]) -> list[R]:

@@ -85,7 +85,7 @@ def scoring(
         use_threads(threads)
     way: dict[str, Any] = {"device": device, "dtype": dtype, "attention": attention}
     if model is not None:
-        weights = known.open_weights(located(placed(model, Path.cwd()), "lm"), **way, quantisation=quantisation)
+        weights = known.open_weights(located(placed(model, Path.cwd()), "lm"), **way, quantisation=quantisation)  # pyright: ignore[reportArgumentType]
     else:
         words = read_tokenizer(tokenizer) if tokenizer else learnt_tokenizer(asked.texts)
         weights = random_weights(shape or "60m", words, **way)

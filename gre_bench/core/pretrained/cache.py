@@ -71,7 +71,7 @@ def held(entry: Pretrained) -> Held | None:
     except (OSError, UnicodeDecodeError, ValueError):
         raise LMError(f"{entry.name} in {folder} is not whole: no {SUMS}; run: {entry.to_get}") from None
     told = re.fullmatch(_HEAD.format(name=r"\S+", member="([0-9a-f]{64})", digest="([0-9a-f]+)"), head)
-    files = dict(reversed(line.split("  ", 1)) for line in lines if "  " in line)
+    files = {name: digest for digest, _, name in (line.partition("  ") for line in lines if "  " in line)}
     if told is None or not files or told[1] != entry.member_sha256:
         raise LMError(f"{entry.name} in {folder} was made of another file than is wanted now; run: {entry.to_get}")
     return Held(folder, told[1], told[2], files)

@@ -79,7 +79,7 @@ def _wins(games: Sequence[Game], players: list[str]) -> Array:
 def _fitted(wins: Array) -> tuple[Array, Array]:
     """Log-strengths of mean 0 by Newton's method, and the information matrix at them."""
     met = wins + wins.T
-    beta = np.zeros(len(wins))
+    beta, information = np.zeros(len(wins)), np.zeros_like(wins)
     for _ in range(STEPS):
         chance = 1.0 / (1.0 + np.exp(beta[None, :] - beta[:, None]))
         slope = (wins - met * chance).sum(axis=1)

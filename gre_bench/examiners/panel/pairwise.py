@@ -109,9 +109,10 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
 
 def _preference(pair: Pair, forward: Asked[int], backward: Asked[int]) -> Preference:
     ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
-    for one in (forward, backward):
-        if isinstance(one.read, Problem):
-            return Preference(*ids, None, None, one.read, cost)
     places = (forward.read, backward.read)
+    if isinstance(places[0], Problem):
+        return Preference(*ids, None, None, places[0], cost)
+    if isinstance(places[1], Problem):
+        return Preference(*ids, None, None, places[1], cost)
     score = 0.5 if places[0] == places[1] else 1.0 - places[0]
-    return Preference(*ids, score, places, None, cost)
+    return Preference(*ids, score, (places[0], places[1]), None, cost)

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gre_bench.core.errors import SourceError, no_file
 from gre_bench.ingest.records.cells import LARGEST
@@ -40,7 +41,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
     if kind not in ("tsv", "csv"):
         raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
     csv.field_size_limit(LARGEST)
-    how = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {"strict": True}
+    how: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {"strict": True}
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             rows = list(csv.DictReader(lines, **how))

@@ -18,7 +18,7 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
     if _is_blank(value):
         return None
     if _is_name(value, names):
-        return float(names.index(value.strip()) + 1)
+        return float(names.index(str(value).strip()) + 1)
     number = _number(value)
     if number is None:
         known = f" and none of {', '.join(names)}" if names else "; name such grades, the worst first, with --grades"

@@ -119,7 +119,7 @@ def _review(row: Row) -> GivenReview:
 def _plain(row: Row, name: str) -> str | None:
     """A text column; of a list its items, one a line."""
     value = row.get(name)
-    value = value.tolist() if hasattr(value, "tolist") else value
+    value = value.tolist() if value is not None and hasattr(value, "tolist") else value
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:
         try:
             value = ast.literal_eval(value)

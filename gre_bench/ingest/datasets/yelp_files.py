@@ -88,7 +88,7 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
             restaurant = restaurants.get(review.paper_id)
             if restaurant is None:
                 left[f"reviews of businesses that are not in the category {terms.category}"] += 1
-            elif len(review.text) < terms.min_characters:
+            elif len(review.text or "") < terms.min_characters:
                 left[f"reviews of fewer than {terms.min_characters} characters"] += 1
             else:
                 mark = rank(terms, review.review_id)

@@ -177,7 +177,8 @@ def _status(error: Exception) -> int | None:
     status = detail.get("status") if isinstance(detail, Mapping) else None
     if isinstance(status, int):
         return status
-    return {"NotFoundError": 404, "ForbiddenError": 403}.get(detail.get("name") if isinstance(detail, Mapping) else "")
+    name = str(detail.get("name")) if isinstance(detail, Mapping) else ""
+    return {"NotFoundError": 404, "ForbiddenError": 403}.get(name)
 
 
 def batches(ids: Sequence[str], size: int) -> list[list[str]]:

@@ -32,7 +32,8 @@ class Refusals:
     """The refusals of one kind of item in a run. Those in a row are kept once the row is over and was not too long."""
 
     def __init__(self, journal: Journal, kind: Kind):
-        self.journal, self.kind = journal, kind
+        self.journal = journal
+        self.kind: Kind = kind
         self._count = 0
         self._items: list[str] = []
 

@@ -84,7 +84,7 @@ def seal(
     papers = _papers(notes, journal, venue, sampled, released)
     files = {name: journal.pool.file(found.sha256) for name, found in journal.pdfs.items() if found.sha256}
     asked = {note["id"] for note in notes}
-    beside = root / f".sealing-{uuid.uuid4().hex}"
+    beside, folder = root / f".sealing-{uuid.uuid4().hex}", root
     try:
         root.mkdir(parents=True, exist_ok=True)
         made = make_snapshot(
@@ -190,7 +190,7 @@ def _kind(note: Note, venue: Venue) -> str | None:
     listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
     if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
         return None
-    invitation = creating(listed)
+    invitation = creating([one for one in listed if isinstance(one, str)])
     return kind_of(invitation) if invitation.startswith(f"{venue.group}/") else None
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, LifoQueue
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, BinaryIO, Self, TypeVar, cast
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.resources import PACKAGE
@@ -172,6 +172,8 @@ class _Child:
             cwd=PACKAGE.parent,
             env={**keep, **threads},
         )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._stdin, self._stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
 
     def begin(self) -> None:
         """Waits until the process is ready; `SourceError` if it does not become so."""
@@ -191,7 +193,7 @@ class _Child:
         deadline = time.monotonic() + wall
         try:
             with suppress(BrokenPipeError):  # it may have said why before it ended
-                send(self.process.stdin, request, data)
+                send(self._stdin, request, data)
             answer = self._answer(deadline)
         except BaseException:
             self.end()
@@ -209,7 +211,7 @@ class _Child:
 
     def _answer(self, deadline: float) -> dict[str, Any] | None:
         """The child's next message; None if it has died or does not answer before *deadline*."""
-        stream = self.process.stdout
+        stream = self._stdout
         while (left := deadline - time.monotonic()) > 0:
             # An answer is written in one piece when it is done: once it begins, the rest is on its way.
             if select.select([stream], [], [], min(left, 60.0))[0]:
@@ -222,12 +224,12 @@ class _Child:
         if self.process.poll() is None:
             try:
                 # It may be dying: its own signal tells more than ours.
-                self.process.stdin.close()
+                self._stdin.close()
                 self.process.wait(patience)
             except (subprocess.TimeoutExpired, BrokenPipeError):
                 self.process.kill()
         code = self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
+        for stream in (self._stdin, self._stdout):
             with suppress(BrokenPipeError):
                 stream.close()
         return code

@@ -129,7 +129,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
         return PdfText("too_long", notes=(f"the file has {len(data):,} bytes; at most {LARGEST:,} are read",))
     import pymupdf
 
-    faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)
+    faults = (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase)  # pyright: ignore[reportPrivateImportUsage]
     pymupdf.TOOLS.mupdf_display_errors(False)
     cut = cut_off(data)
     try:

@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from gre_bench.core.errors import SourceError, no_file
 from gre_bench.ingest.records.cells import RefusedError, Row
@@ -17,7 +17,7 @@ def opened(path: Path) -> BinaryIO:
     """The bytes of *path*, unpacked if its name ends in .gz; `SourceError` if there is no such file."""
     if not path.is_file():
         raise no_file(path)
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def read_object(line: bytes) -> Row:

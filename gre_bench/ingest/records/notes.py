@@ -170,7 +170,7 @@ class _Reading:
         invitations = [raw.get("invitation")] if self.venue.api == 1 else raw.get("invitations")
         if not isinstance(invitations, list) or not invitations or not all(isinstance(one, str) for one in invitations):
             return self._strange(f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable")
-        invitation = creating(invitations)
+        invitation = creating([one for one in invitations if isinstance(one, str)])
         if not invitation.startswith(f"{self.venue.group}/"):
             return self._strange(f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue")
         if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):

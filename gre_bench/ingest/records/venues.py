@@ -97,7 +97,7 @@ class Venue(BaseModel):
     @property
     def fields(self) -> frozenset[str]:
         """All fields of a review that are known, whether they are part of its text or not."""
-        scores = {self.rating, self.confidence} - {None}
+        scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
     @model_validator(mode="after")

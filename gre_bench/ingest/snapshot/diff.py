@@ -66,7 +66,8 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
     for note in notes:
         if not isinstance(note.get("id"), str):
             continue
-        content = note.get("content") if isinstance(note.get("content"), Mapping) else {}
+        stated = note.get("content")
+        content = stated if isinstance(stated, Mapping) else {}
         values = {name: _plain(value) for name, value in content.items()}
         listed = [one for one in note.get("invitations") or [note.get("invitation")] if isinstance(one, str)]
         found[note["id"]] = Seen(

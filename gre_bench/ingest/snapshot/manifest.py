@@ -83,7 +83,7 @@ def sealed(
         "files": [file.model_dump() for file in files],
         "digest": digest_of(files),
     }
-    return Manifest(**(values | {"files": files}), seal=digest(values))
+    return Manifest.model_validate(values | {"files": files, "seal": digest(values)})
 
 
 def read_manifest(folder: Path) -> Manifest:

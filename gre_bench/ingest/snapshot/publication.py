@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]
     return counts
 
 
-def _text(text: str, licence: object) -> Mapping[str, Any]:
+def _text(text: str, licence: object) -> dict[str, Any]:
     stated = licence if isinstance(licence, str) else None
     sha256 = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return {"licence": stated, "sha256": sha256, "text": text if may_publish(stated) else None}

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -116,12 +116,15 @@ class Mixture:
                     rows = None  # before the next ones take their place
                     rows_of, rows = alone, self._distributions(alone)
                 refused = rows if isinstance(rows, SpanError) else None
-            answers[prediction] = refused or self._one(prediction, inner.get(prediction), inner[alone], rows, known)
+            # What has no span was refused above.
+            given: Any = inner.get(prediction)
+            plain: Any = inner[alone]
+            answers[prediction] = refused or self._one(prediction, given, plain, cast(Any, rows), known)
         return [answers[prediction] for prediction in predictions]
 
     def _distributions(self, alone: Prediction) -> Tensor | SpanError:
         try:
-            return distributions(self.inner, alone)
+            return distributions(self.inner, alone)  # pyright: ignore[reportArgumentType]
         except SpanError as error:
             return error
 
@@ -195,6 +198,7 @@ class Known:
         """Per token the logarithm of its factor."""
         key = prediction.synopsis, prediction.x
         if key not in self._factors:
+            assert self._mixture.bending is not None
             features = self._mixture.bending.features(np.concatenate(self.ids(prediction)))
             self._factors[key] = np.array(self._mixture.blend.bend) @ features
         return self._factors[key]
@@ -217,7 +221,7 @@ def _refusal(
             return span
     if not is_text(prediction.x or ""):
         return SpanError("bad_text", "the text holds a lone surrogate, which no token stands for")
-    if given is not None and given.ids != alone.ids:
+    if isinstance(given, SpanLogprob) and isinstance(alone, SpanLogprob) and given.ids != alone.ids:
         return SpanError("misaligned", "the tokens of the reply depend on what stands before it", broken=True)
     return None
 

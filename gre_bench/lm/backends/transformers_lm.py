@@ -101,13 +101,15 @@ class TransformersLM:
             if self._limit != self.weights.context:
                 message += "; raise evaluation_lm.max_tokens and run with --retry-failed"
             return SpanError("too_long", message)
-        if max(conversation.ids) >= self._rows:
+        if max(conversation.ids) >= self._rows:  # pyright: ignore[reportOperatorIssue]
             return SpanError("bad_token", f"the tokenizer goes beyond the model's {self._rows} tokens", broken=True)
         return conversation
 
 
 def _answer(item: Conversation | SpanError, answers: dict) -> SpanLogprob | SpanError:
-    logprobs = answers[item] if isinstance(item, Conversation) else item
+    if isinstance(item, SpanError):
+        return item
+    logprobs = answers[item]
     if isinstance(logprobs, SpanError):
         return logprobs
     return SpanLogprob(math.fsum(logprobs), item.ids[item.first :], tuple(logprobs), item.escaped)

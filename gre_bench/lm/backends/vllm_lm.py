@@ -193,7 +193,9 @@ def _gap(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _answer(item: Conversation | SpanError, answers: dict[Conversation, Logprobs]) -> SpanLogprob | SpanError:
-    logprobs = answers[item] if isinstance(item, Conversation) else item
+    if isinstance(item, SpanError):
+        return item
+    logprobs = answers[item]
     if isinstance(logprobs, SpanError):
         return logprobs
     return checked(SpanLogprob(math.fsum(logprobs), item.ids[item.first :], tuple(logprobs), item.escaped))
@@ -246,4 +248,4 @@ def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | 
         asked = f"does not serve {model!r}" if model else "serves several models"
         raise LMError(f"vLLM server {endpoint} {asked}: it serves {known}; set evaluation_lm.served_model")
     context = served[model].get("max_model_len")
-    return model, context if isinstance(context, int) and context > 1 else None
+    return str(model), context if isinstance(context, int) and context > 1 else None

@@ -71,7 +71,7 @@ def _file_that_needs_code(folder: Path, place: Path) -> str | None:
     transformers would refuse the model in many words, and put another tokenizer in the place of such a one.
     """
     config = _json(folder, place / "config.json")
-    if isinstance(config, dict) and "auto_map" in config and config.get("model_type") not in _known_models():
+    if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in _known_models():
         return "config.json"
     tokenizer = place / "tokenizer_config.json"
     settings = _json(folder, tokenizer) if tokenizer.is_file() else {}
@@ -80,7 +80,7 @@ def _file_that_needs_code(folder: Path, place: Path) -> str | None:
 
 def _known_models() -> Container[str]:
     try:
-        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # pyright: ignore[reportPrivateImportUsage]
     except ImportError:
         return ()
     return CONFIG_MAPPING_NAMES

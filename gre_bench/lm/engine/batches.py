@@ -48,7 +48,7 @@ class Batches:
 
     def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
         """Numbers of *conversations*, longest first, as many of about one length together as the budget allows."""
-        vocabulary = self._model.get_output_embeddings().weight.shape[0]
+        vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
         batches: list[list[int]] = []
         for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
             length = conversations[batches[-1][0]].last if batches else 0

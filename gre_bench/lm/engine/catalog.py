@@ -61,8 +61,10 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
     right, found = OneByOne(weights).logprobs(conversations), engine.logprobs(conversations)
     worst = 0.0
     for one, other in zip(right, found, strict=True):
-        if isinstance(one, SpanError) or isinstance(other, SpanError):
-            raise one if isinstance(one, SpanError) else other
+        if isinstance(one, SpanError):
+            raise one
+        if isinstance(other, SpanError):
+            raise other
         if not all(map(math.isfinite, one)):
             # The model itself is broken: its numbers are refused where they are asked for.
             return None

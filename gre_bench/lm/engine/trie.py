@@ -123,9 +123,9 @@ class Trie:
         rows, places, targets = (torch.tensor(each, device=hidden.device) for each in (rows, places, pack.targets))
         found = torch.empty(len(targets), dtype=torch.float32, device=hidden.device)
         most = _LOGITS_ON_CPU if hidden.device.type == "cpu" else _LOGITS_ON_GPU
-        size = max(1, most // head.weight.shape[0])
+        size = max(1, most // head.weight.shape[0])  # pyright: ignore[reportOptionalMemberAccess]
         for start in range(0, len(rows), size):
-            logits = head(hidden[rows[start : start + size]])
+            logits = head(hidden[rows[start : start + size]])  # pyright: ignore[reportOptionalCall]
             if cap is not None:
                 logits = torch.tanh(logits / cap) * cap
             logits = logits.float()

@@ -283,7 +283,7 @@ def _variable(
     """Attention of tokens (tokens, heads, size) range by range: the same shape, and log-sum-exps (heads, tokens)."""
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
-    return varlen_attn(
+    return varlen_attn(  # pyright: ignore[reportReturnType]
         q, k, v, each.at_q, each.at_k, each.most_q, each.most_k, return_aux=AuxRequest(lse=True), scale=scale,
         window_size=(-1, 0) if causal else (-1, -1), enable_gqa=True,
     )  # fmt: skip

@@ -115,7 +115,7 @@ def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[
     unigram = np.full(size, d1 * len(unigrams) / total / size)
     for word, kinds in unigrams.items():
         unigram[word] += (kinds - d1) / total
-    arrays = {"unigram": unigram.astype(np.float32)}
+    arrays: dict[str, np.ndarray] = {"unigram": unigram.astype(np.float32)}
     two = {b * size + c: (count, seen[b, c]) for (b, c), count in bigrams.items()}
     three = {(a * size + b) * size + c: (count, count) for (a, b, c), count in trigrams.items()}
     for order, grams, discount in ((2, two, d2), (3, three, d3)):

@@ -76,7 +76,7 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
     for text in texts:
         spelled = split(text)
         before, here = _kinds_of_tokens(spelled.words)
-        np.add.at(gaps, (before, here, [_kind_of_gap(gap) for gap in spelled.gaps]), 1)
+        np.add.at(gaps, (before, here, np.array([_kind_of_gap(gap) for gap in spelled.gaps], dtype=int)), 1)
         kinds, letters = _kinds_of_capitals(spelled)
         np.add.at(capitals, (before[letters > 0], kinds[letters > 0]), 1)
     return {"gaps": gaps, "capitals": capitals}

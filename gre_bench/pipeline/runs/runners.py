@@ -32,8 +32,10 @@ class Runner(Protocol):
     *deaths*: the exceptions that stand for a worker that died. *die_together*: all go with one, the runner is spent.
     """
 
-    deaths: tuple[type[BaseException], ...]
     die_together: bool
+
+    @property
+    def deaths(self) -> tuple[type[BaseException], ...]: ...
 
     def __enter__(self) -> Runner: ...
 
@@ -266,4 +268,4 @@ def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> Non
         with count.get_lock():
             place = count.value
             count.value += 1
-        os.environ[VISIBLE] = devices[place % len(devices)]
+        os.environ[VISIBLE] = str(devices[place % len(devices)])

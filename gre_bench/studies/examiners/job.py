@@ -48,7 +48,7 @@ def prepared(job: ExaminerJob) -> tuple[Material, dict[str, Model]]:
     for model in wanted:
         if model not in models:
             raise SettingsError(f"no model {model!r} in the models file; known: {', '.join(models)}")
-    material = from_edition(job.state, job.edition, job.limit) if job.edition else from_file(job.items, job.limit)
+    material = from_file(job.items, job.limit) if job.items else from_edition(job.state, job.edition or "", job.limit)
     if job.settings.item not in (None, material.kind):
         raise SettingsError(f"item = {job.settings.item}, and the texts are of kind {material.kind}: leave item out")
     if not material.items:

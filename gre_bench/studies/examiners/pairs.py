@@ -61,7 +61,7 @@ def reports(
         told = [(one.score, score) for one, score in zip(preferences, gold, strict=True) if score != 0.5]
         cost = sum((one.cost for one in preferences), FREE)
         report |= {
-            "accuracy": agreement(*map(list, zip(*told, strict=True)), "exact") if told else None,
+            "accuracy": agreement([said for said, _ in told], [score for _, score in told], "exact") if told else None,
             "position": asdict(position_bias(preferences)), "cost": asdict(cost),
         }  # fmt: skip
         if panel is not None:

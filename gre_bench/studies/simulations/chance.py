@@ -54,7 +54,9 @@ def try_chance(world: World, metric: str, scores: Array, papers: int, seed: int)
     units = papers // 2
     share = min(1.0, _needed(units) * spread / math.sqrt(units) / known)
     found = []
-    for name, part in (("knows nothing", 0.0), ("knows something", share)):
+    parts: tuple[tuple[Literal["knows nothing", "knows something"], float], ...]
+    parts = ("knows nothing", 0.0), ("knows something", share)
+    for name, part in parts:
         differences, swaps = _differences(world, scores, part, papers, seed)
         test = clustered_test(differences.ravel().tolist(), np.repeat(swaps, REFERENCES).tolist())
         power = _power(part * known * math.sqrt(units) / _spread(world, scores, part, seed), units) if part else ALPHA

@@ -44,5 +44,5 @@ def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.Face
     zero = base.mark_rule(strokeDash=[4, 3], color="#777777").encode(y=altair.datum(0))
     panels = altair.layer(zero, band, line, data=altair.Data(values=values)).properties(width=300, height=260)
     panel = altair.Facet("panel:N", title=None, sort=list(titles.values()))
-    whole = panels.facet(column=panel, title=altair.Title("Bias of learnt evaluation LMs", anchor="start"))
+    whole = panels.facet(column=panel, title=altair.Title("Bias of learnt evaluation LMs", anchor="start"))  # pyright: ignore[reportArgumentType]
     return whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8")

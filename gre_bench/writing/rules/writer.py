@@ -20,7 +20,7 @@ from gre_bench.writing.rules import judgments as rule_judgments
 from gre_bench.writing.rules.synopsis import assw_text
 
 RULE = "rule"
-EXTRACTIVE = {"extractive-full": "full", "extractive-abstract": "abstract"}
+EXTRACTIVE: dict[str, extractive.Kind] = {"extractive-full": "full", "extractive-abstract": "abstract"}
 """Reviewers by rule, which serve as controls."""
 
 STYLES = {RULE: 1, "rule-2": 2}

@@ -175,7 +175,7 @@ def spoilt(struck: Iterable[Mischief], answer: Answer, query: Query, shelf: Shel
         elif one.name == "edits":
             reviews = shelf.reviews()
             for review in dict.fromkeys([reviews[0], reviews[-1]] if reviews else []):
-                shelf.edit(review, **_edited(shelf.get(review)))
+                shelf.edit(review, at_ms=None, **_edited(shelf.get(review)))
         elif one.name == "empty-page" and "after" in query:
             answer = replace(answer, body=json.dumps(json.loads(answer.body) | {"notes": []}).encode())
         elif one.name == "duplicates" and ("after" in query or "offset" in query):
@@ -209,7 +209,7 @@ def _edited(note: Note) -> dict[str, str]:
     """The longest text of a review, a sentence longer."""
     texts = {key: value.get("value") if isinstance(value, dict) else value for key, value in note["content"].items()}
     names = [key for key, text in texts.items() if isinstance(text, str)]
-    longest = max(names, key=lambda key: len(texts[key]), default=None)
+    longest = max(names, key=lambda key: len(str(texts[key])), default=None)
     return {longest: f"{texts[longest]}\n\nEdited after the discussion."} if longest else {}
 
 

@@ -38,7 +38,7 @@ class Shelf:
         versions: Mapping[str, Sequence[Note]] = {},
         pdf: Callable[[str], bytes | None] = lambda _: None,
     ):
-        self.api = api
+        self.api: Api = api
         self.pdf = pdf
         self.refused: set[str] = set()
         self._lock = threading.RLock()

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.ingest.openreview.loopback.answers import Answer
@@ -33,7 +34,7 @@ class _Host(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that hang up are no news; anything else is a bug, and shown."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
@@ -50,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._serve()
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *_: object) -> None:
         """Requests are kept in a list, not printed."""
 
     def _serve(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+Box = tuple[float, float, float, float]
 Kind = Literal[
     "pale",
     "tiny",
@@ -55,7 +57,7 @@ class Finding:
 
     kind: Kind
     page: int
-    box: tuple[float, float, float, float]
+    box: Box
     text: str
     instructs: str | None = None
 
@@ -71,6 +73,12 @@ class Finding:
         order = f" [instruction: {self.instructs}]" if self.instructs and self.hidden else ""
         rule = f" ({self.instructs})" if not self.hidden else ""
         return f"page {self.page}: {MEANING[self.kind]}{rule}{order}: {shown!r}"
+
+
+def rounded(sides: Iterable[float]) -> Box:
+    """*sides* x0, y0, x1, y1 in tenths of a point."""
+    x0, y0, x1, y1 = (round(float(side), 1) for side in sides)
+    return x0, y0, x1, y1
 
 
 def readable(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable
+from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
@@ -267,7 +267,7 @@ def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Findi
         text = "".join(parts).strip()
         box = (*glyphs.box[run, :2].min(axis=0), *glyphs.box[run, 2:].max(axis=0))
         if kind is not None and text:
-            found.append(Finding(kind, number, tuple(round(float(side), 1) for side in box), readable(text)))
+            found.append(Finding(kind, number, rounded(box), readable(text)))
     return found
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gre_bench.ingest.pdf.audit.findings import Finding
+from gre_bench.ingest.pdf.audit.findings import Finding, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs
 from gre_bench.ingest.pdf.audit.hidden import Sight, look_at
 from gre_bench.ingest.pdf.audit.instructions import instructions_in
-from gre_bench.ingest.pdf.audit.unshown import annotations, replacements
+from gre_bench.ingest.pdf.audit.unshown import annotated, replacements
 
 LONGEST = 2000
 """Characters of a finding's text that are kept."""
@@ -26,7 +26,7 @@ def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> t
         telling = any(map(str.isalpha, finding.text.replace("\\u{", "")))
         if finding.kind != "zero_width" or invisible >= SIGNS or (telling and "\\u{" not in finding.text):
             findings.append(finding)
-    for look in (lambda: annotations(page, number), lambda: replacements(page, number, sight.glyphs)):
+    for look in (lambda: annotated(page, number), lambda: replacements(page, number, sight.glyphs)):
         try:
             findings += look()
         except faults as error:
@@ -51,7 +51,7 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
         inside = [place for place in places[passage.start : passage.end] if place is not None]
         boxes = sight.glyphs.box[inside]
         sides = (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
-        box = tuple(round(float(side), 1) for side in sides)
+        box = rounded(sides)
         found.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
     return found
 
@@ -64,7 +64,8 @@ def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
     for place in (place for place in range(len(glyphs.text)) if not hidden[place]):
         if line is not None and glyphs.line[place] != line:
             if len(text) > 1 and text[-1] in "-\u00ad" and text[-2].isalpha():
-                text.pop(), places.pop()
+                text.pop()
+                places.pop()
             else:
                 text.append(" ")
                 places.append(None)

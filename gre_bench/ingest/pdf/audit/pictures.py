@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gre_bench.ingest.pdf.audit.findings import Finding
+
+if TYPE_CHECKING:
+    import pymupdf
 
 HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
 """Red around what is hidden, orange around what instructs."""
@@ -34,7 +38,7 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
     return names
 
 
-def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:  # noqa: F821
+def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
     """*picture* on a sheet of its own, where marks can be drawn whatever the page does to drawings."""
     import pymupdf
 

@@ -7,14 +7,14 @@ from collections import Counter
 from difflib import SequenceMatcher
 from typing import Any
 
-from gre_bench.ingest.pdf.audit.findings import Finding, readable
+from gre_bench.ingest.pdf.audit.findings import Finding, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, shown_as
 
 LEAST = 12
 """Letters that a replacement must add to be reported; ligatures and hyphens are replaced by a few."""
 
 
-def annotations(page: Any, number: int) -> list[Finding]:
+def annotated(page: Any, number: int) -> list[Finding]:
     """The texts of the annotations and form fields of *page*: what a click shows, and what is printed over it."""
     found = []
     for note in page.annots() or ():
@@ -91,4 +91,4 @@ def _lines(glyphs: Glyphs) -> str:
 
 
 def _finding(kind: Any, number: int, box: Any, text: str) -> Finding:
-    return Finding(kind, number, tuple(round(float(side), 1) for side in box), readable(text.strip()))
+    return Finding(kind, number, rounded(box), readable(text.strip()))
