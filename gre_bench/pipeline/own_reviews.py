@@ -134,8 +134,8 @@ def by_rule(settings: Settings) -> str:
     return f"{made}gre-bench refresh --edition {key} {' '.join(parts)}"
 
 
-def _some(papers: Sequence[str]) -> str:
-    return ", ".join(papers[:EXAMPLES]) + (", ..." if len(papers) > EXAMPLES else "")
+def _some(papers: Sequence[str | None]) -> str:
+    return ", ".join(str(paper) for paper in papers[:EXAMPLES]) + (", ..." if len(papers) > EXAMPLES else "")
 
 
 def _first_refusal(taken: Imported) -> str | None:

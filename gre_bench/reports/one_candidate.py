@@ -26,7 +26,7 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
         "candidate": name,
         "rows": own,
         "human": human,
-        "papers": _papers(store, first["signature_id"], name) if first else [],
+        "papers": _papers(store, str(first["signature_id"]), name) if first else [],
         "signatures": signatures,
     }
 

@@ -33,10 +33,10 @@ def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
     """The gutter of each page, and the usual one: none where fewer than a third of the pages have one."""
-    gutters = [_gutter(page.rows) for page in pages]
+    gutters: list[float | None] = [_gutter(page.rows) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
     if len(votes) * 3 < len([page for page in pages if page.rows]):
-        gutters, votes = [None] * len(pages), []
+        gutters, votes = [None for _ in pages], []
     return gutters, statistics.median(votes) if votes else None
 
 

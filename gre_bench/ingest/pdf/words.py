@@ -97,7 +97,7 @@ class Ledger:
         return tuple(found)
 
 
-def totals(pages: Iterable[PageWords]) -> dict[str, int]:
+def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
     """Words by fate of all *pages* together, in the order of `MEANING`."""
     found: Counter[str] = Counter()
     for page in pages:
@@ -126,7 +126,7 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
     return found
 
 
-def _text(words: Mapping[str, int]) -> int:
+def _text(words: Mapping[Fate, int]) -> int:
     """All *words* but numbers of lines and pages."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 

@@ -91,7 +91,7 @@ def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[t
             f"{path.name} holds reviews of {len(names)} candidates by its column {column}, and none is called {by}; "
             f"name one of them with --as: {listed(names)}"
         )
-    kept = [(place, row) for place, row in table if by not in names or str(row.get(column) or by) == by]
+    kept = [(place, row) for place, row in table if by not in names or str(row.get(column or "") or by) == by]
     return [(place, row | {"candidate": by}) for place, row in kept]
 
 
