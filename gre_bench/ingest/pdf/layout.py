@@ -36,7 +36,8 @@ def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
     gutters: list[float | None] = [_gutter(page.rows) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
     if len(votes) * 3 < len([page for page in pages if page.rows]):
-        gutters, votes = [None for _ in pages], []
+        gutters = [None for _ in pages]
+        votes = []
     return gutters, statistics.median(votes) if votes else None
 
 

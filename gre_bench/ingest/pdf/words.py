@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from gre_bench.ingest.pdf.rows import Page, Row
 
@@ -126,7 +126,7 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
     return found
 
 
-def _text(words: Mapping[Fate, int]) -> int:
+def _text(words: Mapping[Any, int]) -> int:
     """All *words* but numbers of lines and pages."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
