@@ -157,7 +157,7 @@ def _cores() -> int:
 
 
 class _Child:
-    """One process of `pdf_worker`."""
+    """One process of `worker`."""
 
     def __init__(self, memory: int):
         keep = {name: os.environ[name] for name in SHARED if name in os.environ}
