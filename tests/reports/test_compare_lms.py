@@ -84,8 +84,8 @@ def test_signatures_are_named_by_their_ids_too(call, state):
     [
         ((LMS[0], LMS[0]), "one signature named twice"),
         ((*LMS, "--metric", "gem_raw"), "have no metric in common among gem_raw"),
-        ((LMS[0], "model-a"), "has no pair of candidate scripted-overlap"),
-        ((LMS[0],), "compares two candidates"),
+        ((LMS[0], "model-a"), "has no candidate scripted-overlap; known, nearest first:"),
+        (("model-a",), "compares two candidates"),
     ],
 )
 def test_what_does_not_compare_is_one_line(call, arguments, part):
