@@ -72,8 +72,8 @@ def test_the_trie_runs_each_architecture(folder, opened, architecture, attention
     )
 
 
-BFLOAT16 = 0.25
-"""In bfloat16 a tiny random model is itself up to 0.2 nats a token from its float32 self."""
+BFLOAT16 = 0.3
+"""In bfloat16 a tiny random model is itself up to 0.2 nats a token from its float32 self, and here two such are compared."""
 
 
 @pytest.mark.parametrize("architecture", [name for name in ARCHITECTURES if name not in MIXTURES])

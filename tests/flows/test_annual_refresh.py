@@ -291,7 +291,9 @@ def test_an_unknown_candidate_is_named_with_the_known_ones(tmp_path):
 
 
 def test_an_unknown_backend_is_named_with_the_known_ones(tmp_path):
-    with pytest.raises(SettingsError, match="no evaluation LM backend 'gpt'; known: cache-ngram, transformers"):
+    with pytest.raises(
+        SettingsError, match="no evaluation LM backend 'gpt'; known: cache-ngram, gem-smollm2, transformers"
+    ):
         run(tmp_path, "evaluation_lm.backend=gpt")
 
 

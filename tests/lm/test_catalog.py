@@ -68,7 +68,9 @@ def test_how_the_model_is_run_reaches_it_too(folder: Path) -> None:
 
 
 def test_an_unknown_backend_is_named_with_the_known_ones() -> None:
-    with pytest.raises(SettingsError, match="no evaluation LM backend 'gpt'; known: cache-ngram, transformers, vllm"):
+    with pytest.raises(
+        SettingsError, match="no evaluation LM backend 'gpt'; known: cache-ngram, gem-smollm2, transformers, vllm"
+    ):
         open_lm(EvaluationLMSettings(backend="gpt"))
 
 

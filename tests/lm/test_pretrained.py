@@ -490,7 +490,7 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     weights = open_base(base, settings)
     assert weights.folder == place / "tiny-lm"
     folder = tmp_path / "adapter"
-    save(trainable(weights, settings), weights.tokenizer, base, folder)
+    save(trainable(weights, settings), weights.tokenizer, base, folder, settings.dtype)
     assert json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "tiny-lm"
     (folder / "training.json").write_text(json.dumps({"base": {"digest": held(known_lm[1]).digest}}))
     assert read_adapter(folder).base == place / "tiny-lm"

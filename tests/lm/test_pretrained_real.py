@@ -89,5 +89,5 @@ def test_gem_smollm2_tells_a_review_of_the_same_paper_from_one_of_another():
     totals = [answer.total for answer in lm.logprob(asked)]
     same = [own - alone for alone, own in zip(totals[::3], totals[1::3], strict=True)]
     other = [strange - alone for alone, strange in zip(totals[::3], totals[2::3], strict=True)]
-    assert statistics.mean(same) > 0 > statistics.mean(other)
+    assert statistics.mean(same) > statistics.mean(other) + 2
     assert sum(one > two for one, two in zip(same, other, strict=True)) > PAPERS / 2

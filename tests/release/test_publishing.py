@@ -132,7 +132,7 @@ def test_releases_stand_where_they_are_asked_to(own, tmp_path, call):
 
 def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
     code, _, err = call("publish", "ICLR-2024", "--state", own)
-    assert code == 2 and err.count("\n") == 1 and f"known: {EDITION}" in err
+    assert code == 2 and err.count("\n") == 1 and f"did you mean {EDITION}?" in err
     older = tmp_path / "older.duckdb"
     shutil.copyfile(store_of(own).read_file, older)
     with duckdb.connect(str(older)) as run:

@@ -103,7 +103,10 @@ def test_two_candidates_are_compared_on_the_pairs_that_both_have(call, state):
 
 @pytest.mark.parametrize(
     ("names", "part"),
-    [(("model-a",), "compares two candidates"), (("model-a", "nobody"), "gem has no pair of candidate nobody")],
+    [
+        (("model-a",), "compares two candidates"),
+        (("model-a", "nobody"), "has no candidate nobody; known, nearest first:"),
+    ],
 )
 def test_candidates_that_are_not_there_are_one_line(call, names, part):
     code, line = call("compare", *names, "--in", EDITION)

@@ -19,6 +19,7 @@ SCRIPTED = ("--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
 TRAINED = ("--judgments", "judgments.jsonl", "--train", "0:8", "--out", "out")
 ASKED = {
     "refresh": SCRIPTED,
+    "demo": (),
     "validate": SCRIPTED,
     "agree": SCRIPTED,
     "fetch": ("SAMPLE", "2026", "--host", "http://127.0.0.1:9"),
