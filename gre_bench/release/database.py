@@ -1,7 +1,7 @@
 """The public tables of an edition: one DuckDB file, and the same tables as Parquet.
 
 Ids, hashes, scores and log-probabilities are public; a text only where its licence allows that anyone passes it on.
-What is redacted is said by ``sql/release/<table>.sql``, which reads the edition; the other tables are public as they
+What is redacted is said by ``sql/release.sql``, which reads the edition; the other tables are public as they
 are. The views of the store work on a release as they do on an edition.
 """
 
@@ -117,7 +117,7 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, kind: str = "pages", **parameters: Any) -> list[Row]:
-    """Rows of ``sql/<kind>/<query>.sql``; those of editions (queries) work on a release too."""
+    """Rows of a statement of ``sql/<kind>``; those of editions (queries) work on a release too."""
     cursor = connection.execute(statement(kind, query), parameters or None)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

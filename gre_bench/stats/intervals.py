@@ -1,6 +1,6 @@
 """Intervals of a mean and the paired test.
 
-The same quantities are columns of ``sql/views/leaderboard.sql``; a test holds the two against each other.
+The same quantities are columns of ``sql/views/boards.sql``; a test holds the two against each other.
 """
 
 from __future__ import annotations

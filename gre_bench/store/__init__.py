@@ -11,6 +11,7 @@ frozen    a private copy of the store itself, for a release
 asking    a user's own query, asked in a process of its own
 sandbox   that process
 schema    tables, views and the version that they are of
+statements SQL by name
 binding   records to DuckDB in bulk, rows back
 lock      who writes
 status    what a run says of itself while it is at work
@@ -21,7 +22,8 @@ from gre_bench.store.binding import Row
 from gre_bench.store.database import interrupted, of_statement
 from gre_bench.store.edition import Store, find_editions, no_edition, now
 from gre_bench.store.frozen import Frozen, frozen
-from gre_bench.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS, statement
+from gre_bench.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS
+from gre_bench.store.statements import statement
 
 __all__ = [
     "EARLIEST_VERSION",

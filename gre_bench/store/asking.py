@@ -23,7 +23,7 @@ from uuid import UUID
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import QuerySettings
 from gre_bench.store.binding import Row, distinct
-from gre_bench.store.schema import statement
+from gre_bench.store.statements import statement
 
 PROGRAM = Path(__file__).with_name("sandbox.py")
 THREADS = 4

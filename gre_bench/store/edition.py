@@ -24,7 +24,7 @@ from gre_bench.store.binding import Row, as_arrow, columns, fetch
 from gre_bench.store.database import Database
 from gre_bench.store.files import putting
 from gre_bench.store.read_copy import CopyForReaders
-from gre_bench.store.schema import statement
+from gre_bench.store.statements import statement
 
 
 def find_editions(state: Path) -> list[str]:
@@ -149,7 +149,7 @@ class Store:
                     run.execute(text, columns(values))
 
     def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of ``sql/queries/<query>.sql`` from the store itself; for the writer, who holds the lock."""
+        """Rows of the query of that name in ``sql/queries`` from the store itself; for the writer, who holds the lock."""
         with self.transaction() as run:
             return fetch(run, statement("queries", query), parameters)
 

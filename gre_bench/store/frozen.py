@@ -14,7 +14,7 @@ from gre_bench.store.binding import Row, fetch
 from gre_bench.store.database import of_statement
 from gre_bench.store.edition import Store
 from gre_bench.store.files import putting
-from gre_bench.store.schema import statement
+from gre_bench.store.statements import statement
 
 
 class Frozen(Store):
@@ -27,7 +27,7 @@ class Frozen(Store):
         self._origin = store.file
 
     def read(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of ``sql/queries/<query>.sql`` from the private copy."""
+        """Rows of the query of that name in ``sql/queries`` from the private copy."""
         try:
             return fetch(self._connection, statement("queries", query), parameters)
         except duckdb.Error as error:

@@ -1,13 +1,11 @@
-"""What a store holds: its tables and views, one SQL file each, and the version that they are of."""
+"""What a store holds: the tables of ``sql/schema.sql``, the views of ``sql/views``, and the version of both."""
 
 from __future__ import annotations
-
-from functools import cache
 
 import duckdb
 
 from gre_bench.core.errors import StoreError
-from gre_bench.core.resources import resource
+from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 6
 EARLIEST_VERSION = 3
@@ -15,53 +13,15 @@ EARLIEST_VERSION = 3
 STORAGE_VERSION = "v1.4.0"
 """DuckDB file format written: the oldest that a reader of these files is likely to have."""
 
-TABLES = (
-    "meta",
-    "runs",
-    "imports",
-    "papers",
-    "reviews",
-    "judgments",
-    "snapshots",
-    "review_versions",
-    "paper_sources",
-    "texts",
-    "text_words",
-    "synopses",
-    "replies",
-    "draws",
-    "sample",
-    "candidates",
-    "signatures",
-    "plan",
-    "spans",
-    "scores",
-    "problems",
-    "separation",
-    "effects",
-    "validations",
-    "agreements",
-    "exposures",
-    "standings",
-    "profiles",
-    "lengths",
-    "moved",
-    "chance",
-    "student_t",
-)
+TABLES = tuple(statements("schema"))
+"""Names of the tables, those that others refer to first."""
 VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard")
-
-
-@cache
-def statement(kind: str, name: str) -> str:
-    """The text of ``sql/<kind>/<name>.sql``."""
-    return (resource("sql") / kind / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def add_tables(run: duckdb.DuckDBPyConnection) -> None:
     """The tables that are not there yet."""
     for name in TABLES:
-        run.execute(statement("tables", name))
+        run.execute(statement("schema", name))
 
 
 def remake_views(run: duckdb.DuckDBPyConnection) -> None:

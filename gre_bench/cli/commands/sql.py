@@ -42,7 +42,7 @@ def query(
     """Ask an edition's database anything, in SQL. Nothing can be changed, and no other file is reached.
 
     Views: leaderboard, boards, pairs, progress. `gre-bench sql EDITION "show tables"` names all, `"describe pairs"` the
-    columns of one; sql/views and sql/tables say in their first line what a row is.
+    columns of one; sql/schema.sql and sql/views say above each what a row is.
     """
     names, rows = Store(state, edition).query(text, query_of(tuple(bounds or ())))
     form = Format.json if as_json else form

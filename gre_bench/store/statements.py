@@ -1,0 +1,79 @@
+"""The SQL of the program by name: ``sql/schema.sql``, ``sql/queries/*.sql`` and so on, each file read once.
+
+A kind is a file, ``sql/<kind>.sql``, or a folder of files, ``sql/<kind>/``; names are unique within a kind. In a file,
+``-- name: papers`` starts the statement *papers*, which ends at the next such line. A file without such a line holds
+one statement, which has the file's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from gre_bench.core.errors import StoreError
+from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.resources import resource
+
+HEADER = re.compile(r"^-- name:(.*)\n", re.MULTILINE)
+NAME = re.compile(r"[a-z0-9_]+")
+
+
+def statement(kind: str, name: str) -> str:
+    """The text of the statement *name*; `StoreError` if ``sql/`` has none of that *kind* and name."""
+    known = statements(kind)
+    if name not in known:
+        raise StoreError(f"sql: {kind} has no statement {name!r}; {did_you_mean(name, list(known))}")
+    return known[name]
+
+
+def statements(kind: str) -> Mapping[str, str]:
+    """All statements of a *kind* by name, in the order of the files' names and of the lines in a file.
+
+    `StoreError` if a file cannot be read, a name occurs twice or is not ``lower_case``, or a statement is empty.
+    """
+    return read_statements(resource("sql"), kind)
+
+
+@cache
+def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
+    """`statements` of *folder* in place of the program's ``sql/``."""
+    found: dict[str, str] = {}
+    place_of: dict[str, Path] = {}
+    for file in _files(folder, kind):
+        place = file.relative_to(folder.parent)
+        for name, text in _split(file):
+            if not NAME.fullmatch(name):
+                raise StoreError(f"{place}: a statement is named {name!r}; use lower-case letters, digits and _")
+            if name in found:
+                raise StoreError(f"{place}: the name {name!r} is already used in {place_of[name]}; rename one of them")
+            if not re.sub(r"(?m)^\s*--.*$", "", text).strip():
+                raise StoreError(f"{place}: the statement {name!r} is empty; write it, or take its name away")
+            found[name], place_of[name] = text, place
+    return MappingProxyType(found)
+
+
+def _files(folder: Path, kind: str) -> list[Path]:
+    """The files of a *kind*, sorted; `StoreError` where there are none."""
+    one = folder / f"{kind}.sql"
+    files = [one] if one.is_file() else sorted((folder / kind).glob("*.sql"))
+    if not files:
+        raise StoreError(f"{folder} has no SQL of the kind {kind!r}; install the program anew")
+    return files
+
+
+def _split(file: Path) -> Iterator[tuple[str, str]]:
+    """Names and texts of the statements of *file*; `StoreError` for text before the first name."""
+    try:
+        before, *named = HEADER.split(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{file} cannot be read: {error}; install the program anew") from None
+    if not named:
+        yield file.stem, before
+        return
+    if before.strip():
+        raise StoreError(f"{file.name}: text before the first '-- name:' line has no name; give it one")
+    for name, text in zip(named[::2], named[1::2], strict=True):
+        yield name.strip(), text.strip() + "\n"

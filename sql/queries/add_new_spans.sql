@@ -1,4 +1,0 @@
--- adds token log-probabilities that are not yet known
-insert or ignore into spans (lm_id, prediction, total, ids, logprobs, escaped)
-select lm_id, prediction, total, ids, logprobs, escaped
-from incoming;

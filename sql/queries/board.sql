@@ -1,0 +1,299 @@
+-- name: leaderboard
+-- one row per candidate of the signatures asked for: validated metrics first, best first, then those without a rank
+with planned as (
+    select signature_id, count(distinct paper_id) as papers
+    from plan
+    group by all
+)
+select l.*, p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
+from leaderboard l
+left join planned p using (signature_id)
+where l.signature_id in (select unnest($signature_ids::varchar[]))
+order by not starts_with(l.validation, 'validated'), l.metric, l.unranked is not null, l.mean desc nulls last, l.candidate;
+
+-- name: whole_board
+-- one row per candidate of the signatures asked for, contaminated ones ranked too: as in leaderboard
+with planned as (
+    select signature_id, count(distinct paper_id) as papers
+    from plan
+    group by all
+)
+select l.* exclude (board), p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
+from boards l
+left join planned p using (signature_id)
+where l.board = 'all' and l.signature_id in (select unnest($signature_ids::varchar[]))
+order by not starts_with(l.validation, 'validated'), l.metric, l.unranked is not null, l.mean desc nulls last, l.candidate;
+
+-- name: ranked
+-- one row per board and ranked candidate of one signature: best first
+select board, candidate, rank
+from boards
+where signature_id = $signature_id and rank is not null
+order by board, rank, candidate;
+
+-- name: board_settings
+-- at most one row: settings of the run that planned what a leaderboard shows; a run that came after may have others
+select settings
+from runs
+where run_id = (
+    select p.run_id
+    from plan p
+    join runs r using (run_id)
+    order by r.command = 'refresh' desc, r.started_at desc
+    limit 1
+);
+
+-- name: board_texts
+-- one row per candidate, task and writer that was asked: what became of its reviews and of their judgments
+with texts as (
+    select 'human' as candidate_id, s.review_id
+    from sample s
+    where s.role = 'candidate'
+    union all
+    select r.candidate, r.review_id
+    from reviews r
+    where r.candidate <> 'human' and r.paper_id in (select paper_id from sample)
+),
+asked as (
+    select regexp_extract(p.item, '[^:]*$') as candidate_id, p.task, p.writer, p.outcome, p.prompt_tokens, p.reply_tokens
+    from replies p
+    where p.task = 'review'
+    union all
+    select t.candidate_id, p.task, p.writer, p.outcome, p.prompt_tokens, p.reply_tokens
+    from replies p
+    join texts t on t.review_id = p.item
+    where p.task = 'judgments' and p.writer = $writer
+)
+select
+    candidate_id,
+    task,
+    writer,
+    count(*) as asked,
+    count(*) filter (outcome <> 'ok') as unusable,
+    count(*) filter (prompt_tokens is null or reply_tokens is null) as unstated,
+    sum(prompt_tokens) as prompt_tokens,
+    sum(reply_tokens) as reply_tokens
+from asked
+group by all
+order by all;
+
+-- name: board_judgments
+-- one row per candidate: its reviews judged by one writer, how many of them in vain, how many lines are no judgment, the
+-- median of lines a review, and the share of a review's distinct words that its judgments keep
+-- In vain: nothing in the text judges, or an LM's reply could not be read as judgments.
+with texts as (
+    select 'human' as candidate_id, s.review_id, r.text
+    from sample s
+    join reviews r using (review_id)
+    where s.role = 'candidate'
+    union all
+    select r.candidate, r.review_id, r.text
+    from reviews r
+    where r.candidate <> 'human' and r.paper_id in (select paper_id from sample)
+),
+judged as (
+    select review_id, lines, strays, text as judgments
+    from judgments
+    where writer = $writer
+    union all
+    select item, 0, 0, null
+    from replies
+    where task = 'judgments' and writer = $writer and outcome = 'unparsable'
+)
+select
+    t.candidate_id,
+    count(*) as judged,
+    count(*) filter (j.lines = 0) as unparsable,
+    sum(j.lines + j.strays)::integer as lines,
+    sum(j.strays)::integer as strays,
+    median(j.lines) filter (j.lines > 0) as median_lines,
+    avg(words_kept(t.text, j.judgments)) filter (j.lines > 0) as covered
+from texts t
+join judged j using (review_id)
+group by all
+order by all;
+
+-- name: board_lengths
+-- one row per candidate of the boards and paper: words of the text that a metric reads (source: judgments or review)
+with texts as (
+    select 'human' as candidate_id, s.paper_id, s.review_id
+    from sample s
+    where s.role = 'candidate'
+    union all
+    select r.candidate, r.paper_id, r.review_id
+    from reviews r
+    join candidates c on c.candidate_id = r.candidate and c.kind = 'model'
+    where r.paper_id in (select paper_id from sample)
+),
+read_by_metric as (
+    select
+        t.candidate_id,
+        t.paper_id,
+        case
+            when $source = 'review' then left(r.text, $cut)
+            when $form = 'as_written' then j.text
+            else array_to_string(
+                list_filter(
+                    string_split_regex(j.text, '\r?\n'),
+                    lambda line: regexp_matches(line, '^\s*The reviewer (appreciates|criticizes|questions|suggests)')
+                ), chr(10))
+        end as text
+    from texts t
+    join reviews r using (review_id)
+    left join judgments j on j.review_id = t.review_id and j.writer = $writer
+)
+select candidate_id, paper_id, len(string_split_regex(trim(text, ' ' || chr(9) || chr(10) || chr(13)), '\s+')) as words
+from read_by_metric
+where text is not null and regexp_matches(text, '\S')
+order by candidate_id, paper_id;
+
+-- name: anchored
+-- one row per signature and candidate that is no anchor: its difference to the mean of the anchors, paired by pair
+with anchor as (
+    select signature_id, paper_id, reference_id, avg(value) as value
+    from pairs
+    where state = 'scored' and candidate_id in (select unnest($anchors::varchar[]))
+    group by all
+    having count(*) = len($anchors::varchar[])
+),
+by_paper as (
+    select p.signature_id, p.candidate_id, p.paper_id, avg(p.value - a.value) as difference
+    from pairs p
+    join anchor a using (signature_id, paper_id, reference_id)
+    join candidates c on c.candidate_id = p.candidate_id and c.kind in ('human', 'model')
+    where p.state = 'scored' and p.candidate_id not in (select unnest($anchors::varchar[]))
+      and p.signature_id in (select unnest($signature_ids::varchar[]))
+    group by all
+),
+found as (
+    select
+        signature_id,
+        candidate_id,
+        count(*) as papers,
+        avg(difference) as difference,
+        stddev_samp(difference) / sqrt(count(*)) as se
+    from by_paper
+    group by all
+)
+select
+    s.metric,
+    f.signature_id,
+    f.candidate_id as candidate,
+    f.papers,
+    f.difference,
+    f.difference - t.q90 * f.se as low,
+    f.difference + t.q90 * f.se as high,
+    f.se,
+    l.mean,
+    l.above_chance,
+    l.above_chance_high,
+    l.surely_above_chance,
+    l.contamination,
+    l.unranked
+from found f
+join signatures s using (signature_id)
+join leaderboard l on l.signature_id = f.signature_id and l.candidate = f.candidate_id
+left join student_t t on t.df = least(f.papers - 1, 1000)
+order by s.metric, f.signature_id, f.candidate_id;
+
+-- name: clean_gap
+-- one row per signature asked for that has both: contaminated candidates against the others, paired by paper and reference
+with models as (
+    select c.candidate_id, x.status is not distinct from 'contaminated' as contaminated
+    from candidates c
+    left join exposures x on x.role = 'candidate' and x.name = c.candidate_id
+    -- where nobody is contaminated there is no gap, and no pair is read
+    where c.kind = 'model' and exists (select 1 from exposures where role = 'candidate' and status = 'contaminated')
+),
+by_pair as (
+    select
+        p.signature_id,
+        p.paper_id,
+        p.reference_id,
+        avg(p.value) filter (m.contaminated) as contaminated,
+        avg(p.value) filter (not m.contaminated) as others
+    from pairs p
+    join models m using (candidate_id)
+    where p.state = 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
+    group by all
+),
+by_paper as (
+    select signature_id, paper_id, avg(contaminated - others) as gap
+    from by_pair
+    where contaminated is not null and others is not null
+    group by all
+),
+gaps as (
+    select signature_id, count(*) as papers, avg(gap) as gap, stddev_samp(gap) / sqrt(count(*)) as se
+    from by_paper
+    group by all
+)
+select s.metric, g.signature_id, g.gap, g.gap - t.q90 * g.se as low, g.gap + t.q90 * g.se as high, g.papers
+from gaps g
+join signatures s using (signature_id)
+left join student_t t on t.df = least(g.papers - 1, 1000)
+order by s.metric;
+
+-- name: exposures
+-- one row per role and name
+select role, name, status, family, cutoff, released
+from exposures
+order by role, name;
+
+-- name: put_exposures
+-- sets what candidates, evaluation LMs and writers may have learnt from
+insert or replace into exposures (role, name, status, family, cutoff, released)
+select unnest($role::varchar[]), unnest($name::varchar[]), unnest($status::varchar[]), unnest($family::varchar[]),
+       unnest($cutoff::date[]), unnest($released::date[]);
+
+-- name: clear_standings
+-- forgets how sure the ranks of some signatures are
+delete from standings where signature_id in (select unnest($signature_ids::varchar[]));
+
+-- name: put_standings
+-- adds how sure each rank of one signature is
+insert or replace into standings (
+    board, signature_id, candidate_id, rank, rank_low, rank_high, likely_low, likely_high, next_candidate,
+    next_difference, next_low, next_high, next_p, tied, more_papers, difference_p_holm, above_p_holm, tests, problem,
+    run_id
+)
+select unnest($board::varchar[]), unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]),
+       unnest($rank::integer[]), unnest($rank_low::integer[]), unnest($rank_high::integer[]),
+       unnest($likely_low::integer[]), unnest($likely_high::integer[]), unnest($next_candidate::varchar[]),
+       unnest($next_difference::double[]), unnest($next_low::double[]), unnest($next_high::double[]),
+       unnest($next_p::double[]), unnest($tied::boolean[]), unnest($more_papers::integer[]),
+       unnest($difference_p_holm::double[]), unnest($above_p_holm::double[]), unnest($tests::integer[]), unnest($problem::varchar[]),
+       unnest($run_id::varchar[]);
+
+-- name: put_profiles
+-- sets lengths and costs of the candidates of one signature
+insert or replace into profiles (
+    signature_id, candidate_id, words, human_words, at_length, at_length_low, at_length_high, asked, unusable, judged,
+    unparsable, lines, strays, median_lines, human_lines, covered, prompt_tokens, reply_tokens, usd, conflict, run_id
+)
+select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($words::double[]),
+       unnest($human_words::double[]), unnest($at_length::double[]), unnest($at_length_low::double[]),
+       unnest($at_length_high::double[]), unnest($asked::integer[]), unnest($unusable::integer[]),
+       unnest($judged::integer[]), unnest($unparsable::integer[]), unnest($lines::integer[]),
+       unnest($strays::integer[]), unnest($median_lines::double[]), unnest($human_lines::double[]),
+       unnest($covered::double[]), unnest($prompt_tokens::bigint[]), unnest($reply_tokens::bigint[]),
+       unnest($usd::double[]), unnest($conflict::varchar[]), unnest($run_id::varchar[]);
+
+-- name: put_lengths
+-- sets how long the texts of the candidates of one signature are
+insert or replace into lengths (signature_id, candidate_id, shortest, longest, run_id)
+select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($shortest::integer[]),
+       unnest($longest::integer[]), unnest($run_id::varchar[]);
+
+-- name: clear_chance
+-- forgets how far candidates score above chance under some signatures
+delete from chance where signature_id in (select unnest($signature_ids::varchar[]));
+
+-- name: put_chance
+-- sets how far the candidates of one signature score above chance
+insert or replace into chance (
+    signature_id, candidate_id, chance, above, above_low, above_high, above_p, papers, swaps, run_id
+)
+select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($chance::double[]),
+       unnest($above::double[]), unnest($above_low::double[]), unnest($above_high::double[]),
+       unnest($above_p::double[]), unnest($papers::integer[]), unnest($swaps::integer[]), unnest($run_id::varchar[]);

@@ -1,3 +1,0 @@
--- forgets the effects of one signature
-delete from effects
-where signature_id = $signature_id;

@@ -1,2 +1,0 @@
--- forgets how the sample was drawn
-delete from draws;

@@ -1,2 +1,0 @@
--- forgets the sample
-delete from sample;

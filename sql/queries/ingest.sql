@@ -1,0 +1,124 @@
+-- name: papers
+-- one row per known paper
+select paper_id, title, abstract, text, source_row
+from papers
+order by paper_id;
+
+-- name: add_papers
+-- adds or fills in papers
+insert or replace into papers (paper_id, title, abstract, text, source_row)
+select paper_id, title, abstract, text, source_row
+from incoming;
+
+-- name: reviews
+-- one row per known review
+select review_id, paper_id, candidate, text, slot, rating, grade
+from reviews
+order by review_id;
+
+-- name: add_reviews
+-- adds or fills in reviews
+insert or replace into reviews (review_id, paper_id, candidate, text, slot, rating, grade)
+select review_id, paper_id, candidate, text, slot, rating, grade
+from incoming;
+
+-- name: snapshot
+-- at most one row: the snapshot imported last
+select digest, path
+from snapshots
+order by imported_at desc
+limit 1;
+
+-- name: add_snapshot
+-- records an imported snapshot, as the last by whatever clock
+insert or replace into snapshots (digest, path, imported_at) values (
+    $digest, $path,
+    greatest($imported_at, (select coalesce(max(imported_at) + interval 1 microsecond, $imported_at) from snapshots))
+);
+
+-- name: add_paper_sources
+-- adds where each paper's PDF is from; what is known already is told anew
+insert or replace into paper_sources (paper_id, pdf_sha256, pdf_problem, pdf_version_status, licence)
+select unnest($paper_id::varchar[]), unnest($pdf_sha256::varchar[]), unnest($pdf_problem::varchar[]),
+       unnest($pdf_version_status::varchar[]), unnest($licence::varchar[]);
+
+-- name: add_review_versions
+-- adds which version of each review counts; what is known already is told anew
+insert or replace into review_versions (review_id, versions, version_id, written_at, rule, licence)
+select unnest($review_id::varchar[]), unnest($versions::integer[]), unnest($version_id::varchar[]),
+       unnest($written_at::timestamptz[]), unnest($rule::varchar[]), unnest($licence::varchar[]);
+
+-- name: texts
+-- one row per paper whose text was read from a snapshot
+select paper_id, origin, sha256, status, pages, abstract, text, notes
+from texts
+order by paper_id;
+
+-- name: add_texts
+-- adds texts read from a snapshot
+insert or replace into texts (paper_id, origin, sha256, status, pages, abstract, text, notes)
+select unnest($paper_id::varchar[]), unnest($origin::varchar[]), unnest($sha256::varchar[]), unnest($status::varchar[]),
+       unnest($pages::integer[]), unnest($abstract::varchar[]), unnest($text::varchar[]), unnest($notes::varchar[][]);
+
+-- name: text_states
+-- one row per paper whose text was read from a snapshot: what became of the reading, papers without text first
+-- Words are null for papers of which no counts are known: those without text, or read by an earlier program.
+with counted as (
+    select
+        paper_id,
+        sum(words)::integer as words,
+        coalesce(sum(words) filter (fate = 'kept'), 0)::integer as kept,
+        coalesce(sum(words) filter (fate = 'hidden'), 0)::integer as hidden
+    from text_words
+    group by paper_id
+)
+select
+    t.paper_id,
+    t.origin,
+    t.status,
+    t.pages,
+    coalesce(length(t.text), 0) as characters,
+    c.words,
+    c.kept,
+    c.hidden,
+    c.words - c.kept - c.hidden as dropped,
+    t.notes
+from texts t
+left join counted c using (paper_id)
+order by t.text is not null, t.status, t.paper_id;
+
+-- name: text_words
+-- one row per paper, page and fate of words there
+select paper_id, page, fate, words
+from text_words
+order by paper_id, page, words desc, fate;
+
+-- name: add_text_words
+-- adds what became of the words of each page of papers that were read
+insert into text_words (paper_id, page, fate, words)
+select paper_id, page, fate, words
+from incoming;
+
+-- name: forget_text_words
+-- forgets what became of the words of some papers, which were read again
+delete from text_words where paper_id in (select unnest($paper_id::varchar[]));
+
+-- name: imported_domain
+-- at most one row: what is reviewed, by the last imported file that tells
+select domain
+from imports
+where domain is not null
+order by happened_at desc
+limit 1;
+
+-- name: imported_files
+-- one row per imported file: its name and what it held
+select distinct parse_filename(file) as file, sha256, kind from imports order by all;
+
+-- name: add_import
+-- adds one imported file, as the last by whatever clock
+insert into imports (run_id, file, sha256, kind, added, unchanged, refused, domain, happened_at)
+values (
+    $run_id, $file, $sha256, $kind, $added, $unchanged, $refused, $domain,
+    greatest($happened_at, (select coalesce(max(happened_at) + interval 1 microsecond, $happened_at) from imports))
+);

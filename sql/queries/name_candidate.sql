@@ -1,2 +1,0 @@
--- names the candidate that forget_candidate forgets
-set variable candidate = $candidate;

@@ -1,0 +1,238 @@
+-- name: draw
+-- at most one row: how the sample was drawn
+select papers, seed, min_reviews, roles, candidate_slot, reference_slots, known, eligible, drawn_at
+from draws;
+
+-- name: add_draw
+-- records how the sample was drawn
+insert into draws (papers, seed, min_reviews, roles, candidate_slot, reference_slots, known, eligible, drawn_at)
+values ($papers, $seed, $min_reviews, $roles, $candidate_slot, $reference_slots, $known, $eligible, $drawn_at);
+
+-- name: forget_draw
+-- forgets how the sample was drawn
+delete from draws;
+
+-- name: sample
+-- one row per sampled paper and human role, in the edition's order
+select paper_id, position, role, place, review_id
+from sample
+order by position, place;
+
+-- name: add_sample
+-- adds the roles of the sampled papers' human reviews
+insert into sample (paper_id, position, role, place, review_id)
+select unnest($paper_id::varchar[]), unnest($position::integer[]), unnest($role::varchar[]),
+       unnest($place::integer[]), unnest($review_id::varchar[]);
+
+-- name: forget_sample
+-- forgets the sample
+delete from sample;
+
+-- name: candidates
+-- one row per candidate of the boards: humans, models and controls
+select candidate_id, kind, model, prompt, guideline
+from candidates
+where kind in ('human', 'model', 'control')
+order by candidate_id;
+
+-- name: add_candidates
+-- adds candidates that are not yet known
+insert or ignore into candidates (candidate_id, kind, model, prompt, guideline, change)
+select unnest($candidate_id::varchar[]), unnest($kind::varchar[]), unnest($model::varchar[]),
+       unnest($prompt::varchar[]), unnest($guideline::varchar[]), unnest($change::varchar[]);
+
+-- name: known_candidates
+-- one row per candidate that the edition has reviews of or has planned pairs of, single graded reviews aside
+select candidate
+from reviews
+union
+select candidate_id
+from candidates
+where kind <> 'graded'
+order by candidate;
+
+-- name: candidate_models
+-- one row per model that is a candidate: the name by which the models file may know it
+select distinct model from candidates where model is not null order by model;
+
+-- name: change_makers
+-- one row per candidate that a change makes: what made it when it was first planned
+select candidate_id, prompt
+from candidates
+where kind = 'change';
+
+-- name: candidate_counts
+-- one row: how much of a candidate there is
+select
+    (select count(*) from reviews where candidate = $candidate) as reviews,
+    (select count(*) from judgments join reviews using (review_id) where candidate = $candidate) as judgments,
+    (select count(*) from scores where candidate_id = $candidate) as scores,
+    (select max(kind) from candidates where candidate_id = $candidate) as kind;
+
+-- name: name_candidate
+-- names the candidate that forget_candidate forgets
+set variable candidate = $candidate;
+
+-- name: forget_candidate
+-- forgets the candidate named by name_candidate: its reviews, their judgments, its pairs, all that was scored for it
+-- Token log-probabilities that the score of another candidate needs too stay.
+delete from spans
+where prediction in (
+    select unnest(predictions) from scores where candidate_id = getvariable('candidate')
+    except
+    select unnest(predictions) from scores where candidate_id <> getvariable('candidate')
+);
+delete from scores where candidate_id = getvariable('candidate');
+delete from problems where candidate_id = getvariable('candidate');
+delete from plan where candidate_id = getvariable('candidate');
+delete from moved where candidate_id = getvariable('candidate');
+delete from chance where candidate_id = getvariable('candidate');
+delete from standings where candidate_id = getvariable('candidate');
+delete from profiles where candidate_id = getvariable('candidate');
+delete from lengths where candidate_id = getvariable('candidate');
+delete from exposures where role = 'candidate' and name = getvariable('candidate');
+delete from candidates where candidate_id = getvariable('candidate');
+delete from judgments where review_id in (select review_id from reviews where candidate = getvariable('candidate'));
+delete from replies
+where task in ('review', 'judgments') and (
+    item in (select review_id from reviews where candidate = getvariable('candidate'))
+    or item in (select paper_id || ':' || getvariable('candidate') from papers)
+);
+delete from reviews where candidate = getvariable('candidate');
+
+-- name: add_signature
+-- adds a signature that is not yet known
+insert or ignore into signatures
+select $signature_id, $metric, $prompt_sha256, $evaluation_lm, $lm_digest, $dtype, $quantisation, $attention,
+       $template_digest, $writer, $synopsis_writer, $form, $text_cut, $ascii_fold, $engine_version, $chance;
+
+-- name: current_signatures
+-- one row per signature that the last refresh planned (the last run of any kind, if none did): what a leaderboard shows
+-- unless asked otherwise
+-- Specific metrics that the run's settings do not name were planned for what others score above chance.
+with last_run as (
+    select r.run_id, json_extract_string(r.settings, '$.scoring.metrics[*]') as metrics
+    from runs r
+    where r.run_id in (select run_id from plan)
+    order by r.command = 'refresh' desc, r.started_at desc
+    limit 1
+)
+select s.*
+from signatures s
+cross join last_run l
+where s.signature_id in (select signature_id from plan where run_id = l.run_id)
+  and (s.chance = 'none' or list_contains(l.metrics, s.metric))
+order by s.metric;
+
+-- name: planned_signatures
+-- one row per signature that has planned pairs, the one planned last first
+with planned as (
+    select p.signature_id, max(r.started_at) as planned_at
+    from plan p
+    join runs r using (run_id)
+    group by all
+)
+select s.*
+from signatures s
+join planned using (signature_id)
+order by planned_at desc, s.metric;
+
+-- name: candidate_signatures
+-- one row per signature that a candidate has planned pairs under
+select *
+from signatures
+where signature_id in (select signature_id from plan where candidate_id = $candidate_id)
+order by metric, signature_id;
+
+-- name: planned_candidate
+-- at most one row: a candidate
+select candidate_id, kind, model, prompt, guideline, change
+from candidates
+where candidate_id = $candidate_id;
+
+-- name: planned_candidates
+-- one row per candidate that has planned pairs under every one of the signatures asked for
+select candidate_id
+from plan
+where signature_id in (select unnest($signature_ids::varchar[]))
+group by candidate_id
+having count(distinct signature_id) = len($signature_ids::varchar[]);
+
+-- name: add_plan
+-- adds planned pairs, or plans them anew
+insert or replace into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
+select signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id
+from incoming;
+
+-- name: add_plan_beside
+-- adds planned pairs, or plans them anew; those of a refresh stay those of the refresh, which a leaderboard asks for
+insert into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
+select signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id
+from incoming
+on conflict do update set state = excluded.state, reason = excluded.reason, detail = excluded.detail;
+
+-- name: clear_plan
+-- forgets what other runs planned under one signature, for the candidates named or (null) for all that a refresh plans
+delete from plan
+where signature_id = $signature_id
+  and run_id <> $run_id
+  and candidate_id in (
+      select candidate_id
+      from candidates
+      where ($candidates is null and kind not in ('change', 'graded')) or candidate_id in (select unnest($candidates::varchar[]))
+  );
+
+-- name: put_moved
+-- says which review of another paper a candidate is scored with by chance
+insert or replace into moved (writer, candidate_id, paper_id, review_id, swap)
+select unnest($writer::varchar[]), unnest($candidate_id::varchar[]), unnest($paper_id::varchar[]),
+       unnest($review_id::varchar[]), unnest($swap::varchar[]);
+
+-- name: forget_moved_scores
+-- forgets scores by chance whose review of another paper is no longer the one named
+delete from scores
+where (signature_id, candidate_id, paper_id) in (
+    select (s.signature_id, m.candidate_id, m.paper_id)
+    from moved m
+    join signatures s on s.chance <> 'none' and s.writer = m.writer
+    join (
+        select unnest($writer::varchar[]) as writer, unnest($candidate_id::varchar[]) as candidate_id,
+               unnest($paper_id::varchar[]) as paper_id, unnest($review_id::varchar[]) as review_id
+    ) n on n.writer = m.writer and n.candidate_id = m.candidate_id and n.paper_id = m.paper_id
+    where m.review_id <> n.review_id
+);
+
+-- name: forget_failed
+-- forgets final problems of the pairs named, so that they are tried again
+delete from scores
+where problem is not null
+  and (signature_id, paper_id, candidate_id, reference_id) in (
+      select (unnest($signature_id::varchar[]), unnest($paper_id::varchar[]), unnest($candidate_id::varchar[]),
+              unnest($reference_id::varchar[]))
+  );
+
+-- name: waiting_texts
+-- one row per reason for which pairs of a candidate wait for a text: how many papers, and what was said of one
+select reason, count(distinct paper_id) as papers, coalesce(min(detail), reason) as detail
+from plan
+where state = 'waiting' and candidate_id in (select unnest($candidates::varchar[]))
+  and signature_id in (select unnest($signature_ids::varchar[]))
+group by reason
+order by papers desc, reason;
+
+-- name: uncovered
+-- one row per candidate that lacks reviews of papers that were planned for it: how many of how many, and the first three
+with lacking as (
+    select
+        p.candidate_id,
+        count(distinct p.paper_id) as papers,
+        count(distinct p.paper_id) filter (p.reason = 'no_review') as lacking,
+        list(distinct p.paper_id) filter (p.reason = 'no_review') as ids
+    from plan p
+    where p.signature_id in (select unnest($signature_ids::varchar[]))
+    group by all
+)
+select candidate_id as candidate, papers, lacking, list_sort(ids)[1:3] as examples
+from lacking
+where lacking > 0
+order by candidate;

@@ -1,0 +1,41 @@
+-- name: version
+-- one row: the schema version of the store
+select schema_version from meta;
+
+-- name: set_version
+-- the store is now of this schema version
+update meta set schema_version = $schema_version;
+
+-- name: start_meta
+-- the one row that says what a new store is
+insert into meta (schema_version, edition, created_at) values ($schema_version, $edition, $created_at);
+
+-- name: add_student_t
+-- adds rows of student_t
+insert into student_t
+select unnest($df::integer[]), unnest($q90::double[]), unnest($q95::double[]);
+
+-- name: start_run
+-- adds one run; it starts after all that are there, even by a clock that was set back: which is the last must stay known
+insert into runs (run_id, command, started_at, settings, code_version)
+values (
+    $run_id, $command,
+    greatest($started_at, (select coalesce(max(started_at) + interval 1 microsecond, $started_at) from runs)),
+    $settings, $code_version
+);
+
+-- name: end_run
+-- closes one run; by a clock that was set back meanwhile it took no time
+update runs set ended_at = greatest($ended_at, started_at), outcome = $outcome where run_id = $run_id;
+
+-- name: last_settings
+-- at most one row: settings of the last refresh whose settings could be used
+select settings
+from runs
+where command = 'refresh' and outcome is distinct from 'refused'
+order by started_at desc
+limit 1;
+
+-- name: parsed_query
+-- one row: what the parser makes of a query, as JSON
+select json_serialize_sql($text) as parsed;

@@ -1,0 +1,167 @@
+-- name: any_span
+-- one row if anything is known of what an evaluation LM says
+select 1 as known
+from spans
+where lm_id = $lm_id
+limit 1;
+
+-- name: spans_of
+-- one row per known prediction among those asked for
+select prediction, total, ids, logprobs, escaped
+from spans
+where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
+
+-- name: add_spans
+-- adds token log-probabilities, none of which is known yet
+insert into spans (lm_id, prediction, total, ids, logprobs, escaped)
+select lm_id, prediction, total, ids, logprobs, escaped
+from incoming;
+
+-- name: add_new_spans
+-- adds token log-probabilities that are not yet known
+insert or ignore into spans (lm_id, prediction, total, ids, logprobs, escaped)
+select lm_id, prediction, total, ids, logprobs, escaped
+from incoming;
+
+-- name: add_scores
+-- adds finished pairs
+insert into scores (
+    signature_id, paper_id, candidate_id, reference_id, value, problem, problem_message, broken, predictions, run_id
+)
+select signature_id, paper_id, candidate_id, reference_id, value, problem, problem_message, broken, predictions, run_id
+from incoming;
+
+-- name: add_problems
+-- adds transient problems
+insert into problems (run_id, signature_id, paper_id, candidate_id, reference_id, problem, message, happened_at)
+select unnest($run_id::varchar[]), unnest($signature_id::varchar[]), unnest($paper_id::varchar[]),
+       unnest($candidate_id::varchar[]), unnest($reference_id::varchar[]), unnest($problem::varchar[]),
+       unnest($message::varchar[]), unnest($happened_at::timestamptz[]);
+
+-- name: missing
+-- one row per pair that is due and neither scored nor finally failed
+select signature_id, paper_id, candidate_id, reference_id
+from pairs
+where state = 'missing' and signature_id in (select unnest($signature_ids::varchar[]));
+
+-- name: progress
+-- one row per signature: the planned pairs of a board by state, without those of validations and graded reviews
+select
+    p.signature_id,
+    s.metric,
+    count(*) as planned,
+    count(*) filter (p.state = 'scored') as scored,
+    count(*) filter (p.state = 'failed') as failed,
+    count(*) filter (p.state = 'excluded') as excluded,
+    count(*) filter (p.state = 'missing') as missing
+from pairs p
+join signatures s using (signature_id)
+join candidates c using (candidate_id)
+where p.signature_id in (select unnest($signature_ids::varchar[])) and c.kind not in ('change', 'graded')
+group by p.signature_id, s.metric
+order by s.metric;
+
+-- name: progress_of
+-- one row per signature: the planned pairs of the candidates asked for, by state
+select
+    p.signature_id,
+    s.metric,
+    count(*) as planned,
+    count(*) filter (p.state = 'scored') as scored,
+    count(*) filter (p.state = 'failed') as failed,
+    count(*) filter (p.state = 'excluded') as excluded,
+    count(*) filter (p.state = 'missing') as missing
+from pairs p
+join signatures s using (signature_id)
+where p.signature_id in (select unnest($signature_ids::varchar[])) and p.candidate_id in (select unnest($candidates::varchar[]))
+group by p.signature_id, s.metric
+order by s.metric;
+
+-- name: reasons
+-- one row per metric, state and reason among a board's pairs without a score, with the message of one of them
+select
+    s.metric,
+    p.state,
+    coalesce(p.reason, 'not tried yet') as reason,
+    p.broken,
+    count(*) as pairs,
+    coalesce(min(p.message), '') as example
+from pairs p
+join signatures s using (signature_id)
+join candidates c using (candidate_id)
+where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
+  and c.kind not in ('change', 'graded')
+group by s.metric, p.state, p.reason, p.broken
+order by s.metric, p.state, pairs desc;
+
+-- name: reasons_of
+-- one row per metric, state and reason among the pairs without a score of the candidates asked for, with one message
+select
+    s.metric,
+    p.state,
+    coalesce(p.reason, 'not tried yet') as reason,
+    p.broken,
+    count(*) as pairs,
+    coalesce(min(p.message), '') as example
+from pairs p
+join signatures s using (signature_id)
+where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
+  and p.candidate_id in (select unnest($candidates::varchar[]))
+group by s.metric, p.state, p.reason, p.broken
+order by s.metric, p.state, pairs desc;
+
+-- name: scored_pairs
+-- one row per scored pair of one candidate
+select paper_id, value
+from pairs
+where signature_id = $signature_id and candidate_id = $candidate_id and state = 'scored'
+order by paper_id, reference_id;
+
+-- name: finished_pairs
+-- one row per pair of one signature that has a score or a final problem
+select paper_id, candidate_id, reference_id, value, reason
+from pairs
+where signature_id = $signature_id and state in ('scored', 'failed')
+order by paper_id, candidate_id, reference_id;
+
+-- name: candidate_pairs
+-- one row per planned pair of one signature and the candidates asked for, with its state, score or reason
+select candidate_id, paper_id, reference_id, state, value, reason
+from pairs
+where signature_id = $signature_id and candidate_id in (select unnest($candidates::varchar[]))
+order by candidate_id, paper_id, reference_id;
+
+-- name: chance_pairs
+-- one row per pair that is scored under a metric and under its specific form: both scores, and the unit it belongs to
+select
+    p.candidate_id,
+    p.paper_id,
+    coalesce(m.swap, p.paper_id) as unit,
+    p.value,
+    s.value as above
+from pairs p
+join pairs s using (paper_id, candidate_id, reference_id)
+join candidates c using (candidate_id)
+join signatures g on g.signature_id = p.signature_id
+left join moved m on m.writer = g.writer and m.candidate_id = p.candidate_id and m.paper_id = p.paper_id
+where p.signature_id = $signature_id and s.signature_id = $specific_id and p.state = 'scored' and s.state = 'scored'
+  and c.kind in ('human', 'model', 'control')
+order by p.candidate_id, p.paper_id, p.reference_id;
+
+-- name: board_pairs
+-- one row per scored pair of one signature whose candidate stands on the boards: humans and models
+select p.candidate_id, p.paper_id, p.reference_id, p.value
+from pairs p
+join candidates c using (candidate_id)
+where p.signature_id = $signature_id and p.state = 'scored' and c.kind in ('human', 'model')
+order by p.candidate_id, p.paper_id, p.reference_id;
+
+-- name: pair_logprobs
+-- one row per scored pair of one signature of GEM: the log-probabilities that its score is the difference of, in nats
+select p.paper_id, p.candidate_id, p.reference_id, c.total as conditional, m.total as marginal
+from pairs p
+join scores s using (signature_id, paper_id, candidate_id, reference_id)
+join spans c on c.lm_id = $lm_id and c.prediction = s.predictions[1]
+join spans m on m.lm_id = $lm_id and m.prediction = s.predictions[2]
+where p.signature_id = $signature_id and p.state = 'scored'
+order by p.paper_id, p.candidate_id, p.reference_id;

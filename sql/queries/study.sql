@@ -1,0 +1,79 @@
+-- name: separation
+-- one row per signature asked for that has a separation
+select s.metric, p.*
+from separation p
+join signatures s using (signature_id)
+where p.signature_id in (select unnest($signature_ids::varchar[]))
+order by s.metric;
+
+-- name: clear_separation
+-- forgets the separation of one signature
+delete from separation where signature_id = $signature_id;
+
+-- name: put_separation
+-- sets the separation of one signature
+insert or replace into separation (signature_id, same, other, same_pairs, other_pairs, auc, low, high)
+values ($signature_id, $same, $other, $same_pairs, $other_pairs, $auc, $low, $high);
+
+-- name: effects
+-- one row per metric and change of the signatures asked for (all, if null)
+select s.metric, e.*
+from effects e
+join signatures s using (signature_id)
+where $signature_ids is null or e.signature_id in (select unnest($signature_ids::varchar[]))
+order by s.metric, e.family, e.change;
+
+-- name: clear_effects
+-- forgets the effects of one signature
+delete from effects
+where signature_id = $signature_id;
+
+-- name: put_effects
+-- adds the effects of one validation, in the place of what an earlier one found of the same signature and change
+insert or replace into effects (
+    signature_id, change, candidate_id, family, made_by, d, low, high, p, p_holm, flat_low, flat_high, flat_p, length_d,
+    length_low, length_high, mean_before, mean_after, pairs, planned, papers, method, verdict, paper_verdict, problem,
+    run_id
+)
+select unnest($signature_id::varchar[]), unnest($change::varchar[]), unnest($candidate_id::varchar[]),
+       unnest($family::varchar[]), unnest($made_by::varchar[]), unnest($d::double[]), unnest($low::double[]),
+       unnest($high::double[]), unnest($p::double[]), unnest($p_holm::double[]), unnest($flat_low::double[]),
+       unnest($flat_high::double[]), unnest($flat_p::double[]), unnest($length_d::double[]),
+       unnest($length_low::double[]), unnest($length_high::double[]), unnest($mean_before::double[]),
+       unnest($mean_after::double[]), unnest($pairs::integer[]), unnest($planned::integer[]),
+       unnest($papers::integer[]), unnest($method::varchar[]), unnest($verdict::varchar[]),
+       unnest($paper_verdict::varchar[]), unnest($problem::varchar[]), unnest($run_id::varchar[]);
+
+-- name: validations
+-- one row per signature asked for (all, if null): what its validation came to
+select s.metric, v.signature_id, v.verdict, v.edition, v.detail, v.validated_at
+from validations v
+join signatures s using (signature_id)
+where $signature_ids is null or v.signature_id in (select unnest($signature_ids::varchar[]))
+order by s.metric;
+
+-- name: clear_validations
+-- forgets what was known of the validation of signatures
+delete from validations
+where signature_id in (select unnest($signature_ids::varchar[]));
+
+-- name: put_validations
+-- adds or replaces what is known of the validation of signatures
+insert or replace into validations (signature_id, verdict, edition, detail, validated_at)
+select unnest($signature_id::varchar[]), unnest($verdict::varchar[]), unnest($edition::varchar[]),
+       unnest($detail::varchar[]), unnest($validated_at::timestamptz[]);
+
+-- name: put_agreements
+-- adds or replaces the agreement of metrics with grades
+insert or replace into agreements (
+    signature_id, kind, value, low, high, p, flat_p, within, within_low, within_high, at_length, at_length_low,
+    at_length_high, over_length, over_length_low, over_length_high, over_length_p, reviews, items, graded, problem,
+    run_id
+)
+select unnest($signature_id::varchar[]), unnest($kind::varchar[]), unnest($value::double[]), unnest($low::double[]),
+       unnest($high::double[]), unnest($p::double[]), unnest($flat_p::double[]), unnest($within::double[]),
+       unnest($within_low::double[]), unnest($within_high::double[]), unnest($at_length::double[]),
+       unnest($at_length_low::double[]), unnest($at_length_high::double[]), unnest($over_length::double[]),
+       unnest($over_length_low::double[]), unnest($over_length_high::double[]), unnest($over_length_p::double[]),
+       unnest($reviews::integer[]), unnest($items::integer[]), unnest($graded::integer[]), unnest($problem::varchar[]),
+       unnest($run_id::varchar[]);

@@ -1,2 +1,0 @@
--- one row: the schema version of the store
-select schema_version from meta;

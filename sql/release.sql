@@ -1,0 +1,199 @@
+-- name: tables_there
+-- one row per table of the edition that is being published
+select table_name from duckdb_tables() where database_name = 'edition';
+
+-- name: tables_here
+-- one row per table of the release itself
+select table_name
+from duckdb_tables()
+where database_name = current_database() and not temporary
+order by table_name;
+
+-- name: licences
+-- one row per licence that some paper or review states
+select licence from edition.paper_sources where licence is not null
+union
+select licence from edition.review_versions where licence is not null
+order by licence;
+
+-- name: add_free_licences
+-- one row per licence under which a text is published; null: also what states none
+create temp table free_licences as select unnest($licences::varchar[]) as licence;
+
+-- name: public_papers
+-- one row per paper whose texts may be passed on
+select p.paper_id
+from edition.papers p
+left join edition.paper_sources s using (paper_id)
+where exists (select 1 from free_licences f where f.licence is not distinct from s.licence);
+
+-- name: public_reviews
+-- one row per review whose text may be passed on: a model's own; else by the licence of the note, or of the paper that
+-- a control copies; changed and graded reviews state none
+select r.review_id
+from edition.reviews r
+left join edition.candidates c on c.candidate_id = r.candidate
+left join edition.review_versions v using (review_id)
+left join edition.paper_sources p on p.paper_id = r.paper_id
+where c.kind = 'model' or exists (
+    select 1
+    from free_licences f
+    where f.licence is not distinct from
+        case when r.candidate = 'human' then v.licence when c.kind = 'control' then p.licence end
+);
+
+-- name: public_replies
+-- one row per prediction whose reply may be passed on: that of GEM is the reference
+select distinct unnest(s.predictions) as prediction
+from edition.scores s
+join edition.signatures g using (signature_id)
+where (
+    g.metric like 'gem%' and s.reference_id in (select review_id from public_reviews)
+) or exists (select 1 from free_licences where licence is null);
+
+-- name: runs
+-- one row per run; its settings stand in the manifest, without paths and addresses of the machine
+select run_id, command, started_at, ended_at, outcome, code_version from edition.runs order by run_id;
+
+-- name: imports
+-- one row per imported file and import
+select * replace (parse_filename(file) as file) from edition.imports order by all;
+
+-- name: papers
+-- one row per known paper: its texts where the licence allows it, else their SHA-256 alone
+select
+    p.paper_id,
+    case when u.paper_id is not null then p.title end as title,
+    case when u.paper_id is not null then p.abstract end as abstract,
+    case when u.paper_id is not null then p.text end as text,
+    sha256(p.title) as title_sha256,
+    sha256(p.abstract) as abstract_sha256,
+    sha256(p.text) as text_sha256,
+    p.source_row
+from edition.papers p
+left join public_papers u using (paper_id)
+order by p.paper_id;
+
+-- name: reviews
+-- one row per known review: its text where the licence allows it, else its SHA-256 alone
+select r.* replace (case when u.review_id is not null then r.text end as text), sha256(r.text) as text_sha256
+from edition.reviews r
+left join public_reviews u using (review_id)
+order by r.review_id;
+
+-- name: judgments
+-- one row per review and writer: as public as the review that they are made of
+select
+    j.review_id,
+    j.writer,
+    case when u.review_id is not null then j.text end as text,
+    sha256(j.text) as text_sha256,
+    j.lines,
+    j.strays
+from edition.judgments j
+left join public_reviews u using (review_id)
+order by j.review_id, j.writer;
+
+-- name: snapshots
+-- one row per snapshot of notes and PDFs that was imported
+select * replace (parse_filename(path) as path) from edition.snapshots order by all;
+
+-- name: review_versions
+-- one row per human review of a fetched snapshot
+from edition.review_versions order by review_id;
+
+-- name: paper_sources
+-- one row per paper of a fetched snapshot
+from edition.paper_sources order by paper_id;
+
+-- name: texts
+-- one row per sampled paper whose text was read from a snapshot; remarks may quote the paper
+select
+    t.paper_id,
+    t.origin,
+    t.sha256,
+    t.status,
+    t.pages,
+    case when u.paper_id is not null then t.abstract end as abstract,
+    case when u.paper_id is not null then t.text end as text,
+    sha256(t.text) as text_sha256,
+    case when u.paper_id is not null then t.notes end as notes
+from edition.texts t
+left join public_papers u using (paper_id)
+order by t.paper_id;
+
+-- name: synopses
+-- one row per paper, kind and writer: as public as the paper
+select
+    s.paper_id,
+    s.kind,
+    s.writer,
+    case when u.paper_id is not null then s.text end as text,
+    sha256(s.text) as text_sha256
+from edition.synopses s
+left join public_papers u using (paper_id)
+order by all;
+
+-- name: replies
+-- one row per text that was asked for; details may quote it or name an endpoint, and stay behind
+select * replace (null::varchar as detail) from edition.replies order by task, item, writer;
+
+-- name: plan
+-- one row per planned pair; details stay behind
+select * replace (null::varchar as detail)
+from edition.plan
+order by signature_id, paper_id, candidate_id, reference_id;
+
+-- name: spans
+-- one row per evaluation LM and prediction; token ids spell the reply, so they go only where it may be passed on
+select s.* replace (case when u.prediction is not null then s.ids end as ids)
+from edition.spans s
+left join public_replies u using (prediction)
+order by s.lm_id, s.prediction;
+
+-- name: scores
+-- one row per finished pair; messages stay behind
+select * replace (null::varchar as problem_message)
+from edition.scores
+order by signature_id, paper_id, candidate_id, reference_id;
+
+-- name: problems
+-- one row per transient problem met; messages stay behind
+select * replace (null::varchar as message) from edition.problems order by all;
+
+-- name: make_metrics
+-- one row per metric: what the page calls it
+create table metrics (metric varchar, title varchar, unit varchar, place integer);
+
+-- name: make_models
+-- one row per model of a candidate: what is known of it; null is unknown
+create table models (model varchar, family varchar, parameters double, knowledge_cutoff date, released date);
+
+-- name: make_changes
+-- one row per change of a review that a metric is validated with
+create table changes (change varchar, title varchar, family varchar);
+
+-- name: make_signatures_shown
+-- one row per signature whose board the page shows; lm_id: of its spans
+create table signatures_shown (signature_id varchar, place integer, lm_id varchar);
+
+-- name: shown_references
+-- one row per signature shown and reference with a public text: that text, and the ids of its tokens
+select distinct on (g.signature_id, s.reference_id)
+    g.signature_id,
+    s.reference_id,
+    g.form,
+    g.ascii_fold,
+    j.text,
+    p.ids
+from signatures_shown w
+join signatures g using (signature_id)
+join scores s using (signature_id)
+join judgments j on j.review_id = s.reference_id and j.writer = g.writer and j.text is not null
+join spans p on p.lm_id = w.lm_id and p.prediction = s.predictions[1] and p.ids is not null
+where g.metric like 'gem%' and s.value is not null
+order by g.signature_id, s.reference_id, s.candidate_id;
+
+-- name: make_pieces
+-- one row per signature and reference that may be shown: its text in the tokens of the evaluation LM
+create table pieces (signature_id varchar, reference_id varchar, pieces varchar[]);

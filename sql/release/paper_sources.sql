@@ -1,2 +1,0 @@
--- one row per paper of a fetched snapshot
-from edition.paper_sources order by paper_id;

@@ -1,0 +1,464 @@
+-- name: meta
+-- one row: what this file is
+create table if not exists meta (
+    schema_version integer not null,
+    edition        varchar not null,
+    created_at     timestamptz not null
+);
+
+-- name: runs
+-- one row per run: when, with which settings, how it ended
+create table if not exists runs (
+    run_id       varchar primary key,
+    command      varchar not null,
+    started_at   timestamptz not null,
+    ended_at     timestamptz,
+    outcome      varchar,                -- done | incomplete | fault | refused | paused | stopped; null while it runs or was killed
+    settings     json not null,
+    code_version varchar not null
+);
+
+-- name: imports
+-- one row per imported file and import: what was taken from it
+create table if not exists imports (
+    run_id    varchar not null,
+    file      varchar not null,
+    sha256    varchar not null,
+    kind      varchar not null check (kind in ('papers', 'reviews', 'notes', 'yelp', 'graded')),
+    added     integer not null,
+    unchanged integer not null,
+    refused   integer not null,
+    domain    varchar,                   -- what is reviewed, if the file tells
+    happened_at timestamptz not null
+);
+
+-- name: papers
+-- one row per paper of the venue-year that is known
+create table if not exists papers (
+    paper_id  varchar primary key,
+    title     varchar not null,
+    abstract  varchar,
+    text      varchar,
+    source_row integer                   -- position in the source it came from, if it has one
+);
+
+-- name: reviews
+-- one row per review, human or of a candidate
+create table if not exists reviews (
+    review_id varchar primary key,
+    paper_id  varchar not null,
+    candidate varchar not null,          -- 'human', or the candidate who wrote it
+    text      varchar,
+    slot      integer,                   -- its given place among the paper's human reviews
+    rating    double,
+    grade     double                     -- how good somebody found the review itself
+);
+
+-- name: judgments
+-- one row per review and writer: the review as judgments, exactly as the writer left them
+create table if not exists judgments (
+    review_id varchar not null,
+    writer    varchar not null,
+    text      varchar not null,
+    lines     integer not null,          -- lines that start with one of the four openings
+    strays    integer not null,          -- other lines that are not blank
+    primary key (review_id, writer)
+);
+
+-- name: snapshots
+-- one row per snapshot of notes and PDFs that was imported
+create table if not exists snapshots (
+    digest      varchar primary key,
+    path        varchar not null,         -- its folder under snapshots/ of the state
+    imported_at timestamptz not null
+);
+
+-- name: review_versions
+-- one row per human review of a fetched snapshot: which of its versions the text is, and why that one counts
+create table if not exists review_versions (
+    review_id  varchar primary key,
+    versions   integer not null,         -- how many are known
+    version_id varchar,                  -- null: the note as it was when it was fetched
+    written_at timestamptz,
+    rule       varchar not null,
+    licence    varchar                   -- as the note states it
+);
+
+-- name: paper_sources
+-- one row per paper of a fetched snapshot: its PDF, which version that is, and the paper's licence
+create table if not exists paper_sources (
+    paper_id           varchar primary key,
+    pdf_sha256         varchar,
+    pdf_problem        varchar,          -- why there is no PDF, where one was asked for
+    pdf_version_status varchar not null
+        check (pdf_version_status in ('submitted', 'revised_after_review', 'camera_ready', 'unknown')),
+    licence            varchar           -- as the note states it
+);
+
+-- name: texts
+-- one row per sampled paper whose text was read from a snapshot: where it came from and how that went
+create table if not exists texts (
+    paper_id varchar primary key,
+    origin   varchar not null check (origin in ('pdf', 'given')),
+    sha256   varchar not null,           -- of the PDF, or of the given text
+    status   varchar not null,           -- ok, or why the text is missing or doubtful
+    pages    integer,
+    abstract varchar,                    -- as found in the PDF
+    text     varchar,                    -- body without references and appendices
+    notes    varchar[] not null
+);
+
+-- name: text_words
+-- one row per paper, page of its PDF and fate of words there: how many were kept, were hidden, or went by which rule
+create table if not exists text_words (
+    paper_id varchar not null,
+    page     integer not null check (page >= 0),      -- from 1; 0 for a given text, which has no pages
+    fate     varchar not null,                        -- kept, hidden, or the rule that dropped them
+    words    integer not null check (words > 0),
+    primary key (paper_id, page, fate)
+);
+
+-- name: synopses
+-- one row per paper, kind and writer: what is known of the paper before the first review
+create table if not exists synopses (
+    paper_id varchar not null,
+    kind     varchar not null check (kind in ('assw', 'categories')),
+    writer   varchar not null,
+    text     varchar not null,
+    primary key (paper_id, kind, writer)
+);
+
+-- name: replies
+-- one row per text that was asked for: what became of it (the last attempt)
+create table if not exists replies (
+    task          varchar not null check (task in ('review', 'judgments', 'assw')),
+    item          varchar not null,      -- review_id, or paper_id for assw
+    writer        varchar not null,
+    outcome       varchar not null,      -- ok, or why there is no text
+    detail        varchar not null,
+    final         boolean not null,      -- a problem that trying again cannot mend
+    thinking      integer not null,      -- characters of thinking stripped
+    prompt_tokens integer,
+    reply_tokens  integer,
+    archived      boolean not null,      -- answered by the reply archive
+    run_id        varchar not null,
+    primary key (task, item, writer)
+);
+
+-- name: draws
+-- one row: how the sample was drawn
+create table if not exists draws (
+    papers          integer not null,
+    seed            integer not null,
+    min_reviews     integer not null,
+    roles           varchar not null,
+    candidate_slot  integer not null,
+    reference_slots integer[] not null,
+    known           integer not null,    -- papers known when it was drawn
+    eligible        integer not null,
+    drawn_at        timestamptz not null
+);
+
+-- name: sample
+-- one row per paper of the drawn sample and human role: the candidate (0) and the references (1, 2, ...)
+create table if not exists sample (
+    paper_id  varchar not null,
+    position  integer not null,          -- place of the paper in the edition, from 0
+    role      varchar not null check (role in ('candidate', 'reference')),
+    place     integer not null,
+    review_id varchar not null,
+    primary key (paper_id, place)
+);
+
+-- name: candidates
+-- one row per candidate
+create table if not exists candidates (
+    candidate_id varchar primary key,
+    kind         varchar not null check (kind in ('human', 'model', 'control', 'change', 'graded')),
+    model        varchar,
+    prompt       varchar,
+    guideline    varchar,
+    change       varchar
+);
+
+-- name: signatures
+-- one row per signature: all that a score depends on besides its texts
+create table if not exists signatures (
+    signature_id    varchar primary key,
+    metric          varchar not null,
+    prompt_sha256   varchar not null,
+    evaluation_lm   varchar not null,
+    lm_digest       varchar not null,
+    dtype           varchar not null,
+    quantisation    varchar not null,
+    attention       varchar not null,
+    template_digest varchar not null,
+    writer          varchar not null,
+    synopsis_writer varchar not null,
+    form            varchar not null,
+    text_cut        varchar not null,
+    ascii_fold      boolean not null,
+    engine_version  varchar not null,
+    chance          varchar default 'none'  -- how reviews of other papers are chosen, where the metric reads any
+);
+
+-- name: plan
+-- one row per planned pair: due to be scored, waiting for a text that is still to be written, or why it cannot be
+create table if not exists plan (
+    signature_id varchar not null,
+    paper_id     varchar not null,
+    candidate_id varchar not null,
+    reference_id varchar not null,
+    state        varchar not null check (state in ('due', 'waiting', 'excluded', 'failed')),
+    reason       varchar,
+    detail       varchar,
+    run_id       varchar not null,
+    primary key (signature_id, paper_id, candidate_id, reference_id),
+    check ((state = 'due') = (reason is null))
+);
+
+-- name: spans
+-- one row per evaluation LM and prediction: the reply's log-probability, token by token (nats)
+create table if not exists spans (
+    lm_id      varchar not null,         -- digest of the evaluation LM's identity
+    prediction varchar not null,         -- content address of (prompt, synopsis, x, reply)
+    total      double not null check (isfinite(total) and total <= 1e-6),
+    ids        integer[] not null,
+    logprobs   float[] not null,
+    escaped    integer not null,         -- control tokens escaped in its texts
+    primary key (lm_id, prediction),
+    check (len(ids) = len(logprobs))
+);
+
+-- name: scores
+-- one row per finished pair: its score in the metric's unit, or the final problem in its place
+create table if not exists scores (
+    signature_id    varchar not null references signatures (signature_id),
+    paper_id        varchar not null,
+    candidate_id    varchar not null,
+    reference_id    varchar not null,
+    value           double check (isfinite(value)),
+    problem         varchar,
+    problem_message varchar,
+    broken          boolean not null,    -- the evaluation LM itself misbehaved
+    predictions     varchar[] not null,  -- those in spans that it is made of: of GEM the conditional, the marginal
+    run_id          varchar not null,
+    primary key (signature_id, paper_id, candidate_id, reference_id),
+    check ((value is null) <> (problem is null))
+);
+
+-- name: problems
+-- one row per transient problem met: the pair stays missing and the next run tries again
+create table if not exists problems (
+    run_id       varchar not null,
+    signature_id varchar not null,
+    paper_id     varchar not null,
+    candidate_id varchar not null,
+    reference_id varchar not null,
+    problem      varchar not null,
+    message      varchar not null,
+    happened_at timestamptz not null
+);
+
+-- name: separation
+-- one row per signature: how often a same-paper score exceeds an other-paper score (AUC, 95% interval by paper)
+create table if not exists separation (
+    signature_id varchar primary key,
+    same         varchar not null,
+    other        varchar not null,
+    same_pairs   integer not null,
+    other_pairs  integer not null,
+    auc          double not null check (auc between 0 and 1),
+    low          double not null check (isfinite(low)),
+    high         double not null check (isfinite(high))
+);
+
+-- name: effects
+-- one row per signature and change: its effect on the metric and what that says of the metric, or why there is none
+create table if not exists effects (
+    signature_id  varchar not null references signatures (signature_id),
+    change        varchar not null,
+    candidate_id  varchar not null,
+    family        varchar not null check (family in ('degradation', 'manipulation')),
+    made_by       varchar not null,      -- who made the change: a rule, a writer
+    d             double check (isfinite(d)),
+    low           double,                -- 95%, by paper
+    high          double,
+    p             double,                -- two-sided, by paper
+    p_holm        double,                -- over the degradations of the signature
+    flat_low      double,                -- the published interval, which takes pairs for independent
+    flat_high     double,
+    flat_p        double,
+    length_d      double,                -- d of the scores with length held fixed
+    length_low    double,
+    length_high   double,
+    mean_before   double,
+    mean_after    double,
+    pairs         integer not null,      -- scored both before and after
+    planned       integer not null,
+    papers        integer not null,
+    method        varchar,
+    verdict       varchar not null check (verdict in ('pass', 'fail', 'undecided')),
+    paper_verdict varchar check (paper_verdict in ('pass', 'fail')),
+    problem       varchar,
+    run_id        varchar not null,
+    primary key (signature_id, change),
+    check ((d is null) = (problem is not null))
+);
+
+-- name: validations
+-- one row per signature: what its validation came to, here or in another edition; no row: never validated
+create table if not exists validations (
+    signature_id varchar primary key,
+    verdict      varchar not null check (verdict in ('pass', 'fail', 'undecided')),
+    edition      varchar not null,       -- where it was validated
+    detail       varchar not null,       -- which changes it does not pass, which were not tried
+    validated_at timestamptz not null
+);
+
+-- name: agreements
+-- one row per signature and coefficient: how a metric's scores of graded reviews agree with the grades, or why not
+create table if not exists agreements (
+    signature_id     varchar not null references signatures (signature_id),
+    kind             varchar not null check (kind in ('spearman', 'kendall', 'pearson')),
+    value            double check (isfinite(value)),
+    low              double,             -- 95%, items with their reviews resampled
+    high             double,
+    p                double,
+    flat_p           double,             -- takes reviews for independent
+    within           double,             -- among the reviews of one item
+    within_low       double,
+    within_high      double,
+    at_length        double,             -- with log length held fixed
+    at_length_low    double,
+    at_length_high   double,
+    over_length      double,             -- less the coefficient of mere length, on the same reviews
+    over_length_low  double,
+    over_length_high double,
+    over_length_p    double,
+    reviews          integer not null,
+    items            integer not null,
+    graded           integer not null,
+    problem          varchar,
+    run_id           varchar not null,
+    primary key (signature_id, kind),
+    check ((value is null) = (problem is not null))
+);
+
+-- name: exposures
+-- one row per role and name: whether what it learnt from may hold the edition's reviews
+create table if not exists exposures (
+    role     varchar not null check (role in ('candidate', 'evaluation_lm', 'writer', 'synopsis_writer')),
+    name     varchar not null,
+    status   varchar not null check (status in ('clean', 'contaminated', 'unknown', 'none')),
+    family   varchar,
+    cutoff   date,                       -- last day its texts can be from
+    released date,                       -- day on which the edition's reviews were first shown
+    primary key (role, name),
+    check (status not in ('clean', 'contaminated') or (cutoff is not null and released is not null))
+);
+
+-- name: standings
+-- one row per board, signature and ranked candidate: how sure its rank is, as of the last refresh that ended
+-- Tests are Student's: by paper of all pairs of ranked candidates of the signature, and of each of these against
+-- chance. They are Holm-corrected together.
+create table if not exists standings (
+    board             varchar not null check (board in ('clean', 'all')),
+    signature_id      varchar not null references signatures (signature_id),
+    candidate_id      varchar not null,
+    rank              integer not null,
+    rank_low          integer,           -- what the tests allow: 95%, for all ranks at once
+    rank_high         integer,
+    likely_low        integer,           -- 95% of the bootstrap, for this rank alone
+    likely_high       integer,
+    next_candidate    varchar,           -- the next below
+    next_difference   double,            -- how far below, paired by paper
+    next_low          double,            -- 90%
+    next_high         double,
+    next_p            double,            -- Holm-corrected
+    tied              boolean,           -- the difference to the next is not significant at 5%
+    more_papers       integer,           -- papers more that would show it with probability 80%; null: none would, or it shows
+    difference_p_holm double,            -- of the difference to the human baseline
+    tests             integer not null,
+    problem           varchar,           -- why there are no tests
+    run_id            varchar not null,
+    above_p_holm      double,            -- of what it scores above chance
+    primary key (board, signature_id, candidate_id),
+    check ((rank_low is null) = (problem is not null))
+);
+
+-- name: profiles
+-- one row per signature and candidate: how long its reviews are, its score at the human length, what they cost
+create table if not exists profiles (
+    signature_id   varchar not null references signatures (signature_id),
+    candidate_id   varchar not null,
+    words          double,               -- mean, of the text that the metric reads
+    human_words    double,               -- the length that the score is taken at (geometric mean)
+    at_length      double check (isfinite(at_length)),
+    at_length_low  double,               -- 90%, by paper
+    at_length_high double,
+    asked          integer not null,     -- texts that were asked for: its reviews, and their judgments
+    unusable       integer not null,     -- of these, how many gave none: refused, empty, cut, without a judgment
+    judged         integer not null,     -- reviews with judgments by the signature's writer
+    unparsable     integer not null,     -- of these, how many judge nothing in them
+    lines          integer not null,     -- lines of these judgments
+    strays         integer not null,     -- of these, how many open with none of the four openings
+    prompt_tokens  bigint,               -- null: an endpoint did not state them
+    reply_tokens   bigint,
+    usd            double,               -- at the listed prices; null: a price or a count is unknown
+    conflict       varchar,              -- of whose family the candidate is, that scores or judges it
+    run_id         varchar not null,
+    median_lines   double,               -- of its judgments, a review; of those that have any
+    human_lines    double,               -- the same of the human baseline
+    covered        double,               -- share of the distinct words of a review that its judgments keep, on average
+    primary key (signature_id, candidate_id)
+);
+
+-- name: lengths
+-- one row per signature and candidate: words of its shortest and longest text that the metric reads
+create table if not exists lengths (
+    signature_id varchar not null,
+    candidate_id varchar not null,
+    shortest     integer not null check (shortest > 0),
+    longest      integer not null check (longest >= shortest),
+    run_id       varchar not null,
+    primary key (signature_id, candidate_id)
+);
+
+-- name: moved
+-- one row per writer of judgments, candidate and paper: its review of another paper, which is scored there by chance
+create table if not exists moved (
+    writer       varchar not null,       -- as in signatures: reviews that it has not judged are not moved
+    candidate_id varchar not null,
+    paper_id     varchar not null,
+    review_id    varchar not null,
+    swap         varchar not null,       -- reviews that change places share it: they are one independent unit
+    primary key (writer, candidate_id, paper_id)
+);
+
+-- name: chance
+-- one row per signature and candidate: how far its reviews score above its own reviews of other papers, as of the last
+-- refresh that ended
+-- Tests are Student's over the exchanges of reviews: two papers whose reviews change places are one unit.
+create table if not exists chance (
+    signature_id varchar not null references signatures (signature_id),
+    candidate_id varchar not null,
+    chance       double not null check (isfinite(chance)),  -- mean score of the reviews of other papers
+    above        double not null check (isfinite(above)),   -- mean difference, on the pairs that have both scores
+    above_low    double,                                    -- 90%; null: fewer than two exchanges
+    above_high   double,
+    above_p      double,                                    -- two-sided, not corrected
+    papers       integer not null,
+    swaps        integer not null,
+    run_id       varchar not null,
+    primary key (signature_id, candidate_id),
+    check ((above_low is null) = (above_p is null))
+);
+
+-- name: student_t
+-- one row per degrees of freedom: quantiles of Student's t for two-sided 90% and 95% intervals
+create table if not exists student_t (
+    df  integer primary key,
+    q90 double not null,
+    q95 double not null
+);

@@ -1,0 +1,115 @@
+"""Named SQL: what the loader takes and refuses, and that the program and its SQL know the same names."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from gre_bench.core.errors import StoreError
+from gre_bench.core.resources import resource
+from gre_bench.release.database import REDACTED, WHOLE
+from gre_bench.store import TABLES, VIEWS
+from gre_bench.store.statements import read_statements, statement, statements
+from tests.conftest import ROOT
+
+MOST_FILES = 40
+KINDS = ("schema", "views", "queries", "pages", "release", "migrations")
+READERS = {"rows", "_rows", "read", "read_mended", "columns", "streamed"}
+"""What asks for the rows of a query by its name; the functions among them (not the methods) take the store first."""
+
+
+def written(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.sql"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_a_file_holds_statements_by_name_and_a_file_without_names_is_one(tmp_path):
+    folder = written(
+        tmp_path / "sql",
+        queries__b="-- name: second\n-- one row\nselect 2;\n\n-- name: third\nselect '-- name: no';\n",
+        queries__a="-- one row\nselect 1;\n",
+        one="-- name: only\nselect 4;\n",
+    )
+    assert dict(read_statements(folder, "queries")) == {
+        "a": "-- one row\nselect 1;\n",
+        "second": "-- one row\nselect 2;\n",
+        "third": "select '-- name: no';\n",
+    }
+    assert dict(read_statements(folder, "one")) == {"only": "select 4;\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (
+            {"queries__a": "-- name: x\nselect 1;\n", "queries__b": "-- name: x\nselect 2;\n"},
+            r"queries/b.sql: the name 'x' is already used in sql/queries/a.sql",
+        ),
+        ({"queries__a": "-- name: x\nselect 1;\n-- name: x\nselect 2;\n"}, "'x' is already used in sql/queries/a.sql"),
+        ({"queries__a": "select 1;\n-- name: x\nselect 2;\n"}, "a.sql: text before the first '-- name:' line"),
+        ({"queries__a": "-- name: Two Words\nselect 1;\n"}, "'Two Words'; use lower-case"),
+        ({"queries__a": "-- name: x\n-- a remark alone\n-- name: y\nselect 1;\n"}, "the statement 'x' is empty"),
+        ({"other__a": "select 1;\n"}, "no SQL of the kind 'queries'"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_one_line(tmp_path, files, line):
+    with pytest.raises(StoreError, match=line) as caught:
+        read_statements(written(tmp_path / "sql", **files), "queries")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_name_is_refused_with_one_line_and_the_nearest():
+    with pytest.raises(StoreError) as caught:
+        statement("queries", "leaderbord")
+    assert str(caught.value) == "sql: queries has no statement 'leaderbord'; did you mean leaderboard?"
+
+
+def test_every_statement_says_first_what_a_row_is_or_what_it_does():
+    for kind in KINDS:
+        for name, text in statements(kind).items():
+            assert text.startswith("-- ") and text.endswith(("\n", ";\n")), (kind, name)
+    assert set(VIEWS) == set(statements("views"))
+    assert len(list(resource("sql").rglob("*.sql"))) <= MOST_FILES
+
+
+def constants(node: ast.AST) -> set[str]:
+    return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def named_in_code() -> tuple[set[str], set[str]]:
+    """Names whose rows are asked for, and names that may stand in a step of `Store.write`."""
+    read, steps = set(), set()
+    for path in (path for folder in ("gre_bench", "flows", "tasks") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Attribute(attr=called), args=[query, *_]) if called in READERS:
+                    read |= set() if isinstance(query, ast.Subscript) else constants(query)
+                case ast.Call(func=ast.Name(id=called), args=[_, query, *_]) if called in READERS:
+                    read |= constants(query)
+                case ast.Call(func=ast.Name(id="statement"), args=[_, query]):
+                    steps |= constants(query)
+                case ast.Tuple(elts=[ast.Constant(value=str(name)), _]):
+                    steps.add(name)
+    return read - {"content-length"}, steps
+
+
+def test_every_query_is_used_and_every_name_that_is_used_is_a_query():
+    known = {*statements("queries"), *statements("pages")}
+    read, steps = named_in_code()
+    changes = {name for name in steps if name.startswith(("add_", "put_", "clear_", "forget_"))}
+    assert (read | changes) - known == {"add_free_licences"}, "no such query"
+    assert known - read - steps == set(), "nothing uses these queries"
+
+
+def test_every_statement_of_a_release_is_used():
+    _, steps = named_in_code()
+    made = {f"make_{name}" for name in ("metrics", "models", "changes", "signatures_shown")}
+    public = {"public_papers", "public_reviews", "public_replies"}
+    assert {*REDACTED, *made, *public} <= set(statements("release"))
+    assert set(statements("release")) - {*REDACTED, *made, *public} <= steps
+    assert {*REDACTED, *WHOLE} == set(TABLES)
