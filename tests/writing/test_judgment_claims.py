@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core.errors import SourceError
-from gre_bench.writing.rules.clause_stance import NONE, load, shipped
-from gre_bench.writing.rules.english_forms import finite, gerund, past, stated, third
+from gre_bench.writing.rules import clause_stance
+from gre_bench.writing.rules.clause_stance import NONE, features, load, shipped
+from gre_bench.writing.rules.english_clauses import finite, stated
+from gre_bench.writing.rules.english_forms import (
+    gerund,
+    past,
+    third,
+)
 from gre_bench.writing.rules.judgment_claims import claim_of
 from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 
@@ -94,3 +100,17 @@ def test_weights_that_are_none_are_told(tmp_path):
     for name in ("weights.tsv", "missing.tsv"):
         with pytest.raises(SourceError, match="weights of judgments by rule cannot be read"):
             load(tmp_path / name)
+
+
+def test_a_stance_is_the_same_in_whatever_order_the_features_come(monkeypatch):
+    """Sets of strings have another order in every process, and sums of floats another last digit in every order."""
+    texts = [f"{subject} {verb} {rest}" for subject in ("The paper", "This method", "The analysis of the results")
+             for verb in ("lacks", "improves", "could include") for rest in ("an ablation of its parts.", "the baselines.")]  # fmt: skip
+    clauses = [clause for text in texts for clause in clauses_of(text)]
+    found = []
+    for backwards in (False, True):
+        monkeypatch.setattr(
+            clause_stance, "features", lambda *given, back=backwards: sorted(features(*given), reverse=back)
+        )
+        found.append(shipped().probabilities(clauses).tolist())
+    assert found[0] == found[1]

@@ -37,7 +37,10 @@ _LENGTHS = (8, 16, 24, 32, 40, 48, 56)
 
 @dataclass(frozen=True, slots=True)
 class StanceModel:
-    """Places of the features, and their weights of shape (features, 5): the four stances and none."""
+    """Places of the features, and their weights of shape (features, 5): the four stances and none.
+
+    Weights are whole numbers, `SCALE` to one: their sums are exact, hence the same in whatever order a set gives them.
+    """
 
     places: dict[str, int]
     weights: np.ndarray
@@ -47,7 +50,7 @@ class StanceModel:
         scores = np.zeros((len(clauses), NONE + 1))
         for row, clause in enumerate(clauses):
             known = [self.places[name] for name in features(clause, len(clauses)) if name in self.places]
-            scores[row] = self.weights[known].sum(axis=0)
+            scores[row] = self.weights[known].sum(axis=0) / SCALE
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
@@ -72,7 +75,7 @@ def load(path: Path) -> StanceModel:
     """The model in *path*: a line a feature, its name and five whole numbers, by tabs; `SourceError` if it is none."""
     try:
         rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()[1:]]
-        weights = np.array([[int(number) for number in row[1:]] for row in rows], float).reshape(-1, NONE + 1) / SCALE
+        weights = np.array([[int(number) for number in row[1:]] for row in rows], float).reshape(-1, NONE + 1)
     except (OSError, ValueError) as error:
         raise SourceError(f"the weights of judgments by rule cannot be read from {path}: {error}") from error
     return StanceModel({row[0]: place for place, row in enumerate(rows)}, weights)
