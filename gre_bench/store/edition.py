@@ -149,7 +149,7 @@ class Store:
                     run.execute(text, columns(values))
 
     def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of the query of that name in ``sql/queries`` from the store itself; for the writer, who holds the lock."""
+        """Rows of a query of ``sql/queries`` from the store itself; for the writer, who holds the lock."""
         with self.transaction() as run:
             return fetch(run, statement("queries", query), parameters)
 

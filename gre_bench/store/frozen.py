@@ -27,7 +27,7 @@ class Frozen(Store):
         self._origin = store.file
 
     def read(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of the query of that name in ``sql/queries`` from the private copy."""
+        """Rows of a query of ``sql/queries`` from the private copy."""
         try:
             return fetch(self._connection, statement("queries", query), parameters)
         except duckdb.Error as error:

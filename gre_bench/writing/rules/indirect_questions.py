@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import re
 
-from gre_bench.writing.rules.english_forms import BE, DETERMINERS, VERBS, finite, lowered, participle_of, stated
+from gre_bench.writing.rules.english_clauses import finite, stated
+from gre_bench.writing.rules.english_forms import (
+    BE,
+    DETERMINERS,
+    VERBS,
+    lowered,
+    participle_of,
+)
 
 VERB = r"(?:is|are|was|were|can|could|would|will|should|has|have|do|does|did|might|may)"
 _WHICH = r"(?:(?:in|to|under|for|by|with|at|on|from|of|through) )?(?:what|which)"

@@ -11,6 +11,7 @@ from itertools import pairwise
 from gre_bench.writing.rules import review_lexicon as lexicon
 from gre_bench.writing.rules.claim_patterns import FORMS, Part
 from gre_bench.writing.rules.clause_stance import Stance
+from gre_bench.writing.rules.english_clauses import dangles, finite
 from gre_bench.writing.rules.english_forms import (
     AUXILIARIES,
     BE,
@@ -19,9 +20,7 @@ from gre_bench.writing.rules.english_forms import (
     PREPOSITIONS,
     THIRD,
     VERBS,
-    dangles,
     ends_with_verb,
-    finite,
     gerund,
     is_noun,
     lowered,

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from gre_bench.writing.rules.english_clauses import finite
 from gre_bench.writing.rules.english_forms import (
     DETERMINERS,
     PREPOSITIONS,
     THIRD,
     VERBS,
-    finite,
     gerund,
     listed,
     participle_of,

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 from gre_bench.core.review_text import Kind, Section, heading_in, split
 from gre_bench.writing.rules import review_lexicon as lexicon
-from gre_bench.writing.rules.english_forms import PREPOSITIONS, finite
+from gre_bench.writing.rules.english_clauses import finite
+from gre_bench.writing.rules.english_forms import (
+    PREPOSITIONS,
+)
 
 _LONGEST_SENTENCE = 2000
 

@@ -1,0 +1,213 @@
+"""Where the verb of an English clause stands, and questions in the order of statements.
+
+Lists and endings only; what they cannot tell is left, and the callers write nothing rather than a broken sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gre_bench.writing.rules.english_forms import (
+    ADJECTIVE,
+    AMBIGUOUS,
+    AUXILIARIES,
+    BE,
+    DETERMINERS,
+    DO,
+    HAVE,
+    IRREGULAR_PAST,
+    MODALS,
+    PARTICIPLES,
+    PAST,
+    PREPOSITIONS,
+    PRONOUNS,
+    THIRD,
+    VERBS,
+    WORD,
+    listed,
+    past,
+    third,
+)
+
+
+def finite(text: str) -> int:
+    """The place of the first word of *text* that is the verb of a clause with a subject before it; -1 if none is.
+
+    A verb within "that", "which" and the like does not count, for it makes no sentence of what stands before.
+    """
+    words = WORD.findall(text)
+    low = [word.lower().replace("’", "'") for word in words]
+    within = hung = False
+    for place, word in enumerate(low):
+        if word in _RELATIVES and place:
+            within = True
+        if _is_verb(low, place):
+            if not within and not (hung and low[place - 1] in ("and", "or")):
+                return place
+            hung, within = within or hung, False
+    return -1
+
+
+_ADVERBS = listed("only also still never already often even just not always")
+_LINKING = listed("appear seem remain become look felt became seemed looked remained appeared sounded")
+_AGENTS = listed("author authors paper it they we reviewer article manuscript he method")
+_SAID_OF = listed(
+    "achieved outperformed showed proposed provided improved demonstrated presented introduced used made gave"
+)
+_ARTICLES = listed("a an the its their no")
+_RELATIVES = listed("that which who whom whose where whether how why what when if because since")
+
+
+def dangles(text: str) -> bool:
+    """Whether *text* ends within a clause that "which", "how", "why" and the like open: no verb comes after them."""
+    low = [word.lower() for word in WORD.findall(text)]
+    opened = max((place for place, word in enumerate(low) if word in _OPENING and place), default=-1)
+    if opened < 0 or low[opened + 1 : opened + 2] == ["to"]:
+        return False
+    return not any(
+        word in AUXILIARIES or word in THIRD or word in PAST or word in VERBS or word in IRREGULAR_PAST
+        for word in low[opened + 1 :]
+    )
+
+
+_OPENING = listed("which who whom whose where how why what whether because if when although while since")
+
+
+def _is_verb(low: Sequence[str], place: int) -> bool:
+    """Whether the word at *place* is likely a finite verb after its subject."""
+    word, before = low[place], _subject_end(low, place)
+    after = low[place + 1] if place + 1 < len(low) else ""
+    if not before or before == "to":
+        return False
+    if before in (",", ";"):
+        return place > 1 and (word in AUXILIARIES or (word in THIRD and word not in AMBIGUOUS))
+    if word in AUXILIARIES:
+        return True
+    if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS):
+        return False
+    if word in _LINKING or (word in THIRD and (before in _AGENTS or before in ("that", "which", "who"))):
+        return True
+    if word in THIRD:
+        return _is_third(word, before, after)
+    if word in PAST or word in IRREGULAR_PAST:
+        return _is_past(word, before, after)
+    if len(word) > 3 and after in _ARTICLES and _ends_in_s(word):
+        return before not in PREPOSITIONS and not ADJECTIVE.match(before)
+    return word in VERBS and _is_plural(word, before, after)
+
+
+def _subject_end(low: Sequence[str], place: int) -> str:
+    """The word before *place*, adverbs passed over; empty for the first word."""
+    earlier = place - 1
+    while earlier > 0 and (low[earlier] in _ADVERBS or low[earlier].endswith("ly")):
+        earlier -= 1
+    return low[earlier] if place else ""
+
+
+def _opens_object(word: str) -> bool:
+    """Whether what a verb governs can start with *word*."""
+    return _opens_noun(word) or word in PREPOSITIONS or word.endswith("ing") or word in ("out", "up")
+
+
+def _opens_noun(word: str) -> bool:
+    """Whether a noun with its determiner, or a clause that stands for a noun, can start with *word*."""
+    return word in DETERMINERS or word in ("that", "how", "why", "what", "whether", "it")
+
+
+def _ends_in_s(word: str) -> bool:
+    """Whether the last letter of *word* is the s of a third person or a plural."""
+    return word.endswith("s") and not word.endswith(("ss", "us", "is", "'s"))
+
+
+def _is_third(word: str, before: str, after: str) -> bool:
+    """Whether *word*, a third person by its form, is one between *before* and *after*, and no plural noun."""
+    opens, adjective = _opens_object(after), bool(ADJECTIVE.match(before))
+    if after == "of" or (adjective and not opens):
+        return False
+    return word not in AMBIGUOUS or (opens and not adjective)
+
+
+def _is_past(word: str, before: str, after: str) -> bool:
+    """Whether *word*, a past by its form, is one between *before* and *after*, and no participle."""
+    if before in _AGENTS or word in _LINKING:
+        return True
+    if word not in _SAID_OF or before in (",", "and", "or", "not"):
+        return _opens_noun(after)
+    return (
+        bool(after) and after not in PREPOSITIONS and not after.endswith("ly") and after not in (",", "and", "or", "to")
+    )
+
+
+def _is_plural(word: str, before: str, after: str) -> bool:
+    """Whether *word*, the base form of a verb, is the verb of the plural *before*."""
+    pronoun = before in ("they", "we", "i", "you", "authors", "which")
+    if not (pronoun or (_ends_in_s(before) and not before.endswith("ous"))):
+        return False
+    return before not in THIRD.keys() - AMBIGUOUS and (word not in AMBIGUOUS or _opens_object(after))
+
+
+def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
+    """ "the bound is tight" for "is" and "the bound tight": a question's words in the order of a statement; or ""."""
+    words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
+    auxiliary = auxiliary.lower()
+    place = _predicate(auxiliary, low)
+    if not place:
+        return ""
+    subject, predicate = " ".join(words[:place]), words[place:]
+    if negated and low[place] != "not":
+        predicate, low = ["not", *predicate], [*low[:place], "not", *low[place:]]
+    if auxiliary not in DO:
+        return " ".join([subject, auxiliary, *predicate])
+    verb = low[place]
+    if verb == "not":
+        return " ".join([subject, auxiliary, *predicate])
+    formed = {"do": verb, "does": third(verb), "did": past(verb) if verb != "be" else "was"}[auxiliary]
+    return " ".join([subject, formed, *predicate[1:]])
+
+
+def _predicate(auxiliary: str, low: Sequence[str]) -> int:
+    """Where what is said of the subject starts in the words *low* after an *auxiliary*; 0 if that is not to be told."""
+    return next((place for place in range(1, min(len(low), 16)) if _starts_predicate(auxiliary, low, place)), 0)
+
+
+def _starts_predicate(auxiliary: str, low: Sequence[str], place: int) -> bool:
+    """Whether what is said of the subject, which starts at 0, can start at *place*."""
+    word, before = low[place], low[place - 1]
+    pronoun = place == 1 and before in PRONOUNS
+    if before in PREPOSITIONS or (before in DETERMINERS and not pronoun) or before in ("and", "or"):
+        return False
+    if word == "not" or (auxiliary in BE and word in ("a", "an", "the")):
+        return True
+    if pronoun and (before not in ("this", "that", "these", "those") or _stands_after_subject(word)):
+        return True
+    if place == 1 and before in DETERMINERS:
+        return False
+    if auxiliary in MODALS | DO:
+        return word in VERBS and not (word in AMBIGUOUS and place + 1 < len(low) and low[place + 1] in VERBS)
+    if auxiliary in HAVE:
+        return word in PARTICIPLES or word.endswith("ed")
+    return _is_adjective(word, low[place + 1] if place + 1 < len(low) else "")
+
+
+def _stands_after_subject(word: str) -> bool:
+    """Whether "this" before *word* is the whole subject, and no determiner of it."""
+    return word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
+
+
+def _is_adjective(word: str, following: str) -> bool:
+    """Whether *word* is an adjective or participle that no noun follows."""
+    if not (_SAID.match(word) or word in PARTICIPLES):
+        return False
+    if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):
+        return True
+    return word in _LATER or word.endswith("ly")
+
+
+_LATER = listed("still also only always so too very really even not just due because better worse")
+_AFTER = listed("if when because and or but while since compared that enough here there")
+_SAID = re.compile(
+    r"(?:\w+(?:ed|ing|al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ly|er)|still|also|only|always|so|too|very|even|due|"
+    r"because|new|same|fair|true|good|bad|high|low|large|small|hard|tight|robust|wrong|correct|in|on|out|similar|"
+    r"enough|clear|necessary|important|possible|available|more|less|sure|fast|slow|close|equal|specific)$"
+)
