@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from prefect import Task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas import State, TaskRun
 
 from gre_bench.core.errors import GreBenchError, Paused
 
 HOUR = 3600.0
 
 
-def worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
+def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     """Faults of the moment are tried again; what the user must mend is not."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
-def show_pause(_task: Any, run: Any, state: Any) -> None:
+def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
     """Has a task run that a pause ended shown as ``Paused`` and completed: nothing failed, the next run goes on.
 
     To the flow the pause is raised all the same; the state it failed in stays in the task run's history.

@@ -116,8 +116,12 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         if self.template not in TEMPLATES:
             yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
             return
-        form, template = self.form, f"template {self.template}"
-        guideline = self.template in ("human", "model")
+        yield from self._chat_problems(self.form, f"template {self.template}")
+        yield from self._score_problems(self.form, f"template {self.template}")
+        yield from self._wording_problems(self.form, f"template {self.template}")
+
+    def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
+        """Of what each chat asks about, and what it shows."""
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other choice"
         if self.granularity not in form.granularities:
@@ -127,6 +131,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
                 yield f"{template} takes no demonstration; human, model and rationale do"
             if self.granularity != "fine":
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
+
+    def _score_problems(self, form: Template, template: str) -> Iterator[str]:
+        """Of how replies become a score."""
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores whose probability could be asked: take direct or approximation"
         if self.aggregation == "logprob" and not form.bare:
@@ -135,6 +142,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"mass belongs to aggregation logprob, not to {self.aggregation}"
         if self.samples is not None and self.aggregation != "approximation":
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
+
+    def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
+        """Of the words of the prompt."""
+        guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:
             yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (
                 "" if form.rationale else ", or take template rationale (or p9, explanation)"

@@ -42,18 +42,13 @@ def take(
         raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
     others = [review for review in known if review.candidate != name]
     taken = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
-    if before and not replace and (lost := [one.paper_id for one in taken.refusals if one.code == CONFLICT]):
-        raise SettingsError(
-            f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): --replace takes "
-            "the file's in their place, or give another name with --as"
-        )
+    if before and not replace:
+        _refuse_conflicts(store, name, taken)
     sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows("sample")))
     reviews = {review.paper_id: review for review in (*(() if replace else before), *taken.reviews)}
     matched = [paper for paper in sampled if paper in reviews]
     if not matched:
-        unknown = unknown_papers(store, taken)
-        why = unknown["line"] if unknown else _first_refusal(taken) or f"its {len(sampled)} papers are others"
-        raise SettingsError(f"{file.name} has no review of a paper of {store.key}: {why}")
+        raise SettingsError(f"{file.name} has no review of a paper of {store.key}: {_mismatch(store, taken, sampled)}")
     judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], taken, replace)
     report = keep(store, run_id, file, "reviews", taken, before=forgetting(store, name) if replace else ())
     store.copy_for_readers()
@@ -70,6 +65,21 @@ def take(
         "writer": judged_by,
         "judged": described(store, [reviews[paper] for paper in matched], taken.judgments, others),
     }
+
+
+def _refuse_conflicts(store: Store, name: str, taken: Imported) -> None:
+    """`SettingsError` if *name* has other reviews of some of the papers of *taken*."""
+    if lost := [one.paper_id for one in taken.refusals if one.code == CONFLICT]:
+        raise SettingsError(
+            f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): --replace takes "
+            "the file's in their place, or give another name with --as"
+        )
+
+
+def _mismatch(store: Store, taken: Imported, sampled: Sequence[str]) -> str:
+    """Why no review of *taken* is of a *sampled* paper."""
+    unknown = unknown_papers(store, taken)
+    return unknown["line"] if unknown else _first_refusal(taken) or f"its {len(sampled)} papers are others"
 
 
 def limit_of(store: Store) -> int | None:

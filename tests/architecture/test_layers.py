@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from tests.conftest import ROOT
 LINKS = {"data", "deployments", "flows", "sql", "tasks"}
 MOST_FILES = 24
 """Modules in one folder, before it is two rooms."""
+MOST_PATHS = 30
+"""Cyclomatic complexity of a function, where radon's grade E begins; ruff's C901 leaves out ``and`` and ``or``."""
 
 
 def modules(*folders: str) -> list[Path]:
@@ -85,3 +87,56 @@ def test_sql_stands_in_files_only():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not node.value.lower().lstrip().startswith(("select ", "insert into", "delete from")), path
+
+
+def complexity(function: ast.AST) -> int:
+    """McCabe's number as radon counts it: decisions, conditions, loops, handlers and cases, and one."""
+    found = 1
+    for node in ast.walk(function):
+        match node:
+            case ast.If() | ast.IfExp() | ast.For() | ast.While() | ast.Assert() | ast.Lambda() | ast.ExceptHandler():
+                found += 1
+            case ast.BoolOp(values=values):
+                found += len(values) - 1
+            case ast.comprehension(ifs=ifs):
+                found += len(ifs) + 1
+            case ast.match_case(pattern=pattern):
+                found += not (isinstance(pattern, ast.MatchAs) and pattern.pattern is None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("def f(): return 1", 1),
+        ("def f(a, b): return a and b or 1", 3),
+        ("def f(a):\n if a:\n  return [x for x in a if x]\n elif a is None:\n  pass", 5),
+    ],
+)
+def test_complexity_counts_as_radon_does(text, number):
+    assert complexity(ast.parse(text).body[0]) == number
+
+
+def test_no_function_has_more_paths_than_one_follows():
+    over = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and (found := complexity(node)) > MOST_PATHS:
+                over[f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"] = found
+    assert over == {}
+
+
+def test_no_class_name_means_three_things():
+    places = defaultdict(list)
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 2} == {}
+
+
+def test_no_parameter_is_called_run_and_typed_any():
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.arg) and node.arg in ("run", "steps", "store", "_run") and node.annotation:
+                assert ast.unparse(node.annotation) != "Any", f"{path}:{node.lineno}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import comparison
 from gre_bench.reports.compare_boards import correlated, ranked
-from gre_bench.reports.compare_sides import from_run, from_table
+from gre_bench.reports.compare_sides import Side, from_run, from_table
 from gre_bench.store import Store
 
 Runs = Annotated[
@@ -70,13 +70,27 @@ def compare(
 
         told = compare_releases((runs[0], runs[1]), state)
         return screen.print_json(told) if as_json else show_releases(told)
-    tables = [from_table(name) for name in table or ()]
-    kind = "effects" if any(side.kind == "effects" for side in tables) and benchmarks is None else "board"
-    sides = [
-        *tables,
-        *(from_run(name, "board", state) for name in board or ()),
-        *(from_run(name, kind, state) for name in runs or ()),
+    found = _compared(_sides(runs or (), table or (), board or (), benchmarks, state), benchmarks)
+    if as_json:
+        return screen.print_json(found)
+    shown.show(found)
+
+
+def _sides(
+    runs: Sequence[str], tables: Sequence[str], boards: Sequence[str], benchmarks: Path | None, state: Path
+) -> list[Side]:
+    """What is compared: published tables, boards, and runs, whose effects are taken where a table holds effects."""
+    published = [from_table(name) for name in tables]
+    kind = "effects" if any(side.kind == "effects" for side in published) and benchmarks is None else "board"
+    return [
+        *published,
+        *(from_run(name, "board", state) for name in boards),
+        *(from_run(name, kind, state) for name in runs),
     ]
+
+
+def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
+    """Two *sides* beside each other, or one beside *benchmarks*; `SettingsError` if they cannot be compared."""
     if benchmarks is not None:
         found = correlated(sides, benchmarks)
     elif len(sides) != 2:
@@ -90,10 +104,7 @@ def compare(
     else:
         raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
     left_out = {side.name: side.left_out for side in sides if side.left_out}
-    found = {"compared": [side.name for side in sides], **found, "left_out": left_out}
-    if as_json:
-        return screen.print_json(found)
-    shown.show(found)
+    return {"compared": [side.name for side in sides], **found, "left_out": left_out}
 
 
 def _within(edition: str, names: list[str], metrics: list[str] | None, state: Path, as_json: bool) -> None:

@@ -60,33 +60,38 @@ def front(rows: Sequence[Row], usual: Type, words: Any, heights: Sequence[float]
         first = next((place for place in heads if INTRODUCTION.fullmatch(bare(rows[place].text))), 0)
         abstract, inside = _unnamed(rows[:first], words, heights, notes)
         return _parted(abstract, inside, first, every, rows, usual, heights)
-    closing = next(
-        (place for place in range(opening + 1, len(rows)) if place in heads or KEYWORDS.match(rows[place].text)), None
-    )
-    if closing is None:
-        closing = min(opening + 40, len(rows))
-        notes.append("the end of the abstract is not marked")
+    closing = _closing(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
     parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
     parts = _first_parts(parts, notes)
     inside = [row for part in parts for row in part.rows]
     abstract = ABSTRACT.sub("", " ".join(joined(part.rows, words) for part in parts), count=1)
-    first = closing
-    if closing < len(rows) and KEYWORDS.match(rows[closing].text):
-        first = next(
-            (
-                place
-                for place in heads
-                if place >= closing
-                and (NUMBER.match(rows[place].text) or INTRODUCTION.fullmatch(bare(rows[place].text)))
-            ),
-            closing,
-        )
+    first = _first_section(rows, closing, heads)
     running = prose(rows, usual)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
     }
     return _parted(abstract or None, inside, first, every, rows, usual, heights, byline)
+
+
+def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
+    """Where the abstract that opens at *opening* ends: at the next heading or the keywords, else 40 rows on."""
+    for place in range(opening + 1, len(rows)):
+        if place in heads or KEYWORDS.match(rows[place].text):
+            return place
+    notes.append("the end of the abstract is not marked")
+    return min(opening + 40, len(rows))
+
+
+def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
+    """Where the body begins: at *closing*, the end of the abstract, or after the keywords that stand there."""
+    if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
+        return closing
+    for place in heads:
+        text = rows[place].text
+        if place >= closing and (NUMBER.match(text) or INTRODUCTION.fullmatch(bare(text))):
+            return place
+    return closing
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:

@@ -78,17 +78,11 @@ def bare(text: str) -> str:
 
 def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
     """By its wording, or by number and type: bold, larger or in capitals."""
-    text = row.text
-    words = text.split()
-    if not 0 < len(words) <= 14 or not re.search(r"[^\W\d_]{3}", text) or CAPTION.match(text) or row.gap > 4:
-        return False
-    name = bare(text)
-    if not name or not (name[0].isupper() or not name[0].isalpha()):
+    text, name = row.text, bare(row.text)
+    if row.gap > 4 or not _words_as_heading(text, name):
         return False
     apart = above is None or row.place != above.place or row.y1 - above.y1 > 1.2 * usual.leading
     letters = [letter for letter in name if letter.isalpha()]
-    if len(letters) < 0.6 * len(name.replace(" ", "")):
-        return False
     if any(pattern.fullmatch(name) for pattern in (KNOWN, REFERENCES, APPENDIX)):
         return row.filled < 0.9 and not _runs_on(row, above, usual)
     large = row.bold or row.peak > 1.06 * usual.size
@@ -98,7 +92,16 @@ def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
         return not text.endswith((",", ";")) and (
             large or capitals or (dotted and apart and row.filled < 0.8 and text[-1] not in ".:")
         )
-    return (large or (capitals and len(words) > 1)) and apart and row.filled < 0.85 and text[-1] not in ".,;:?"
+    return (large or (capitals and len(text.split()) > 1)) and apart and row.filled < 0.85 and text[-1] not in ".,;:?"
+
+
+def _words_as_heading(text: str, name: str) -> bool:
+    """Whether *text*, with *name* after its number, can be a heading by its words: few, of letters, with a capital."""
+    if not 0 < len(text.split()) <= 14 or not re.search(r"[^\W\d_]{3}", text) or CAPTION.match(text):
+        return False
+    if not name or not (name[0].isupper() or not name[0].isalpha()):
+        return False
+    return sum(letter.isalpha() for letter in name) >= 0.6 * len(name.replace(" ", ""))
 
 
 def _runs_on(row: Row, above: Row | None, usual: Type) -> bool:

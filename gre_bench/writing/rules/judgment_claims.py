@@ -94,28 +94,43 @@ def _said(text: str, stance: Stance) -> str:
             others = {name: group for name, group in found.groupdict().items() if name != "X" and group}
             return made.format(X=part_text, **others)
     first, _, rest = text.partition(" ")
-    first = first.lower().strip(",")
+    relative = first.lower().strip(",") in ("which", "who")
     if stance == "questions":
-        return ("" if first in ("which", "who") else indirect(text)) or _part(text, "noun")
-    if first in ("which", "who"):
-        text, first = f"this {rest}", "this"
+        return ("" if relative else indirect(text)) or _part(text, "noun")
+    return _stated(f"this {rest}" if relative else text, stance)
+
+
+def _stated(text: str, stance: Stance) -> str:
+    """The claim of a statement that has the form of no pattern: most become what follows "that"."""
+    first, _, rest = text.partition(" ")
+    first = first.lower().strip(",")
     if first in ("because", "since", "if", "while", "although", "when", "as", "though") and "," not in text:
         return ""
     if _PREDICATE.match(text) and finite(text) < 0:
         return f"that the paper is {lowered(text)}"
     if first in MODALS:
         return ""
+    if (claim := _without_subject(text, first, rest)) is not None:
+        return claim
+    if finite(text) > 0:
+        return "" if WH.match(text) and stance != "criticizes" else f"that {lowered(text)}"
+    if describes(text):
+        return f"that the paper is {lowered(text)}"
+    return f"that {lowered(text)}" if _ACTS.match(text) else _part(text, "noun", open_article=True)
+
+
+def _without_subject(text: str, first: str, rest: str) -> str | None:
+    """The claim of *text*, the words *first* and *rest*, that starts with its verb: the paper is its subject.
+
+    None if it does not start so; empty if nothing follows the verb.
+    """
     if first in AUXILIARIES or (first in THIRD and finite(text) < 0 and not rest.startswith("of ")):
         return f"that the paper {lowered(text)}" if rest else ""
     if first in VERBS and rest.partition(" ")[0].lower() in DETERMINERS:
         return f"that the paper {third(first)} {rest}"
     if participle_of(first) and finite(text) < 0 and rest.partition(" ")[0].lower() in DETERMINERS | _NEW:
         return f"that the paper {lowered(text)}"
-    if finite(text) > 0:
-        return "" if WH.match(text) and stance != "criticizes" else f"that {lowered(text)}"
-    if describes(text):
-        return f"that the paper is {lowered(text)}"
-    return f"that {lowered(text)}" if _ACTS.match(text) else _part(text, "noun", open_article=True)
+    return None
 
 
 def _asked(text: str, stance: Stance) -> str:
