@@ -52,7 +52,7 @@ def test_a_name_that_is_no_evaluation_lm_is_refused():
 
 
 def test_importing_the_package_imports_nothing_heavy():
-    heavy = "torch pandas duckdb prefect scipy numpy".split()
+    heavy = ["torch", "pandas", "duckdb", "prefect", "scipy", "numpy"]
     code = f"import sys, gre_bench; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
@@ -74,7 +74,7 @@ def test_an_edition_and_its_release_have_the_same_board_and_pairs(state, monkeyp
     assert board["candidate"].tolist() == released["candidate"].tolist()
     pairs = gre_bench.pairs(EDITION, "gem", "human", state)
     human = board["mean"].tolist()[board["candidate"].tolist().index("human")]
-    assert pairs["value"].mean() == pytest.approx(human)
+    assert sum(pairs["value"].tolist()) / len(pairs) == pytest.approx(human)
     pandas.testing.assert_frame_equal(pairs, gre_bench.pairs(f"{EDITION}-r1", "gem", "human", state))
     for asked in (EDITION, f"{EDITION}-r1"):
         with pytest.raises(SettingsError, match="no scores of gem_raw; there are: gem"):
