@@ -178,7 +178,9 @@ create table if not exists candidates (
     model        varchar,
     prompt       varchar,
     guideline    varchar,
-    change       varchar
+    change       varchar,
+    group_name   varchar,               -- who it is ranked with; null: the board's main group
+    note         varchar                -- what readers must know of it
 );
 
 -- name: signatures

@@ -293,6 +293,15 @@ class ValidationSettings(_Group, frozen=True):
     )
 
 
+class BoardSettings(_Group, frozen=True):
+    """How a board is laid out; none of it changes a score."""
+
+    groups: dict[str, tuple[str, ...]] = Field(
+        default={}, description="candidates that are ranked among themselves, by group: names or patterns such as lab/*"
+    )
+    notes: dict[str, str] = Field(default={}, description="what readers must know of a candidate, by its name")
+
+
 class RunSettings(_Group, frozen=True):
     """How the work is cut and waited for; none of it changes a score."""
 
@@ -349,6 +358,7 @@ class Settings(_Group, frozen=True):
     embedder: EmbedderSettings = EmbedderSettings()
     scoring: ScoringSettings = ScoringSettings()
     validation: ValidationSettings = ValidationSettings()
+    board: BoardSettings = BoardSettings()
     run: RunSettings = RunSettings()
     query: QuerySettings = QuerySettings()
     budget: BudgetSettings = BudgetSettings()

@@ -9,12 +9,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
+from fnmatch import fnmatchcase
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from gre_bench.catalogs import models
 from gre_bench.catalogs.models import Model
+from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
@@ -23,7 +25,7 @@ from gre_bench.metrics.catalog import SPECIFIC, recipe_of
 from gre_bench.metrics.logprobs import RAW_CUT
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, exposure, found
-from gre_bench.ranking.rank_statistics import Pairs, at_human_length, standings
+from gre_bench.ranking.rank_statistics import Pairs, Standing, at_human_length, standings
 from gre_bench.stats.chance import AboveChance, above_chance
 from gre_bench.store import Row, Store
 
@@ -38,7 +40,7 @@ PER_TOKENS = 1_000_000
 
 
 def expose(store: Store, job: Job, signatures: Sequence[Row]) -> None:
-    """Stores which candidates, evaluation LMs and writers may have learnt from the edition's reviews."""
+    """Stores who may have learnt from the edition's reviews, and which candidates are ranked with which."""
     known, day = models.load(job.settings.writing.models), released(job.settings)
     asked: dict[tuple[Role, str], None] = {}
     for row in store.rows("candidates"):
@@ -48,7 +50,12 @@ def expose(store: Store, job: Job, signatures: Sequence[Row]) -> None:
         for role, name in hands(row).items():
             asked[role, name] = None
     rows = [asdict(exposure(role, name, known, day)) for role, name in asked]
-    store.write(("put_exposures", rows))
+    board = job.settings.board
+    grouped = [
+        {"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
+        for name in (row["candidate_id"] for row in store.rows("candidates"))
+    ]
+    store.write(("put_exposures", rows), ("group_candidates", grouped))
 
 
 def hands(signature: Row) -> dict[Role, str]:
@@ -82,13 +89,13 @@ def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> No
     for signature in signatures:
         name = signature["signature_id"]
         pairs = Pairs(*store.columns("board_pairs", signature_id=name))
-        ranked: dict[str, dict[str, int]] = {"clean": {}, "all": {}}
+        ranked: dict[str, dict[str | None, dict[str, int]]] = {"clean": {}, "all": {}}
         for row in store.rows("ranked", signature_id=name):
-            ranked[row["board"]][row["candidate"]] = row["rank"]
+            ranked[row["board"]].setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
         chance = against_chance(store, name, specific_of(signature, signatures))
         above = {candidate: one.p for candidate, one in chance.items() if one.p is not None}
-        clean = standings(pairs, ranked["clean"], above)
-        whole = clean if ranked["clean"] == ranked["all"] else standings(pairs, ranked["all"], above)
+        clean = _group_by_group(pairs, ranked["clean"], above)
+        whole = clean if ranked["clean"] == ranked["all"] else _group_by_group(pairs, ranked["all"], above)
         own = {"signature_id": name, "run_id": run_id}
         writer = signature["writer"]
         if writer not in judged:
@@ -103,6 +110,20 @@ def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> No
             ("put_lengths", [row | own for row in map(extremes, about) if row]),
             ("put_profiles", [row | own for row in about]),
         )
+
+
+def _group_by_group(
+    pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
+) -> list[Standing]:
+    """A standing for each ranked candidate, by the tests within its group: each group is a family of its own."""
+    return [one for names in ranked.values() for one in standings(pairs, names, above)]
+
+
+def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
+    """The first group that names the candidate or has a pattern for it; None: the board's main group."""
+    if name == HUMAN or name in CONTROLS:
+        return None
+    return next((group for group, patterns in groups.items() if any(fnmatchcase(name, one) for one in patterns)), None)
 
 
 def specific_of(signature: Row, signatures: Sequence[Row]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from gre_bench.store import Row, Store
@@ -14,10 +15,8 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
     """
     signatures = store.read("current_signatures")
     rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in signatures])
-    ranked: dict[str, int] = {}
-    for row in rows:
-        ranked[row["signature_id"]] = ranked.get(row["signature_id"], 0) + (row["rank"] is not None)
-    own = [row | {"of": ranked[row["signature_id"]]} for row in rows if row["candidate"] == name]
+    ranked = Counter((row["signature_id"], row["group_name"]) for row in rows if row["rank"] is not None)
+    own = [row | {"of": ranked[row["signature_id"], row["group_name"]]} for row in rows if row["candidate"] == name]
     first = next((row for row in own if row["scored"]), None)
     human = next((row for row in rows if first and row["signature_id"] == first["signature_id"]
                   and row["candidate"] == "human"), None)  # fmt: skip

@@ -7,7 +7,7 @@ import duckdb
 from gre_bench.core.errors import StoreError
 from gre_bench.store.statements import statement, statements
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 EARLIEST_VERSION = 3
 """The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
 STORAGE_VERSION = "v1.4.0"

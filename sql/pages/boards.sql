@@ -14,4 +14,4 @@ join signatures_shown w using (signature_id)
 left join metrics m using (metric)
 left join candidates c on c.candidate_id = l.candidate
 left join models k on k.model = c.model
-order by w.place, l.rank nulls last, l.kind = 'control', l.mean desc nulls last, l.candidate;
+order by w.place, l.group_name nulls first, l.rank nulls last, l.kind = 'control', l.mean desc nulls last, l.candidate;

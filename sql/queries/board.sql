@@ -9,7 +9,7 @@ select l.*, p.papers as plan_papers, (select count(distinct paper_id) from sampl
 from leaderboard l
 left join planned p using (signature_id)
 where l.signature_id in (select unnest($signature_ids::varchar[]))
-order by not starts_with(l.validation, 'validated'), l.metric, l.unranked is not null, l.mean desc nulls last, l.candidate;
+order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
 
 -- name: whole_board
 -- one row per candidate of the signatures asked for, contaminated ones ranked too: as in leaderboard
@@ -22,14 +22,14 @@ select l.* exclude (board), p.papers as plan_papers, (select count(distinct pape
 from boards l
 left join planned p using (signature_id)
 where l.board = 'all' and l.signature_id in (select unnest($signature_ids::varchar[]))
-order by not starts_with(l.validation, 'validated'), l.metric, l.unranked is not null, l.mean desc nulls last, l.candidate;
+order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
 
 -- name: ranked
--- one row per board and ranked candidate of one signature: best first
-select board, candidate, rank
+-- one row per board and ranked candidate of one signature: group by group, best first
+select board, group_name, candidate, rank
 from boards
 where signature_id = $signature_id and rank is not null
-order by board, rank, candidate;
+order by board, group_name nulls first, rank, candidate;
 
 -- name: board_settings
 -- at most one row: settings of the run that planned what a leaderboard shows; a run that came after may have others

@@ -41,6 +41,17 @@ insert or ignore into candidates (candidate_id, kind, model, prompt, guideline, 
 select unnest($candidate_id::varchar[]), unnest($kind::varchar[]), unnest($model::varchar[]),
        unnest($prompt::varchar[]), unnest($guideline::varchar[]), unnest($change::varchar[]);
 
+-- name: group_candidates
+-- says who is ranked with whom, and what readers must know of a candidate
+update candidates
+set group_name = given.group_name, note = given.note
+from (
+    select unnest($candidate_id::varchar[]) as candidate_id, unnest($group_name::varchar[]) as group_name,
+           unnest($note::varchar[]) as note
+) given
+where candidates.candidate_id = given.candidate_id
+  and (candidates.group_name is distinct from given.group_name or candidates.note is distinct from given.note);
+
 -- name: known_candidates
 -- one row per candidate that the edition has reviews of or has planned pairs of, single graded reviews aside
 select candidate

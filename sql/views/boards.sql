@@ -1,5 +1,6 @@
 -- one row per board, signature and candidate: mean score, its 90% intervals, its difference to the human baseline, how
 -- sure its rank is, its length and cost; changed reviews are in effects
+-- Candidates of a group are ranked among themselves, by the tests between them.
 -- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too.
 -- Expected are the (paper, reference) pairs that any candidate has under the signature: under 98% of them, no rank.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
@@ -95,6 +96,8 @@ judged as (
         c.kind,
         c.model,
         c.guideline,
+        c.group_name,
+        c.note,
         case when c.kind = 'model' then coalesce(x.status, 'unknown') else 'none' end as contamination,
         x.family,
         x.cutoff,
@@ -115,7 +118,7 @@ select
     s.metric,
     -- rounded, so that equal scores share a rank in whatever order they were added up
     case when j.ranked
-        then rank() over (partition by j.board, j.signature_id, j.ranked order by round(j.mean, 9) desc)
+        then rank() over (partition by j.board, j.signature_id, j.group_name, j.ranked order by round(j.mean, 9) desc)
     end as rank,
     j.candidate_id as candidate,
     j.kind,
@@ -204,6 +207,8 @@ select
     j.released,
     j.model,
     j.guideline,
+    j.group_name,
+    j.note,
     j.signature_id
 from judged j
 join signatures s using (signature_id)

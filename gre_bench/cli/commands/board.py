@@ -34,6 +34,7 @@ class Kind(StrEnum):
 Candidates = Annotated[
     list[str] | None, typer.Option("--candidate", "-c", help="Only this candidate; repeatable. Ranks stay as they are.")
 ]
+Groups = Annotated[list[str] | None, typer.Option("--group", help="Only candidates of this group; repeatable.")]
 Kinds = Annotated[list[Kind] | None, typer.Option("--kind", "-k", help="Only candidates of this kind; repeatable.")]
 Sort = Annotated[
     str | None, typer.Option("--sort", help="Column to sort each metric by, largest first; COLUMN:up for smallest.")
@@ -56,6 +57,7 @@ def leaderboard(
     metric: options.Metric = None,
     kind: Kinds = None,
     candidate: Candidates = None,
+    group: Groups = None,
     sort: Sort = None,
     board: Which = Board.clean,
     details: Details = False,
@@ -69,7 +71,7 @@ def leaderboard(
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
     rows = store.read("leaderboard" if board is Board.clean else "whole_board", signature_ids=ids)
-    rows = _sorted(_kept(rows, kind, candidate, store.key), sort)
+    rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(rows[0]), form, out, state)
     separations, gaps = store.read("separation", signature_ids=ids), store.read("clean_gap", signature_ids=ids)
@@ -86,13 +88,23 @@ def leaderboard(
         show_outcomes(store.read("outcomes"))
 
 
-def _kept(rows: list[Row], kinds: Sequence[str] | None, candidates: Sequence[str] | None, key: str) -> list[Row]:
+def _kept(
+    rows: list[Row],
+    kinds: Sequence[str] | None,
+    candidates: Sequence[str] | None,
+    groups: Sequence[str] | None,
+    key: str,
+) -> list[Row]:
     there = sorted({row["candidate"] for row in rows})
     candidates = [resolved(name, there, f"the board of {key} has no candidate") for name in candidates or ()]
+    known = sorted({row["group_name"] for row in rows} - {None})
+    groups = [resolved(name, known, f"the board of {key} has no group") for name in groups or ()]
     kept = [
         row
         for row in rows
-        if (not kinds or row["kind"] in kinds) and (not candidates or row["candidate"] in candidates)
+        if (not kinds or row["kind"] in kinds)
+        and (not candidates or row["candidate"] in candidates)
+        and (not groups or row["group_name"] in groups)
     ]
     if not kept:
         raise SettingsError(f"nobody on the board of {key} is asked for; there are: {', '.join(there) or 'none'}")
@@ -109,4 +121,4 @@ def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
     there = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=way != "up")
     ordered = [*there, *(row for row in rows if row[column] is None)]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
-    return sorted(ordered, key=lambda row: metrics.index(row["metric"]))
+    return sorted(ordered, key=lambda row: (metrics.index(row["metric"]), row["group_name"] or ""))

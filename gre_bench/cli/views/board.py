@@ -27,9 +27,9 @@ HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer"
 SHOWN_TIES = 8
 FLAGS = {
     "b": "baseline", "c": "control", "n": "no rank", "m": "pairs without a score", "!": "not above chance",
-    "j": "few judgments",
+    "j": "few judgments", "i": "see its note",
 }  # fmt: skip
-TOLD_IN_FULL = "nmj"
+TOLD_IN_FULL = "nmji"
 """Flags whose reason is told below the table."""
 
 
@@ -48,8 +48,10 @@ def show_leaderboard(
     gap = {row["signature_id"]: row for row in gaps}
     for signature_id, found in groupby(rows, key=lambda row: row["signature_id"]):
         group, signature = list(found), by_id[signature_id]
-        _metric_table(edition, group, signature)
-        _ties(group)
+        for name, members in groupby(group, key=lambda row: row["group_name"]):
+            own = list(members)
+            _metric_table(edition, own, signature, name)
+            _ties(own)
         if details:
             show_details(group)
         _basis(group, signature, auc.get(signature_id), exposures, gap.get(signature_id))
@@ -84,7 +86,7 @@ def show_uncovered(rows: Sequence[Row]) -> None:
         )
 
 
-def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:
+def _metric_table(edition: str, rows: list[Row], signature: Row, group: str | None) -> None:
     pilot = (
         ""
         if rows[0]["sampled"] <= rows[0]["plan_papers"]
@@ -110,7 +112,8 @@ def _metric_table(edition: str, rows: list[Row], signature: Row) -> None:
     )
     note = column("note", lambda row: _note(row, signature["writer"]), 0, "note")
     styles = ["bold" if row["kind"] == "human" else "dim" if row["rank"] is None else "" for row in rows]
-    title = f"{edition} · {signature['metric']}{pilot}"
+    apart = f" · group {group}, ranked among itself" if group else ""
+    title = f"{edition} · {signature['metric']}{apart}{pilot}"
     flags = column("flags", _flags)
     if fits((*columns, note)) or not fits_at_all((*columns, flags)):
         return show(title, (*columns, note), styles)
@@ -197,7 +200,7 @@ def _note(row: Row, writer: str) -> str:
     chance = "not above chance" if row["surely_above_chance"] is False else None
     few = f"few judgments by {writer} ({_lines(row)})" if row["few_lines"] else None
     baseline = "baseline" if row["kind"] == "human" else None
-    return ", ".join(filter(None, [baseline, row["unranked"], *states, chance, few]))
+    return ", ".join(filter(None, [baseline, row["unranked"], *states, chance, few, row["note"]]))
 
 
 def _flags(row: Row) -> str:
@@ -209,6 +212,7 @@ def _flags(row: Row) -> str:
         "m": any(row[state] for state in ("failed", "missing", "excluded")),
         "!": row["surely_above_chance"] is False,
         "j": row["few_lines"],
+        "i": row["note"] is not None,
     }
     return "".join(flag for flag, set_ in found.items() if set_)
 
