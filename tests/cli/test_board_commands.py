@@ -190,7 +190,7 @@ def test_the_board_fits_the_columns_there_are_and_cuts_no_number(call, monkeypat
 def test_a_flag_that_a_letter_cannot_tell_is_told_in_full(capsys):
     row = {
         "kind": "model", "unranked": "only 3 of 32 pairs scored", "failed": 29, "missing": 0, "excluded": 0,
-        "surely_above_chance": False, "few_lines": True, "median_lines": 2, "human_lines": 12, "candidate": "m",
+        "surely_above_chance": False, "few_lines": True, "median_lines": 2, "human_lines": 12, "candidate": "m", "note": None,
     }  # fmt: skip
     assert _flags(row) == "nm!j"
     _flagged([row], "w")
