@@ -87,6 +87,7 @@ source = "an example"
 kind = "own"
 note = "An example."
 fields = ["review"]
+system = "Be brief."
 user = "Shorten this review: {review}"
 """
 USE = """
