@@ -19,13 +19,13 @@ from prefect import flow
 
 from gre_bench.catalogs.domains import GIVEN, Part
 from gre_bench.core.errors import SourceError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.core.settings import Settings
 from gre_bench.flows.annual_refresh import outcome_of, usable
 from gre_bench.metrics.agreement import agreements
 from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
 from gre_bench.metrics.cases import Response, the_writer_of
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.metrics.chance import Moved
 from gre_bench.pipeline.backends import instruments
 from gre_bench.pipeline.domains import in_domain

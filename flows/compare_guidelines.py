@@ -23,7 +23,7 @@ from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.quote import over_budget, quoted
 from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.prompts.conditions import Condition
-from gre_bench.studies.guidelines.inputs import Material, conditions, from_edition, from_files, from_reviews
+from gre_bench.studies.guidelines.inputs import RatedPapers, conditions, from_edition, from_files, from_reviews
 from gre_bench.studies.guidelines.results import KIND, Study, keep, study_folder
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
@@ -88,7 +88,7 @@ def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[
     return keep(Study(name, source, ratings, human, {}, seed), state)
 
 
-def prepared(job: GuidelineJob) -> tuple[Material, list[Condition]]:
+def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
     """What is to be asked about, and how; `SettingsError` or `SourceError` for what cannot be asked."""
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")

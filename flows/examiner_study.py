@@ -27,7 +27,7 @@ from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.studies.examiners.baselines import baseline
 from gre_bench.studies.examiners.grid import Grid, grid
-from gre_bench.studies.examiners.inputs import Material
+from gre_bench.studies.examiners.inputs import GradedItems
 from gre_bench.studies.examiners.instructions import instructions, lost
 from gre_bench.studies.examiners.job import ExaminerJob, needs_model, prepared
 from gre_bench.studies.examiners.pairs import pairs_of, reports
@@ -57,7 +57,7 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
     return summary
 
 
-def _compared(job: ExaminerJob, run: Steps, material: Material, models: Mapping[str, Model]) -> dict[str, Any]:
+def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mapping[str, Model]) -> dict[str, Any]:
     """Everything that is asked, and what comes of it."""
     written, unsound = instructions(job.settings, run, job.desk, material.kind)
     chosen = grid(job.settings, material.kind, written)
@@ -91,7 +91,7 @@ def _asked(settings: StudySettings, chosen: Grid) -> list[tuple[str, Examiner, s
 def _column(
     job: ExaminerJob,
     run: Steps,
-    material: Material,
+    material: GradedItems,
     models: Mapping[str, Model],
     name: str,
     examiner: Examiner,
@@ -116,7 +116,7 @@ def _usd(cost: Cost, model: Model | None) -> float | None:
     return (cost.prompt_tokens * model.price_in + cost.reply_tokens * model.price_out) / 1e6
 
 
-def _pairs(job: ExaminerJob, run: Steps, material: Material, asked: set[str]) -> Sequence[dict[str, Any]]:
+def _pairs(job: ExaminerJob, run: Steps, material: GradedItems, asked: set[str]) -> Sequence[dict[str, Any]]:
     if job.settings.pairwise is None:
         return []
     texts = [text for text in material.texts if text.item_id not in material.lacks]

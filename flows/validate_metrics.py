@@ -16,10 +16,10 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.settings import Settings
 from gre_bench.flows.annual_refresh import outcome_of, prepare, usable
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.metrics.validation import Found, found_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
 from gre_bench.pipeline.domains import in_domain

@@ -10,7 +10,7 @@ from prefect import task
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Chat, LMIdentity
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.guidelines.asking import Answer
+from gre_bench.guidelines.asking import ParsedReply
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.guidelines.review_points import FieldedReview
 from gre_bench.lm.catalog import open_lm
@@ -39,7 +39,7 @@ def rate_papers(name: str, desk: Desk, condition: Condition, papers: Sequence[tu
 
 
 @task(name="judge review quality", task_run_name="{criterion} by {name}", **WRITING)
-def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]) -> list[Answer[int]]:
+def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]) -> list[ParsedReply[int]]:
     """Points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
@@ -49,7 +49,7 @@ def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[Field
 
 
 @task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
-def generate_guideline(name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> Answer[str]:
+def generate_guideline(name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
     """A guideline made from a group of *reviews* by the LM *name*."""
     from gre_bench.guidelines.generation import generate
 

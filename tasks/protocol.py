@@ -14,7 +14,7 @@ from gre_bench.core.settings import EmbedderSettings, EvaluationLMSettings
 from gre_bench.writing.catalog import Desk
 
 if TYPE_CHECKING:
-    from gre_bench.changes.material import Material
+    from gre_bench.changes.material import ChangeInput
     from gre_bench.core.records import Chat, LMIdentity, Paper, Signature, SpanLogprob, Written
     from gre_bench.core.settings import ScoringSettings
     from gre_bench.examiners import asking as examiner_asking
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gre_bench.examiners.grading import Grade
     from gre_bench.examiners.panel.pairwise import Pair, Preference
     from gre_bench.examiners.wordings import Item
-    from gre_bench.guidelines.asking import Answer
+    from gre_bench.guidelines.asking import ParsedReply
     from gre_bench.guidelines.ratings import Rating
     from gre_bench.guidelines.review_points import FieldedReview
     from gre_bench.ingest.openreview.fetch_steps import Asked, Reached
@@ -60,9 +60,9 @@ class Steps(Protocol):
 
     def write_reviews(self, name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]: ...
 
-    def change_identity(self, change: str, name: str, desk: Desk, like: Material) -> str: ...
+    def change_identity(self, change: str, name: str, desk: Desk, like: ChangeInput) -> str: ...
 
-    def write_changes(self, change: str, name: str, desk: Desk, materials: Sequence[Material]) -> list[Written]: ...
+    def write_changes(self, change: str, name: str, desk: Desk, materials: Sequence[ChangeInput]) -> list[Written]: ...
 
     def write_judgments(self, name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -> list[Written]: ...
 
@@ -74,9 +74,9 @@ class Steps(Protocol):
 
     def judge_reviews(
         self, name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]
-    ) -> list[Answer[int]]: ...
+    ) -> list[ParsedReply[int]]: ...
 
-    def generate_guideline(self, name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> Answer[str]: ...
+    def generate_guideline(self, name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> ParsedReply[str]: ...
 
     def grade_items(
         self,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from gre_bench.core.metrics import EXAMINER, Recipe, recipe_of
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.catalog import EXAMINER, Recipe, recipe_of
 from gre_bench.metrics.scoring import Metric, MetricWork, Scored, score
 from gre_bench.metrics.signing import NOTHING, signature
 from gre_bench.tasks.examine import grader_of
@@ -60,9 +60,9 @@ def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -
         from gre_bench.metrics.lm_examiner import PROMPT
 
         return open_examiner(scoring.examiner, instruments.desk).identity(PROMPT)
-    from gre_bench.metrics.overlap import OVERLAPS
+    from gre_bench.metrics.overlap import measure_of
 
-    return replace(NOTHING, engine_version=OVERLAPS[_MEASURES.get(recipe.name, recipe.name)].identity)
+    return replace(NOTHING, engine_version=measure_of(recipe).identity)
 
 
 def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring: ScoringSettings) -> Metric:
@@ -82,9 +82,9 @@ def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring
 
         found = open_examiner(scoring.examiner, instruments.desk)
         return LMExaminer(found.writer, found.sampling, signature_id)
-    from gre_bench.metrics.overlap import OVERLAPS, Overlap
+    from gre_bench.metrics.overlap import Overlap, measure_of
 
-    return Overlap(OVERLAPS[_MEASURES.get(recipe.name, recipe.name)], signature_id)
+    return Overlap(measure_of(recipe), signature_id)
 
 
 def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
@@ -93,10 +93,6 @@ def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
 
     name = recipe.name.removeprefix(EXAMINER)
     return examiner_of(scoring.examiners[name], f"scoring.examiners.{name}")
-
-
-_MEASURES = {"judgments_length": "length"}
-"""Metrics that are a measure of another name, of another text."""
 
 
 @task(

@@ -8,7 +8,7 @@ from prefect import task
 
 from gre_bench.changes import catalog as changes
 from gre_bench.changes.catalog import CHANGES
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError
 from gre_bench.core.records import Paper, Written
 from gre_bench.tasks.policy import WRITING
@@ -31,14 +31,14 @@ def write_reviews(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Writte
     return scribe(name, desk).reviews(papers)
 
 
-def change_identity(change: str, name: str, desk: Desk, like: Material) -> str:
+def change_identity(change: str, name: str, desk: Desk, like: ChangeInput) -> str:
     """What of *change*, made by a rule or by the writer *name*, goes into the record of its texts."""
     made, task = changes.identity(change, like), CHANGES[change].task
     return made if task is None else f"{scribe(name, desk).identity(task)} · {made}"
 
 
 @task(name="write changes", task_run_name="{change} by {name}", **WRITING)
-def write_changes(change: str, name: str, desk: Desk, materials: Sequence[Material]) -> list[Written]:
+def write_changes(change: str, name: str, desk: Desk, materials: Sequence[ChangeInput]) -> list[Written]:
     """*materials* changed, by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4)."""
     made: dict[str, Written] = {}
     for item in materials:

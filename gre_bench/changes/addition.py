@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gre_bench.changes.keywords import keywords
 from gre_bench.changes.lines import appended
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core.judgments import OPENINGS
 
 CONCATENATED = 2
@@ -28,12 +28,12 @@ INJECTED_JUDGMENTS = (
 )
 
 
-def stuffed(material: Material) -> str:
+def stuffed(material: ChangeInput) -> str:
     """The review and a paragraph of its paper's keywords."""
     return f"{material.text.rstrip()}\n\nKeywords: {', '.join(keywords(material.title, material.abstract))}."
 
 
-def stuffed_judgments(material: Material) -> str:
+def stuffed_judgments(material: ChangeInput) -> str:
     """The judgments and, with each of the four openings, a line of keywords, as far as these go."""
     words = keywords(material.title, material.abstract)
     each = -(-len(words) // len(OPENINGS))
@@ -43,12 +43,12 @@ def stuffed_judgments(material: Material) -> str:
     )
 
 
-def concatenated(material: Material) -> str:
+def concatenated(material: ChangeInput) -> str:
     """The review and, a blank line between them, reviews of `CONCATENATED` other papers."""
     return "\n\n".join(text.strip("\n") for text in (material.text, *material.others[:CONCATENATED]))
 
 
-def concatenated_judgments(material: Material) -> str:
+def concatenated_judgments(material: ChangeInput) -> str:
     """The judgments and those of reviews of `CONCATENATED` other papers."""
     return appended(
         material.text,
@@ -56,12 +56,12 @@ def concatenated_judgments(material: Material) -> str:
     )
 
 
-def injected(material: Material) -> str:
+def injected(material: ChangeInput) -> str:
     """The review and a passage that tells an LM what to output."""
     return f"{material.text.rstrip()}\n\n{INJECTION}"
 
 
-def injected_judgments(material: Material) -> str:
+def injected_judgments(material: ChangeInput) -> str:
     """The judgments and lines that tell an LM what to output."""
     return appended(material.text, INJECTED_JUDGMENTS)
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from gre_bench.changes import addition, deletion, elongation, lines, shuffling
 from gre_bench.changes.keywords import keywords
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
 from gre_bench.core.records import digest
@@ -28,7 +28,7 @@ class Change:
     """One change of a review, or of judgments where no writer is at hand to judge a changed review anew.
 
     *made_by*: ``rule`` (`apply`), ``writer`` (a scribe's *task*), ``control`` (the candidate *control* is the changed
-    review). *needs*: what the `Material` has to hold. *version* goes up when what a rule makes changes.
+    review). *needs*: what the `ChangeInput` has to hold. *version* goes up when what a rule makes changes.
     """
 
     name: str
@@ -78,7 +78,7 @@ CHANGES: Mapping[str, Change] = {
     )
 }  # fmt: skip
 
-_RULES: dict[tuple[str, Level], Callable[[Material], str]] = {
+_RULES: dict[tuple[str, Level], Callable[[ChangeInput], str]] = {
     ("sentence_deletion", "review"): deletion.deleted,
     ("line_deletion", "judgments"): lines.deleted,
     ("random_replacement", "review"): lambda material: material.others[0],
@@ -96,7 +96,7 @@ _RULES: dict[tuple[str, Level], Callable[[Material], str]] = {
     ("shuffled_lines", "judgments"): lines.shuffled,
 }
 
-_MET: dict[Need, tuple[Callable[[Material], bool], str, str]] = {
+_MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
     "text": (lambda material: bool(material.text.strip()), "no_text", "there is no text to change"),
     "abstract": (lambda material: bool((material.abstract or "").strip()), "no_abstract", "the paper has no abstract"),
     "keywords": (
@@ -124,7 +124,7 @@ def named(name: str) -> Change:
     return CHANGES[name]
 
 
-def check(name: str, level: Level, material: Material) -> Change:
+def check(name: str, level: Level, material: ChangeInput) -> Change:
     """The change *name*, if it can be made of *material* at *level*; `ChangeError` with the reason if not."""
     change = named(name)
     if not change.at(level):
@@ -136,7 +136,7 @@ def check(name: str, level: Level, material: Material) -> Change:
     return change
 
 
-def apply(name: str, level: Level, material: Material) -> str:
+def apply(name: str, level: Level, material: ChangeInput) -> str:
     """The text of *material* changed by rule; `ChangeError` says why it cannot be, or that a writer has to make it."""
     change = check(name, level, material)
     if change.made_by == "writer":
@@ -144,7 +144,7 @@ def apply(name: str, level: Level, material: Material) -> str:
     return _RULES[change.name, level](material)
 
 
-def identity(name: str, material: Material) -> str:
+def identity(name: str, material: ChangeInput) -> str:
     """What of a change by rule goes into signatures: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The hex digits stand for seed and headings; the texts are not part of it.

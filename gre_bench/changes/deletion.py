@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.changes.pieces import cut, texts
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.review_text import Section, Sentence, join
@@ -26,18 +26,18 @@ _ALIKE = 0.8
 _WORD = re.compile(r"\w+")
 
 
-def deleted(material: Material) -> str:
+def deleted(material: ChangeInput) -> str:
     """The review without the sentences at even places of each section."""
     sections = cut(material.text, material.splitter, material.headings)
     return join(replace(section, sentences=_odd(section.sentences)) for section in sections)
 
 
-def blanked(material: Material) -> str:
+def blanked(material: ChangeInput) -> str:
     """The review with `MISSING` in the place of the sentences at even places of each section."""
     return join(_blanked(material))
 
 
-def completed(reply: str, material: Material) -> str:
+def completed(reply: str, material: ChangeInput) -> str:
     """A writer's completion of `blanked`; `ReplyError` if places were left open or kept sentences were lost.
 
     Writers touch up spelling and punctuation: a kept sentence is there if the reply has nearly its words:
@@ -53,7 +53,7 @@ def completed(reply: str, material: Material) -> str:
     return reply.strip()
 
 
-def _blanked(material: Material) -> list[Section]:
+def _blanked(material: ChangeInput) -> list[Section]:
     sections = cut(material.text, material.splitter, material.headings)
     return [replace(section, sentences=tuple(_open(section.sentences))) for section in sections]
 

@@ -13,7 +13,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.changes.pieces import parts
 from gre_bench.core.review_text import split
 
@@ -22,7 +22,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _MIXED = ("mixed", "strengths", "weaknesses")
 
 
-def elongated(material: Material, strengths: str, weaknesses: str) -> str:
+def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
     """The review with its fixed openings; *strengths* and *weaknesses* are phrases that end without a full stop."""
     said: set[str] = set()
     changed = []
@@ -36,7 +36,7 @@ def elongated(material: Material, strengths: str, weaknesses: str) -> str:
     return "".join(changed)
 
 
-def has_sections(material: Material) -> bool:
+def has_sections(material: ChangeInput) -> bool:
     """Whether the review has a section that an opening can stand in."""
     return any(_kind(heading) in openings() for heading, _ in parts(material.text, material.headings))
 

@@ -7,21 +7,21 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 
 _LINE = re.compile(r"([^\n]*\S[^\n]*)(\n\s*|\Z)")
 
 T = TypeVar("T")
 
 
-def deleted(material: Material) -> str:
+def deleted(material: ChangeInput) -> str:
     """The judgments without every other line: sentence deletion where only judgments are at hand; odd ones stay."""
     lines = _lines(material.text)
     kept = lines[::2]
     return "".join(line + gap for line, gap in kept[:-1]) + kept[-1][0] + lines[-1][1]
 
 
-def shuffled(material: Material) -> str:
+def shuffled(material: ChangeInput) -> str:
     """The same judgments in another order."""
     lines = _lines(material.text)
     order = disordered([line for line, _ in lines], material.chance("shuffled_lines"))

@@ -9,7 +9,7 @@ from gre_bench.changes.pieces import ICLR_2023, Splitter
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class ChangeInput:
     """A review or its judgments (*text*), and the rest that some changes need.
 
     *key* names the text: what is random follows from (*seed*, *key*) alone, so that one paper's change never depends on

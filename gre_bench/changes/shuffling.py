@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gre_bench.changes.lines import disordered
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core.review_text import join, split
 
 
-def shuffled(material: Material) -> str:
+def shuffled(material: ChangeInput) -> str:
     """The review with each section's sentences in another order; headings, list marks and breaks stay in place.
 
     Always cut linguistically: the authors' pieces would tear "0.85" apart, which takes information away.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, Protocol
 
 CandidateKind = Literal["human", "model", "control", "change", "graded"]
 SynopsisKind = Literal["none", "abstract", "assw", "categories", "paper"]
@@ -250,6 +251,20 @@ class Reply:
     prompt_tokens: int | None = None
     reply_tokens: int | None = None
     archived: bool = False
+
+
+class Writer(Protocol):
+    """An LM that answers chats: one reply for each, in the same order.
+
+    *identity* (model and revision, whatever endpoint serves it) goes into signatures. A chat that cannot be answered
+    gets a `Reply` that says why, so that its neighbours are answered; an exception means that the writer as a whole
+    cannot be used.
+    """
+
+    @property
+    def identity(self) -> str: ...
+
+    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]: ...
 
 
 @dataclass(frozen=True, slots=True)

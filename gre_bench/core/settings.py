@@ -16,15 +16,11 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_va
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.records import Edition
 from gre_bench.core.resources import settings_file, settings_names
 
-METRIC_NAMES = (
-    "gem", "gem_specific", "gem_s_abstract", "gem_s_abstract_specific", "gem_s_assw", "gem_s_assw_specific",
-    "gem_s_categories", "gem_s_categories_specific", "gem_raw", "gem_raw_specific", "bleu", "rouge_l", "bertscore",
-    "bartscore_f1", "bartscore_precision", "bartscore_recall", "lm_examiner", "length", "judgments_length",
-)  # fmt: skip
 _PATHS = (
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
@@ -252,14 +248,14 @@ class ScoringSettings(_Group, frozen=True):
     @property
     def with_chance(self) -> tuple[str, ...]:
         """The metrics and, where chance is scored, the specific form of each that has one."""
-        forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRIC_NAMES]
+        forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRICS]
         return tuple(dict.fromkeys((*self.metrics, *(forms if self.chance else ()))))
 
     @model_validator(mode="after")
     def _metrics_are_known(self) -> ScoringSettings:
         for name in self.metrics:
-            if name not in (*METRIC_NAMES, *(f"examiner.{known}" for known in self.examiners)):
-                known = ", ".join((*METRIC_NAMES, *(f"examiner.{one}" for one in self.examiners)))
+            if name not in (*METRICS, *(f"examiner.{known}" for known in self.examiners)):
+                known = ", ".join((*METRICS, *(f"examiner.{one}" for one in self.examiners)))
                 raise ValueError(f"no metric {name!r}; known: {known}")
         return self
 

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Chat, Problem, Reply, Sampling
+from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
 from gre_bench.core.replies import without_thinking
 
 RETRIES = 2
 """How often a reply that cannot be read is asked for anew, with another seed."""
 
 T = TypeVar("T")
-
-
-class Asker(Protocol):
-    """What answers the chats: one reply for each, in the same order (`gre_bench.writing.protocol.Writer`)."""
-
-    @property
-    def identity(self) -> str: ...
-
-    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +46,7 @@ class Asked(Generic[T]):
     text: str = ""
 
 
-def ask(asker: Asker, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[Asked[T]]:
+def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[Asked[T]]:
     """What each chat came to, read by *read*, which raises `ReplyError`; what cannot be read is asked for anew."""
     found: list[Asked[T]] = [Asked(Problem("not_asked", "not asked"), Cost())] * len(asking)
     due = list(range(len(asking)))

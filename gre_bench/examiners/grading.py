@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import Problem, Sampling
+from gre_bench.core.records import Problem, Sampling, Writer
 from gre_bench.examiners import answers
 from gre_bench.examiners.aggregation import approximation, aspect_mean
-from gre_bench.examiners.asking import FREE, Asked, Asker, Cost, ask
+from gre_bench.examiners.asking import FREE, Asked, Cost, ask
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.wordings import Item, chats, filter_chat
 
@@ -62,7 +62,7 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
     return [replace(sampling, seed=seed) for seed in range(examiner.times)] if examiner.times > 1 else [sampling]
 
 
-def grade(examiner: Examiner, items: Sequence[Item], asker: Asker | None, base: Sampling | None = None) -> list[Grade]:
+def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
     """One grade or problem for each of *items*, in order, binning aside; aggregation direct or approximation.
 
     *asker* is None for the random baseline alone, which asks nobody.
@@ -90,7 +90,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Asker | None, base: 
 
 
 def redundant(
-    examiner: Examiner, items: Sequence[Item], asker: Asker, base: Sampling | None = None
+    examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
 ) -> list[Asked[bool] | None]:
     """Whether the LM calls each text redundant; None for each if the examiner does not filter."""
     if not examiner.filtering:

@@ -19,7 +19,7 @@ GUIDELINES = {"Human": {"template": "human"} | FINE, "Model": {"template": "mode
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """A printed table: its title, and each row's name with the settings of its examiner."""
 
     title: str
@@ -30,7 +30,7 @@ class Layout:
         return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
 
-def layout(table: str) -> Layout:
+def layout(table: str) -> TableLayout:
     """The layout of *table*, such as ``001_table1``; `SettingsError` names those there are."""
     if table not in LAYOUTS:
         raise SettingsError(f"no layout of a table {table}; there are: {', '.join(LAYOUTS)}")
@@ -76,7 +76,7 @@ _TEST = {"template": "human_test"} | FINE
 _STANDARD = ("P1", "P2", "P3", "P4", "P7", "P8")
 
 LAYOUTS = {
-    "001_table1": Layout(
+    "001_table1": TableLayout(
         "Main result",
         {
             **_under("Prompting", _templates("coarse", "fine")),
@@ -89,7 +89,7 @@ LAYOUTS = {
             **_under("Explainability", _demonstrations("Rationale", "rationale", "Reason-worst", "Reason-best")),
         },
     ),
-    "001_table2": Layout(
+    "001_table2": TableLayout(
         "Test set",
         {
             "Human": _TEST,
@@ -97,12 +97,14 @@ LAYOUTS = {
             "Binning": _TEST | {"filtering": True, "binning": {}},
         },
     ),
-    "001_table4": Layout("Templates and models", _templates("coarse", "fine")),
-    "001_table5": Layout("Aggregation and models", _aggregations()),
-    "001_table6": Layout("Task description", _variants("description", "Base", "Expert", "Short", "Long")),
-    "001_table7": Layout("Evaluation criteria", _variants("criteria", "AD", "AD-GPT", "HT", "HT-GPT", "MT", "MT-GPT")),
-    "001_table8": Layout("Evaluation steps", _variants("steps", "Base", "Complex")),
-    "003_table8": Layout(
+    "001_table4": TableLayout("Templates and models", _templates("coarse", "fine")),
+    "001_table5": TableLayout("Aggregation and models", _aggregations()),
+    "001_table6": TableLayout("Task description", _variants("description", "Base", "Expert", "Short", "Long")),
+    "001_table7": TableLayout(
+        "Evaluation criteria", _variants("criteria", "AD", "AD-GPT", "HT", "HT-GPT", "MT", "MT-GPT")
+    ),
+    "001_table8": TableLayout("Evaluation steps", _variants("steps", "Base", "Complex")),
+    "003_table8": TableLayout(
         "Prompts and approaches",
         {
             **{
@@ -113,6 +115,6 @@ LAYOUTS = {
             "Baseline | Random": {"template": "random"},
         },
     ),
-    "003_table9": Layout("Score ranges", {name: {"template": name.lower()} for name in _STANDARD}),
+    "003_table9": TableLayout("Score ranges", {name: {"template": name.lower()} for name in _STANDARD}),
 }
 """Every table that a run can fill, by the name of its file of published values."""

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import Case, LMIdentity, Problem, Sampling, Score, digest
-from gre_bench.examiners.asking import Asker
+from gre_bench.core.records import Case, LMIdentity, Problem, Sampling, Score, Writer, digest
 from gre_bench.examiners.binning import binned
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import Grade, grade, samplings
@@ -18,7 +17,7 @@ from gre_bench.lm.chats import ChatLM
 Grader = Callable[[Sequence[Item]], list[Grade]]
 
 
-def by_writer(examiner: Examiner, asker: Asker, base: Sampling | None = None) -> Grader:
+def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -> Grader:
     """Grades by what an LM writes."""
     return lambda items: grade(examiner, items, asker, base)
 
@@ -33,7 +32,7 @@ def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
     return lambda items: grade_by_lm(examiner, items, lm)
 
 
-def by_endpoint(examiner: Examiner, asker: Asker, writer: Asker, base: Sampling | None = None) -> Grader:
+def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Sampling | None = None) -> Grader:
     """Grades by what an endpoint shows of its likeliest tokens."""
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 

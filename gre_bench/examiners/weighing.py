@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gre_bench.core.errors import SettingsError, SpanError
-from gre_bench.core.records import Chat, Problem, Sampling, SpanLogprob
+from gre_bench.core.records import Chat, Problem, Sampling, SpanLogprob, Writer
 from gre_bench.examiners import top_logprobs
 from gre_bench.examiners.aggregation import aspect_mean, logprob
-from gre_bench.examiners.asking import FREE, Asked, Asker, ask
+from gre_bench.examiners.asking import FREE, Asked, ask
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import Grade, filtered, redundant, samplings
 from gre_bench.examiners.scales import Scale
@@ -56,7 +56,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
 
 
 def grade_by_endpoint(
-    examiner: Examiner, items: Sequence[Item], asker: Asker, base: Sampling | None = None, writer: Asker | None = None
+    examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None, writer: Writer | None = None
 ) -> tuple[list[Grade], list[Showing]]:
     """One grade or problem for each of *items*, in order, and what the endpoint did not show of each graded one.
 

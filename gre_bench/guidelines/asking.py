@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Chat, Problem, Reply, Sampling
+from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
 
 T = TypeVar("T")
 
@@ -19,17 +19,8 @@ RETRIES = 2
 """How often a reply that cannot be read is asked for anew."""
 
 
-class Writer(Protocol):
-    """One reply for each chat, in the same order; `gre_bench.writing.protocol` says more."""
-
-    @property
-    def identity(self) -> str: ...
-
-    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]: ...
-
-
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class ParsedReply(Generic[T]):
     """What a reply holds, or the problem in its place: exactly one; *text* is the reply itself, if there was one."""
 
     value: T | None
@@ -39,7 +30,7 @@ class Answer(Generic[T]):
     reply_tokens: int = 0
 
 
-def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[Answer[T]]:
+def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ParsedReply[T]]:
     """One answer for each of *chats*, in the same order; *read* raises `ReplyError` for what it cannot use."""
     found = [_answer(reply, read) for reply in writer.write(chats, sampling)]
     for attempt in range(1, RETRIES + 1):
@@ -52,18 +43,18 @@ def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callabl
     return found
 
 
-def _answer(reply: Reply, read: Callable[[str], T]) -> Answer[T]:
+def _answer(reply: Reply, read: Callable[[str], T]) -> ParsedReply[T]:
     tokens = {"prompt_tokens": reply.prompt_tokens or 0, "reply_tokens": reply.reply_tokens or 0}
     if reply.outcome not in ("ok", "cut") or not reply.text:
-        return Answer(None, Problem(reply.outcome, reply.detail, reply.final), None, **tokens)
+        return ParsedReply(None, Problem(reply.outcome, reply.detail, reply.final), None, **tokens)
     try:
-        return Answer(read(reply.text), None, reply.text, **tokens)
+        return ParsedReply(read(reply.text), None, reply.text, **tokens)
     except ReplyError as error:
         cut = " (cut at the token limit)" if reply.outcome == "cut" else ""
-        return Answer(None, Problem("unparsable", f"{error}{cut}"), reply.text, **tokens)
+        return ParsedReply(None, Problem("unparsable", f"{error}{cut}"), reply.text, **tokens)
 
 
-def _summed(first: Answer[T], second: Answer[T]) -> Answer[T]:
+def _summed(first: ParsedReply[T], second: ParsedReply[T]) -> ParsedReply[T]:
     """*second* with the tokens of both."""
     return replace(
         second,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Chat, Sampling
+from gre_bench.core.records import Chat, Sampling, Writer
 from gre_bench.core.replies import without_thinking
 from gre_bench.guidelines import checklist
-from gre_bench.guidelines.asking import Answer, Writer, ask
+from gre_bench.guidelines.asking import ParsedReply, ask
 from gre_bench.guidelines.review_points import LENGTH_FIELDS, SCORE_FIELDS, FieldedReview
 from gre_bench.guidelines.strict_yaml import block
 from gre_bench.prompts.library import fill
@@ -17,7 +17,7 @@ SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
 """What of a review the LM sees: the fields of table 3, but for the date."""
 
 
-def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> Answer[str]:
+def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
     """A guideline from *reviews*, ready for a condition: ten questions on either side, or the problem it met."""
     return ask(writer, sampling, [chat(reviews)], guideline)[0]
 

@@ -17,7 +17,7 @@ NO_HUMAN = "no_human_rating"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ConditionResult:
     """One *model* under one *condition*: planned = scored + excluded + failed + missing papers.
 
     *excluded* papers have no human rating, *failed* ones no usable reply (*reasons* by code), *missing* ones are to be
@@ -62,7 +62,7 @@ def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
 
 def outcomes(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
-) -> list[Outcome]:
+) -> list[ConditionResult]:
     """One row for each model and condition of *ratings*, in order of appearance."""
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
@@ -101,7 +101,7 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
 
 def _outcome(
     model: str, condition: str, group: Sequence[Rating], human: Mapping[str, float], resamples: int, seed: int
-) -> Outcome:
+) -> ConditionResult:
     scored = [rating for rating in group if rating.value is not None and rating.paper_id in human]
     without = [rating for rating in group if rating.paper_id not in human]
     problems = [rating.problem for rating in group if rating.problem and rating.paper_id in human]
@@ -113,7 +113,7 @@ def _outcome(
         found = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
         return closeness([*found.values()], [human[paper] for paper in found], resamples, seed)
 
-    return Outcome(
+    return ConditionResult(
         model=model,
         condition=condition,
         planned=len(group),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.guidelines.outcomes import Outcome
+from gre_bench.guidelines.outcomes import ConditionResult
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ HUMAN = "human mean"
 _COLUMNS = 3
 
 
-def draw(outcomes: Sequence[Outcome], human: Mapping[str, float], folder: Path, title: str) -> Path:
+def draw(outcomes: Sequence[ConditionResult], human: Mapping[str, float], folder: Path, title: str) -> Path:
     """Writes ``distributions.svg`` into *folder*: shares of papers by rating, each condition over the human means."""
     path = folder / FILE
     beside = folder / f".{os.getpid()}-{FILE}"
@@ -29,7 +29,7 @@ def draw(outcomes: Sequence[Outcome], human: Mapping[str, float], folder: Path, 
     return path
 
 
-def chart(outcomes: Sequence[Outcome], human: Mapping[str, float], title: str) -> altair.FacetChart:
+def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
     """The picture itself: a panel for each model and condition, bars for its ratings, a line for the human means."""
     try:
         import altair
@@ -52,7 +52,7 @@ def chart(outcomes: Sequence[Outcome], human: Mapping[str, float], title: str) -
     return whole.properties(title=altair.Title(lines[0], subtitle=lines[1], anchor="start")).configure_view(stroke=None)
 
 
-def shares(outcomes: Sequence[Outcome], human: Mapping[str, float]) -> list[dict[str, str | int | float]]:
+def shares(outcomes: Sequence[ConditionResult], human: Mapping[str, float]) -> list[dict[str, str | int | float]]:
     """One row per panel, who rates, and rating: the share of papers. Human means are rounded, a half down."""
     scale = range(LOWEST, HIGHEST + 1)
     rounded = [math.ceil(mean - 0.5) for mean in human.values()]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Problem, Sampling
-from gre_bench.guidelines.asking import Answer, Writer, ask
+from gre_bench.core.records import Problem, Sampling, Writer
+from gre_bench.guidelines.asking import ParsedReply, ask
 from gre_bench.guidelines.ratings import Rating, normalised, overall_rating, temporary_score
 from gre_bench.prompts.conditions import Condition
 
@@ -27,7 +27,7 @@ def rate(
     return [_rating(paper_id, model, condition, found.get(paper_id)) for paper_id, _ in papers]
 
 
-def _rating(paper_id: str, model: str, condition: Condition, answer: Answer[int] | None) -> Rating:
+def _rating(paper_id: str, model: str, condition: Condition, answer: ParsedReply[int] | None) -> Rating:
     if answer is None:
         return Rating(paper_id, model, condition.name, None, NO_TEXT)
     recomputed = None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gre_bench.guidelines.closeness import Closeness
-from gre_bench.guidelines.outcomes import Outcome
+from gre_bench.guidelines.outcomes import ConditionResult
 from gre_bench.guidelines.published import printed
 from gre_bench.prompts.conditions import RUBRIC
 
@@ -24,7 +24,7 @@ SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RmseCell:
     """An RMSE; *low* and *high* are those of its 95% interval where there is one, *papers* what it rests on."""
 
     value: float
@@ -35,11 +35,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RmseRow:
     """A row: its *labels*, and its cells by column. *published*: printed in the paper, not found here."""
 
     labels: tuple[str, ...]
-    cells: dict[str, Cell]
+    cells: dict[str, RmseCell]
     published: bool = False
 
     def place(self, column: str) -> int | None:
@@ -58,10 +58,10 @@ class Table:
     title: str
     heads: tuple[str, ...]
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[RmseRow, ...]
 
 
-def layout(outcomes: Sequence[Outcome]) -> list[Table]:
+def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
     """The tables that *outcomes* fill: 1 by block, 2, and one of the conditions of neither."""
     found = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
@@ -78,7 +78,7 @@ def layout(outcomes: Sequence[Outcome]) -> list[Table]:
     others = tuple(dict.fromkeys(outcome.condition for outcome in outcomes if outcome.condition not in known))
     if others or not tables:
         columns = (*(["none"] if "none" in conditions else []), *others)
-        lines = tuple(Line((model,), _cells(found, model, {name: name for name in columns})) for model in models)
+        lines = tuple(RmseRow((model,), _cells(found, model, {name: name for name in columns})) for model in models)
         tables.append(Table("RMSE by condition, in the layout of table 1", ("Model",), columns, lines))
         if len(tables) == 1:
             tables += [_conference(block, {}, ()) for block in BLOCKS]
@@ -90,44 +90,44 @@ def _name(block: str, venue: str) -> str:
     return venue if block == "instruction" else f"{venue}_official"
 
 
-def _conference(block: str, found: dict[tuple[str, str], Outcome], models: Sequence[str]) -> Table:
+def _conference(block: str, found: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
     names = {"none": "No-Guideline"} | {_name(block, venue): title for venue, title in VENUES.items()}
-    own = [Line((model,), _cells(found, model, names)) for model in models]
+    own = [RmseRow((model,), _cells(found, model, names)) for model in models]
     lines = [line for line in own if line.cells]
-    prints: dict[str, dict[str, Cell]] = {}
+    prints: dict[str, dict[str, RmseCell]] = {}
     for cell in printed(1):
         part, _, model = cell.row.partition(": ")
         if part == block:
-            prints.setdefault(model, {})[cell.column] = Cell(cell.value, papers=cell.papers, note=cell.note)
-    lines += [Line((model,), cells, published=True) for model, cells in prints.items()]
+            prints.setdefault(model, {})[cell.column] = RmseCell(cell.value, papers=cell.papers, note=cell.note)
+    lines += [RmseRow((model,), cells, published=True) for model, cells in prints.items()]
     return Table(f"Table 1: {BLOCKS[block]}", ("Model",), ("No-Guideline", *VENUES.values()), tuple(lines))
 
 
-def _imitating(found: dict[tuple[str, str], Outcome], models: Sequence[str]) -> Table:
+def _imitating(found: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
     lines = []
     for model in models:
         for setting in SETTINGS:
             end = "" if setting == SETTINGS[0] else RUBRIC
             names = {f"{group}{end}": title for group, title in GROUPS.items()}
             cells = _cells(found, model, names, recomputed=setting == SETTINGS[2])
-            lines += [Line((model, setting), cells)] if cells else []
-    prints: dict[tuple[str, ...], dict[str, Cell]] = {}
+            lines += [RmseRow((model, setting), cells)] if cells else []
+    prints: dict[tuple[str, ...], dict[str, RmseCell]] = {}
     for cell in printed(2):
-        prints.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = Cell(
+        prints.setdefault(tuple(cell.row.split(": ")), {})[cell.column] = RmseCell(
             cell.value, papers=cell.papers, note=cell.note
         )
-    lines += [Line(labels, cells, published=True) for labels, cells in prints.items()]
+    lines += [RmseRow(labels, cells, published=True) for labels, cells in prints.items()]
     title = "Table 2: reviewer-imitating guidelines"
     return Table(title, ("Model", "Setting"), tuple(GROUPS.values()), tuple(lines))
 
 
 def _cells(
-    found: dict[tuple[str, str], Outcome], model: str, names: dict[str, str], recomputed: bool = False
-) -> dict[str, Cell]:
+    found: dict[tuple[str, str], ConditionResult], model: str, names: dict[str, str], recomputed: bool = False
+) -> dict[str, RmseCell]:
     cells = {}
     for condition, column in names.items():
         outcome = found.get((model, condition))
         close: Closeness | None = outcome and (outcome.recomputed if recomputed else outcome.closeness)
         if close:
-            cells[column] = Cell(close.rmse.value, close.rmse.low, close.rmse.high, close.papers)
+            cells[column] = RmseCell(close.rmse.value, close.rmse.low, close.rmse.high, close.papers)
     return cells

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from gre_bench.core.judgments import Form
+from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import NO_REFERENCE, Candidate, Paper, Planned, Score, SynopsisKind
 from gre_bench.metrics.cases import Entry, Lack, Response, plan
-from gre_bench.metrics.catalog import Recipe
 from gre_bench.metrics.chance import Moved, Placed, length, moves
 from gre_bench.metrics.signing import signed_writer
 

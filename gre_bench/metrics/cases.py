@@ -10,6 +10,7 @@ from gre_bench.changes.naming import candidate_of
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form, yields
+from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import (
     FIXED_WRITER,
     HUMAN,
@@ -21,7 +22,6 @@ from gre_bench.core.records import (
     Source,
     SynopsisKind,
 )
-from gre_bench.metrics.catalog import Recipe
 
 
 @dataclass(frozen=True, slots=True)

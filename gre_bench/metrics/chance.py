@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gre_bench.core import controls
+from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import HUMAN, Candidate
 from gre_bench.metrics.cases import Entry, Response, response_of
-from gre_bench.metrics.catalog import Recipe
 from gre_bench.metrics.signing import signed_writer
 
 BLOCK = 8

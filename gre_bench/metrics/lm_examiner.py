@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Case, Chat, Problem, Reply, Sampling, Score
+from gre_bench.core.records import Case, Chat, Problem, Reply, Sampling, Score, Writer
 from gre_bench.core.replies import without_thinking
 from gre_bench.prompts.library import fill
 
@@ -23,12 +22,6 @@ RETRIES = 2
 
 _TAG = re.compile(r"<overall_score>([^<>]*)</overall_score>", re.IGNORECASE)
 _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
-
-
-class Writer(Protocol):
-    """What answers the chats: one reply for each, in the same order (`gre_bench.writing.protocol.Writer`)."""
-
-    def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]: ...
 
 
 class LMExaminer:

@@ -21,10 +21,10 @@ from itertools import chain
 
 from gre_bench.core import judgments
 from gre_bench.core.errors import SpanError
+from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import Case, Prediction, Problem, Score, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM, checked
-from gre_bench.metrics.catalog import Recipe
 from gre_bench.prompts.library import address
 
 RAW_CUT = 10_000

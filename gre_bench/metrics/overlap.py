@@ -17,10 +17,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from typing import Any, cast
 
 from gre_bench.core import review_text
+from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import Case, Problem, Score
 
 Words = Sequence[str]
@@ -147,11 +149,12 @@ def _rouge_tokenizer() -> Any:
 _NLTK, _ROUGE = f"nltk {version('nltk')}", f"rouge-score {version('rouge-score')}"
 _SPLIT = "sentences of review_text instead of Punkt's"
 
-OVERLAPS: dict[str, Measure] = {
-    measure.name: measure
-    for measure in (
-        Measure("bleu", True, bleu_words, bleu, f"{_NLTK} sentence_bleu, 4-grams, unsmoothed, cased, {_SPLIT}"),
-        Measure("rouge_l", True, rouge_words, rouge_l, f"ROUGE-L F, words of {_ROUGE}, stemmed by {_NLTK}"),
-        Measure("length", False, str.split, _length, "words between blanks"),
-    )
-}
+BLEU = Measure("bleu", True, bleu_words, bleu, f"{_NLTK} sentence_bleu, 4-grams, unsmoothed, cased, {_SPLIT}")
+ROUGE_L = Measure("rouge_l", True, rouge_words, rouge_l, f"ROUGE-L F, words of {_ROUGE}, stemmed by {_NLTK}")
+LENGTH = Measure("length", False, str.split, _length, "words between blanks")
+
+
+def measure_of(recipe: Recipe) -> Measure:
+    """The measure that *recipe*, a metric that asks nothing, names in ``core.metrics``."""
+    module, _, name = (recipe.measure or "").partition(":")
+    return getattr(import_module(f"gre_bench.metrics.{module}"), name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.errors import SettingsError
-from gre_bench.metrics.catalog import in_order, recipe_of
+from gre_bench.core.metrics import in_order, recipe_of
 
 if TYPE_CHECKING:
     import altair

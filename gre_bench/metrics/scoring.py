@@ -9,10 +9,10 @@ from itertools import chain
 from typing import Protocol
 
 from gre_bench.core.judgments import prepared
+from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import Case, Score, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM, take_remarks
-from gre_bench.metrics.catalog import Recipe, recipe_of
 from gre_bench.metrics.logprobs import addressed, ask, score_of
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.catalog import Recipe
 from gre_bench.metrics.logprobs import RAW_CUT
 from gre_bench.prompts.library import load
 

@@ -9,7 +9,7 @@ from typing import Any
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.changes.addition import CONCATENATED
 from gre_bench.changes.catalog import CHANGES, apply, named
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.changes.naming import candidate_of
 from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Candidate, Review, Written
@@ -114,7 +114,7 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
         due = [item for item in materials if item.key not in known | lost]
         progress.stage(f"changing reviews: {CHANGES[change].title}")
 
-        def step(name: str, at: Any, some: Sequence[Material], change: str = change) -> list[Written]:
+        def step(name: str, at: Any, some: Sequence[ChangeInput], change: str = change) -> list[Written]:
             return run.write_changes(change, name, at, some)
 
         def rows(written: Sequence[Written], candidate: str = candidate) -> tuple[str, list[Any]]:
@@ -140,7 +140,7 @@ def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[E
     ]  # fmt: skip
 
 
-def _judgments(change: str, candidate: str, item: Material, writer: str, human: Response) -> Response:
+def _judgments(change: str, candidate: str, item: ChangeInput, writer: str, human: Response) -> Response:
     review_id = f"{item.key}:{candidate}"
     if not item.text:
         return Response(review_id, None, {}, human.lacks)
@@ -150,7 +150,7 @@ def _judgments(change: str, candidate: str, item: Material, writer: str, human: 
         return Response(review_id, None, {}, {"judgments": Lack(error.code, detail=str(error))})
 
 
-def material(settings: Settings, entries: Sequence[Entry], place: int, writer: str | None = None) -> Material:
+def material(settings: Settings, entries: Sequence[Entry], place: int, writer: str | None = None) -> ChangeInput:
     """What the changes of one paper's human candidate are made of: its review, or its judgments by *writer*."""
 
     def text_of(entry: Entry) -> str:
@@ -161,7 +161,7 @@ def material(settings: Settings, entries: Sequence[Entry], place: int, writer: s
     apart = {(place + first + step) % len(entries) for step in range(CONCATENATED)} - {place}
     order = sorted(apart, key=lambda other: (other - place - first) % len(entries))
     others = tuple(text for other in order if (text := text_of(entries[other])))
-    return Material(
+    return ChangeInput(
         entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, asked.seed,
         asked.splitter, headings_of(settings),
     )  # fmt: skip

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.merge_index import CONFLICT, Imported
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.pipeline.backends import desk
 from gre_bench.pipeline.import_summary import described
 from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_reviews, unknown_papers

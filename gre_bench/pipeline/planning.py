@@ -12,11 +12,11 @@ from gre_bench.changes.naming import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.metrics.cases import Entry, Lack, Response, plan, the_writer
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.metrics.chance import Moved, moved_responses
 from gre_bench.pipeline.backends import instruments
 from gre_bench.pipeline.changes import changed, changed_judgments

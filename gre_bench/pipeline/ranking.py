@@ -18,10 +18,10 @@ from gre_bench.catalogs import models
 from gre_bench.catalogs.models import Model
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.metrics.catalog import SPECIFIC, recipe_of
 from gre_bench.metrics.logprobs import RAW_CUT
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, exposure, found

@@ -12,8 +12,8 @@ from typing import Any
 from gre_bench import stats
 from gre_bench.core.controls import OTHER_PAPER
 from gre_bench.core.errors import Clash
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Case, Problem, Score, SpanLogprob
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.metrics.logprobs import needed
 from gre_bench.metrics.scoring import MetricWork, Scored
 from gre_bench.pipeline.backends import instruments

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from gre_bench.changes.naming import is_changed
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Judgments, Paper, Review, Written
 from gre_bench.metrics.cases import Entry, Response
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.pipeline.backends import desk
 from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job

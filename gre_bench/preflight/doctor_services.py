@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import LMError, SettingsError, SpanError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import Settings
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.preflight.doctor import Check, Finding
 from gre_bench.prompts.conditions import guided
 from gre_bench.writing.catalog import by_rule

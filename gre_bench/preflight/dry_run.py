@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.flows.annual_refresh import prepare, usable
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.pipeline.backends import instruments
 from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.runs.job import Job, recorded

@@ -14,6 +14,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.openreview.fetch_steps import budget_file, origin, take
 from gre_bench.ingest.openreview.fetching import is_listed
@@ -21,7 +22,6 @@ from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of
 from gre_bench.ingest.records.venues import Venue, venue_of
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.pipeline.runs.spending import ledger, over
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store

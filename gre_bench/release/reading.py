@@ -13,7 +13,7 @@ from gre_bench.release.database import rows
 from gre_bench.release.names import page_of_paper
 from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.claims import exposed, order
-from gre_bench.release.pages.contents import Outcome, PaperLine
+from gre_bench.release.pages.contents import PairOutcome, PaperLine
 from gre_bench.store import Row
 
 _ABOUT = (
@@ -126,9 +126,9 @@ def remarks(found: Sequence[Board]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[Outcome, ...]:
+def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[PairOutcome, ...]:
     """What became of the pairs of each board: every planned pair is counted once."""
     return tuple(
-        Outcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
+        PairOutcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
         for row in rows(connection, "outcomes")
     )

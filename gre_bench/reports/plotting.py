@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 
 from gre_bench.catalogs import models
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.snapshot.publication import may_publish
-from gre_bench.metrics.catalog import METRICS
 from gre_bench.ranking import published
 from gre_bench.release.database import opened, write_database
 from gre_bench.release.figures.drawing import Drawings, drawn, write_figures

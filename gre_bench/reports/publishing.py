@@ -10,11 +10,11 @@ from typing import Any
 from gre_bench.catalogs import models
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.errors import SettingsError, UnfinishedError
+from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import Settings, parse
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.lm.pieces import pieces_of
-from gre_bench.metrics.catalog import METRICS, recipe_of
 from gre_bench.pipeline.runs.job import code_version
 from gre_bench.release.database import Additions
 from gre_bench.release.manifest import packages, public_settings

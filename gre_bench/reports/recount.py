@@ -13,9 +13,9 @@ from typing import Any
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import StoreError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Case
 from gre_bench.metrics.cases import Entry, Response, plan, response_of
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.metrics.scoring import MetricWork, Scored
 from gre_bench.pipeline.backends import instruments
 from gre_bench.pipeline.domains import in_domain

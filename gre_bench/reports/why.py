@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.metrics.logprobs import terms
 from gre_bench.prompts.library import address
 from gre_bench.reports.recount import (

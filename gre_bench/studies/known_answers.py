@@ -13,10 +13,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
 from typing import Any
 
+from gre_bench.core.metrics import METRICS as CATALOG
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.metrics.catalog import METRICS as CATALOG
 from gre_bench.metrics.logprobs import LogprobMetric
 from gre_bench.studies.learning_curves import learning_curve, lessons, taught
 from gre_bench.studies.simulations import findings

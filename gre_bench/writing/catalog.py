@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from gre_bench.catalogs.domains import PEER_REVIEW, domain_of
 from gre_bench.changes.catalog import WriterTask
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
@@ -95,7 +95,7 @@ class Scribe(Protocol):
 
     def reviews(self, papers: Sequence[Paper]) -> list[Written]: ...
 
-    def changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]: ...
+    def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]: ...
 
 
 def scribe(name: str, desk: Desk) -> Scribe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gre_bench.changes.catalog import CHANGES, WriterTask, check
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError, ReplyError
 from gre_bench.core.records import Written
 
@@ -26,7 +26,7 @@ LONGEST_REPHRASING = 3
 
 
 def answered(
-    task: WriterTask, items: Sequence[Material], write: Callable[[Sequence[Material]], list[Written]]
+    task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
     """What *write* makes of the *items* that can be changed; for the others the reason why they cannot."""
     change = next(change.name for change in CHANGES.values() if change.task == task)

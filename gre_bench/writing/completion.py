@@ -37,7 +37,7 @@ _NO_QUOTA = "insufficient_quota"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CompletionResult:
     """A reply, and what to do about it: try *again* (not before *wait_s*), or *stop*: all others will fail alike."""
 
     reply: Reply
@@ -48,12 +48,12 @@ class Answer:
 
 def trouble(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
-) -> Answer:
+) -> CompletionResult:
     """No answer from the LM: transient, to be asked for by a later run if not by this one."""
-    return Answer(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
+    return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
-def read_completion(body: bytes) -> Answer:
+def read_completion(body: bytes) -> CompletionResult:
     """The answer in the *body* of a response with status 200."""
     tree = _parsed(body)
     if isinstance(tree, str):
@@ -70,7 +70,7 @@ def read_completion(body: bytes) -> Answer:
     return _read(tree, message, str(choice.get("finish_reason") or "").lower())
 
 
-def read_problem(status: object, body: object, wait_s: float | None = None) -> Answer:
+def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
     """The answer of an endpoint that states an error with *status* and *body*; *wait_s* is the Retry-After it gave."""
     if isinstance(body, bytes):
         body = _parsed(body)
@@ -79,10 +79,10 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> A
     status = status if isinstance(status, int) and not isinstance(status, bool) else 0
     detail = f"endpoint error {status or 'without a number'}: {said or body}"
     if code in _POLICY or (status == 403 and "flagged_input" in (_part(error, "metadata") or {})):
-        return Answer(Reply("refused", None, one_line(f"the prompt was refused: {said}")))
+        return CompletionResult(Reply("refused", None, one_line(f"the prompt was refused: {said}")))
     too_long = status in (400, 422) and any(words in said.lower() for words in _TOO_LONG_SAID)
     if status == 413 or code in _TOO_LONG or too_long:
-        return Answer(Reply("failed", None, one_line(f"the prompt is too long for the model: {said}")))
+        return CompletionResult(Reply("failed", None, one_line(f"the prompt is too long for the model: {said}")))
     if code == _NO_QUOTA:
         return trouble("the account has no quota left (429)", stop=True, outcome="rate_limited")
     if status in STOPPING:
@@ -100,7 +100,7 @@ def one_line(text: str) -> str:
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
 
 
-def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> Answer:
+def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> CompletionResult:
     text, thinking = without_thinking(_sound(_content(message.get("content"))))
     thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
     usage = _part(tree, "usage") or {}
@@ -112,14 +112,16 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> A
     }
     refusal = _content(message.get("refusal"))
     if refusal or finish in _FILTERED:
-        return Answer(Reply("refused", None, one_line(_sound(refusal) or f"stopped by the endpoint: {finish}"), **more))
+        return CompletionResult(
+            Reply("refused", None, one_line(_sound(refusal) or f"stopped by the endpoint: {finish}"), **more)
+        )
     if finish in _BROKEN_OFF:
         return trouble(f"endpoint broke the reply off: {finish}")
     if not text.strip():
         why = "no text before the limit was reached" if finish in _CUT else "no text"
         detail = f"{why} ({thinking} characters of thinking)"
-        return Answer(Reply("empty", None, detail, **more), again=finish not in _CUT)
-    return Answer(Reply("cut" if finish in _CUT else "ok", text, **more))
+        return CompletionResult(Reply("empty", None, detail, **more), again=finish not in _CUT)
+    return CompletionResult(Reply("cut" if finish in _CUT else "ok", text, **more))
 
 
 def _content(content: object) -> str:

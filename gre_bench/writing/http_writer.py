@@ -24,7 +24,7 @@ from gre_bench.http.retry import Patience, retry_after
 from gre_bench.writing.archive import ReplyArchive, request_digest
 from gre_bench.writing.batch import Batch
 from gre_bench.writing.budget import Meter, estimated, tokens_of
-from gre_bench.writing.completion import Answer, one_line, read_completion, read_problem, trouble
+from gre_bench.writing.completion import CompletionResult, one_line, read_completion, read_problem, trouble
 from gre_bench.writing.rate_limiter import Gate
 from gre_bench.writing.threads import by_threads
 
@@ -170,7 +170,7 @@ class HttpWriter:
             batch.wait(seconds, answer.wait_s)
         raise AssertionError("the last attempt has no wait")
 
-    def _given_up(self, request: str, answer: Answer, attempt: int, batch: Batch) -> Reply:
+    def _given_up(self, request: str, answer: CompletionResult, attempt: int, batch: Batch) -> Reply:
         """The reply to a chat that is not worth another attempt now."""
         if answer.reply.final:
             self._archive(request, answer.reply, batch)
@@ -181,7 +181,9 @@ class HttpWriter:
         batch.given_up(reply)
         return reply
 
-    def _passed(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> Answer | None:
+    def _passed(
+        self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
+    ) -> CompletionResult | None:
         """One request through the gate; None if the batch was stopped before its turn came.
 
         *empty*: an earlier attempt was answered with nothing, and a second such answer is the last.
@@ -198,7 +200,7 @@ class HttpWriter:
             self.gate.add(sum(tokens_of(chat, answer.reply)) - asked)
         return answer
 
-    def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> Answer:
+    def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> CompletionResult:
         """One request, off the budget; `BudgetReached` if that allows none."""
         if self.meter is None:
             return self._kept(request, self._send(chat, sampling), batch, empty)
@@ -213,7 +215,7 @@ class HttpWriter:
             batch.stop(trouble(str(error)).reply)  # nothing more is bought that cannot be counted
         return answer
 
-    def _kept(self, request: str, answer: Answer, batch: Batch, empty: bool) -> Answer:
+    def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
         """*answer* without the key, archived if there is no point in asking again.
 
         Before it is paid: a kill between the two costs the ledger its cost, and never a reply that was bought.
@@ -232,7 +234,7 @@ class HttpWriter:
         except StoreError as error:
             batch.stop(trouble(str(error)).reply)
 
-    def _send(self, chat: Chat, sampling: Sampling) -> Answer:
+    def _send(self, chat: Chat, sampling: Sampling) -> CompletionResult:
         """One request, one answer; every fault of the way is an answer too."""
         import httpx2
         import openai
@@ -258,7 +260,7 @@ class HttpWriter:
             return trouble(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
         return self._completion(self._keyless(body))
 
-    def _completion(self, body: bytes) -> Answer:
+    def _completion(self, body: bytes) -> CompletionResult:
         """The answer in a body with status 200; a writer that asks for more reads more."""
         return read_completion(body)
 

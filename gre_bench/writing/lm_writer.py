@@ -9,14 +9,13 @@ from functools import partial
 from gre_bench.changes.catalog import WriterTask
 from gre_bench.changes.deletion import blanked, completed
 from gre_bench.changes.elongation import elongated
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core import replies
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.records import Chat, Paper, Reply, Sampling, Written, digest
+from gre_bench.core.records import Chat, Paper, Reply, Sampling, Writer, Written, digest
 from gre_bench.prompts.conditions import Condition
 from gre_bench.prompts.library import fill, load
 from gre_bench.writing.changing import PROMPTS, answered, one_line, rephrased
-from gre_bench.writing.protocol import Writer
 from gre_bench.writing.rules.synopsis import assw_text
 
 RETRIES = 1
@@ -54,10 +53,10 @@ class LMScribe:
     def reviews(self, papers: Sequence[Paper]) -> list[Written]:
         return self._of_papers("review", papers, lambda text: text)
 
-    def changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]:
+    def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
         return answered(task, items, partial(self._changed, task))
 
-    def _changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]:
+    def _changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
         keys = [item.key for item in items]
         if task == "completion":
             chats = [fill(task, review=blanked(item)) for item in items]
@@ -132,7 +131,7 @@ def _chat(task: str, paper: str) -> Chat:
     return fill(task, paper=paper)
 
 
-def _elongated(item: Material, strengths: Written, weaknesses: Written) -> Written:
+def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
     """The elongated review, with what both of its summaries cost; the first that failed if one did."""
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths

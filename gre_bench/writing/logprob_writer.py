@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from gre_bench.core.records import Reply, Sampling
-from gre_bench.writing.completion import Answer, read_completion
+from gre_bench.writing.completion import CompletionResult, read_completion
 from gre_bench.writing.http_writer import HttpWriter
 
 TOP = 20
@@ -30,13 +30,13 @@ class LogprobWriter(HttpWriter):
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
         return {**super()._parameters(sampling), "logprobs": True, "top_logprobs": TOP}
 
-    def _completion(self, body: bytes) -> Answer:
+    def _completion(self, body: bytes) -> CompletionResult:
         answer = read_completion(body)
         if answer.reply.outcome not in ("ok", "cut"):
             return answer
         tokens = _tokens(json.loads(body))
         if not tokens:
-            return Answer(Reply("failed", None, "endpoint gives no log-probabilities of its tokens"))
+            return CompletionResult(Reply("failed", None, "endpoint gives no log-probabilities of its tokens"))
         document = json.dumps({"text": answer.reply.text, "tokens": tokens}, ensure_ascii=False)
         # A reply that was cut is whole for our purpose: its first tokens are all that is looked at.
         return replace(answer, reply=replace(answer.reply, outcome="ok", text=document))

@@ -20,7 +20,7 @@ from gre_bench.core.records import Case
 from gre_bench.lm.embedders.catalog import Embedder
 from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams
 from gre_bench.metrics.bertscore import BertScore, match, sentences
-from gre_bench.metrics.overlap import OVERLAPS, Overlap
+from gre_bench.metrics.overlap import ROUGE_L, Overlap
 from tests.conftest import ROOT, SHARED
 
 REAL = SHARED / "iclr2023" / "human_reviews.parquet"
@@ -117,7 +117,7 @@ def main() -> None:
         compare(f"BERTScore, {name}", together, alone)
     compare(
         "ROUGE-L",
-        lambda: [score.value for score in Overlap(OVERLAPS["rouge_l"], "bench").score(asked)],
+        lambda: [score.value for score in Overlap(ROUGE_L, "bench").score(asked)],
         lambda: library(asked),
     )
 

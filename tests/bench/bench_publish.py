@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gre_bench.metrics.catalog import METRICS
+from gre_bench.core.metrics import METRICS
 from gre_bench.release import manifest
 from gre_bench.release.database import Additions
 from gre_bench.release.publishing import Publication, Published, publish

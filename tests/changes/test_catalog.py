@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gre_bench.changes import elongation
 from gre_bench.changes.catalog import CHANGES, apply, check, identity, named
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
 from gre_bench.core.judgments import OPENINGS, is_judgment, strict
@@ -34,13 +34,13 @@ def rows(name: str) -> list[dict]:
     return [json.loads(line) for line in (ROOT / "data" / "sample" / f"{name}.jsonl").read_text().splitlines()]
 
 
-def sample(level: str) -> list[Material]:
+def sample(level: str) -> list[ChangeInput]:
     """The sample's reviews, or their judgments, as materials that lack nothing."""
     papers = {row["paper_id"]: row for row in rows("papers")}
     found = rows("reviews")
     field = "review" if level == "review" else "judgments"
     return [
-        Material(
+        ChangeInput(
             row["review_id"],
             row[field],
             papers[row["paper_id"]]["title"],
@@ -133,7 +133,7 @@ def test_every_code_that_a_need_leads_to_is_met_by_a_material_that_lacks_nothing
 
 
 def test_identities_tell_settings_apart():
-    base = Material("k", "text")
+    base = ChangeInput("k", "text")
     others = [replace(base, seed=1), replace(base, splitter="linguistic"), replace(base, headings=())]
     assert len({identity("sentence_deletion", one) for one in (base, *others)}) == 4
     assert identity("sentence_deletion", base) == identity("sentence_deletion", replace(base, key="l", text="m"))
@@ -141,7 +141,7 @@ def test_identities_tell_settings_apart():
 
 
 def test_the_toy_review_is_elongated_as_printed():
-    assert elongation.elongated(Material("toy", SPACED), "{Strength Summary}", "{Weakness Summary}") == ELONGATED
+    assert elongation.elongated(ChangeInput("toy", SPACED), "{Strength Summary}", "{Weakness Summary}") == ELONGATED
 
 
 def test_a_venue_s_headings_are_those_that_its_notes_are_joined_under():
@@ -159,7 +159,7 @@ def test_a_venue_s_headings_are_those_that_its_notes_are_joined_under():
 def test_each_opening_stands_once_where_a_form_has_more_sections():
     headings = venue_of("ICLR", 2024).headings
     text = "Summary:\nA.\n\nStrengths:\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?"
-    changed = elongation.elongated(Material("x", text, headings=headings), "s {weaknesses}", "w {body}")
+    changed = elongation.elongated(ChangeInput("x", text, headings=headings), "s {weaknesses}", "w {body}")
     assert changed.count("some areas that could be improved, such as w {body}.") == 1
     assert "including s {weaknesses}. However" in changed
     assert changed.endswith("as following.\n\nB.\n\nWeaknesses:\nC.\n\nQuestions:\nD?")
@@ -168,17 +168,17 @@ def test_each_opening_stands_once_where_a_form_has_more_sections():
 
 def test_every_other_line_of_judgments_goes_and_blank_lines_stay():
     text = "The reviewer appreciates a.\n\nThe reviewer criticizes b.\n\nThe reviewer questions c.\n"
-    assert apply("line_deletion", "judgments", Material("x", text)) == (
+    assert apply("line_deletion", "judgments", ChangeInput("x", text)) == (
         "The reviewer appreciates a.\n\nThe reviewer questions c.\n"
     )
     assert (
-        apply("line_deletion", "judgments", Material("x", "The reviewer appreciates a."))
+        apply("line_deletion", "judgments", ChangeInput("x", "The reviewer appreciates a."))
         == "The reviewer appreciates a."
     )
 
 
 def test_keywords_are_the_papers_own_words():
-    material = Material(
+    material = ChangeInput(
         "x", "A review.", "Rotary gates for queues", "We propose rotary gates. Rotary gates order the queues of boards."
     )
     assert (
@@ -196,7 +196,7 @@ def test_keywords_are_the_papers_own_words():
 
 
 def test_concatenation_keeps_the_review_first_and_takes_two_others():
-    material = Material("x", "a\n", others=("b", "c", "d"))
+    material = ChangeInput("x", "a\n", others=("b", "c", "d"))
     assert apply("concatenation", "review", material) == "a\n\nb\n\nc"
     assert apply("concatenation", "judgments", replace(material, others=("b\n\ne", "c"))) == "a\nb\ne\nc"
 
@@ -213,7 +213,7 @@ LINES = st.lists(
 @given(LINES, st.sampled_from(["\n", "\n\n", "\n \n"]), st.integers(0, 3), st.text("xy", max_size=3))
 def test_shuffled_lines_are_the_same_lines_in_another_order(lines, gap, seed, key):
     text = gap.join(lines)
-    changed = apply("shuffled_lines", "judgments", Material(key, text, seed=seed))
+    changed = apply("shuffled_lines", "judgments", ChangeInput(key, text, seed=seed))
     assert sorted(changed.split("\n")) == sorted(text.split("\n"))
     assert (changed == text) == (len(set(lines)) == 1)
 
@@ -224,7 +224,7 @@ def test_shuffled_lines_are_the_same_lines_in_another_order(lines, gap, seed, ke
 )
 def test_shuffled_sentences_stay_in_their_section(pieces, seed):
     text = "\n".join(pieces)
-    changed = apply("shuffled_lines", "review", Material("x", text, seed=seed))
+    changed = apply("shuffled_lines", "review", ChangeInput("x", text, seed=seed))
     runs = [re.split(r"(?m)^(?:Strengths|Weaknesses):$", one) for one in (text, changed)]
     assert [sorted(re.sub(r"\W", "", run)) for run in runs[0]] == [sorted(re.sub(r"\W", "", run)) for run in runs[1]]
     assert changed.count("0.85") == text.count("0.85")
@@ -235,18 +235,18 @@ def test_shuffled_sentences_stay_in_their_section(pieces, seed):
 
 @given(LINES)
 def test_line_deletion_halves_and_keeps_order(lines):
-    kept = apply("line_deletion", "judgments", Material("x", "\n".join(lines)))
+    kept = apply("line_deletion", "judgments", ChangeInput("x", "\n".join(lines)))
     assert kept.split("\n") == lines[::2]
     assert strict(kept).split("\n") == [line.strip() for line in lines[::2]]
 
 
 def test_another_key_or_seed_shuffles_otherwise():
     text = "\n".join(f"The reviewer appreciates {place}." for place in range(30))
-    base = Material("x", text)
+    base = ChangeInput("x", text)
     found = {apply("shuffled_lines", "judgments", one) for one in (base, replace(base, key="y"), replace(base, seed=1))}
     assert len(found) == 3
 
 
 def test_a_review_of_one_sentence_has_nothing_to_lose():
-    assert apply("sentence_deletion", "review", Material("x", "Fine.")) == "Fine."
+    assert apply("sentence_deletion", "review", ChangeInput("x", "Fine.")) == "Fine."
     assert TOY.startswith("Summary")

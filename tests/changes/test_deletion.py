@@ -9,12 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gre_bench.changes.deletion import MISSING, blanked, completed, deleted
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.changes.pieces import ICLR_2023, cut, parts, texts
 from gre_bench.core.errors import ReplyError
 from tests.changes.toy import BLANKED, BLANKED_AS_PRINTED, DELETED, SPACED, TOY
 
-toy = Material("toy", TOY)
+toy = ChangeInput("toy", TOY)
 
 
 @pytest.mark.parametrize("splitter", ["authors", "linguistic"])
@@ -30,7 +30,7 @@ def test_the_toy_review_is_blanked_as_printed_but_for_a_full_stop_that_the_paper
 
 
 def test_blank_lines_around_headings_stay():
-    assert deleted(Material("toy", SPACED)) == DELETED.replace(":\n", ":\n\n").replace(".\n", ".\n\n")
+    assert deleted(ChangeInput("toy", SPACED)) == DELETED.replace(":\n", ":\n\n").replace(".\n", ".\n\n")
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,18 @@ def test_blank_lines_around_headings_stay():
     ],
 )
 def test_sentences_end_where_the_splitter_says(splitter, text, expected):
-    assert deleted(Material("x", text, splitter=splitter)) == expected
+    assert deleted(ChangeInput("x", text, splitter=splitter)) == expected
 
 
 def test_a_piece_that_contains_a_heading_is_one_and_restarts_the_count():
     text = "A. B.\nIn the Summary Of The Review below. C. D. E."
-    assert deleted(Material("x", text)) == "A.\nIn the Summary Of The Review below. C. E."
+    assert deleted(ChangeInput("x", text)) == "A.\nIn the Summary Of The Review below. C. E."
 
 
 def test_headings_are_the_venues_own():
     text = "Summary:\nA. B. C.\n\nStrengths:\nD. E."
-    assert deleted(Material("x", text, headings=("Summary:", "Strengths:"))) == "Summary:\nA. C.\n\nStrengths:\nD."
-    assert deleted(Material("x", text, headings=())) == "Summary: B. Strengths: E."
+    assert deleted(ChangeInput("x", text, headings=("Summary:", "Strengths:"))) == "Summary:\nA. C.\n\nStrengths:\nD."
+    assert deleted(ChangeInput("x", text, headings=())) == "Summary: B. Strengths: E."
     assert [heading for heading, _ in parts(text, ())] == [""]
 
 
@@ -88,23 +88,23 @@ def test_deletion_keeps_all_headings_and_odd_sentences_in_order_and_nothing_else
             section.heading,
             *(one.mark + one.text for one in section.sentences if not any(one is gone for gone in even)),
         ]
-    after = deleted(Material("x", text, splitter=splitter))
+    after = deleted(ChangeInput("x", text, splitter=splitter))
     assert "".join(after.split()) == "".join("".join(kept).split())
-    assert deleted(Material("another key", text, splitter=splitter, seed=5)) == after
+    assert deleted(ChangeInput("another key", text, splitter=splitter, seed=5)) == after
 
 
 @given(TEXTS, SPLITTERS)
 def test_deletion_never_adds_a_letter(text, splitter):
-    before, after = "".join(text.split()), iter("".join(deleted(Material("x", text, splitter=splitter)).split()))
+    before, after = "".join(text.split()), iter("".join(deleted(ChangeInput("x", text, splitter=splitter)).split()))
     assert len(before) >= sum(1 for _ in after)
     if splitter == "linguistic":
-        assert len(deleted(Material("x", text, splitter=splitter))) <= len(text)
+        assert len(deleted(ChangeInput("x", text, splitter=splitter))) <= len(text)
 
 
 @given(TEXTS, SPLITTERS)
 def test_a_blanked_review_has_one_mark_for_each_deleted_sentence(text, splitter):
     marks = sum(len([*texts([section])]) // 2 for section in cut(text, splitter, ICLR_2023))
-    assert blanked(Material("x", text, splitter=splitter)).count(MISSING) == marks
+    assert blanked(ChangeInput("x", text, splitter=splitter)).count(MISSING) == marks
 
 
 COMPLETED = BLANKED.replace(MISSING, "More could be said of it.")
@@ -132,5 +132,5 @@ def test_a_completion_that_left_places_open_or_lost_sentences_is_none(reply, cod
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("piece", [". ", "\n", "Summary Of The Paper\n", "a. Summary Of The Review", "x ", "- y\n"])
 def test_a_megabyte_is_cut_in_seconds(piece):
-    material = Material("x", piece * (1_000_000 // len(piece)))
+    material = ChangeInput("x", piece * (1_000_000 // len(piece)))
     assert len(deleted(material)) <= len(material.text)

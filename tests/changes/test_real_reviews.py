@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 from gre_bench.changes.catalog import apply, check
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.changes.pieces import Splitter
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.writer import RuleScribe
@@ -30,16 +30,16 @@ def rows():
     return found[(found.slot == 2) & (found.row < COUNT)].to_dict("records")
 
 
-def materials(rows, field: str, splitter: Splitter = "authors") -> list[Material]:
+def materials(rows, field: str, splitter: Splitter = "authors") -> list[ChangeInput]:
     texts = [row[field] for row in rows]
     return [
-        Material(row["paper_id"], texts[place], "Queues without locks", ABSTRACT,
+        ChangeInput(row["paper_id"], texts[place], "Queues without locks", ABSTRACT,
                  (texts[(place + 100) % COUNT], texts[(place + 200) % COUNT]), splitter=splitter)
         for place, row in enumerate(rows)
     ]  # fmt: skip
 
 
-def kept(name: str, level: str, found: list[Material]) -> float:
+def kept(name: str, level: str, found: list[ChangeInput]) -> float:
     """Mean share of words that *name* leaves or adds up to."""
     return mean(len(apply(name, level, one).split()) / len(one.text.split()) for one in found)
 

@@ -8,11 +8,11 @@ import pytest
 
 import gre_bench.flows.validate_metrics
 from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.metrics.cases import Entry, Lack, Response, plan
-from gre_bench.metrics.catalog import recipe_of
 from gre_bench.pipeline.changes import changed_judgments
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store

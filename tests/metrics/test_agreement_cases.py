@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import NO_REFERENCE, Paper, Problem, Score
 from gre_bench.metrics.agreement_cases import GradedItem, ReviewScore, plan_agreement, review_scores
 from gre_bench.metrics.cases import Response
-from gre_bench.metrics.catalog import METRICS
 
 GEM, LENGTH = METRICS["gem"], METRICS["length"]
 

@@ -6,9 +6,9 @@ import pytest
 
 from gre_bench.core.controls import CONTROLS, GENERIC_JUDGMENTS, other
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import HUMAN, Candidate, Paper
 from gre_bench.metrics.cases import Entry, Response, plan, the_writer
-from gre_bench.metrics.catalog import METRICS
 
 HUMANS = Candidate(HUMAN, "human")
 MODEL = Candidate("m", "model", "m")

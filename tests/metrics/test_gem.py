@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SpanError
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.catalog import METRICS
 from gre_bench.metrics.logprobs import RAW_CUT, LogprobMetric, ask, needed
 from gre_bench.metrics.logprobs import terms as terms_of
 from gre_bench.metrics.signing import signature as signature_of

@@ -12,18 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case
 from gre_bench.metrics.overlap import (
-    OVERLAPS,
+    BLEU,
+    LENGTH,
+    ROUGE_L,
     Measure,
     Overlap,
     bleu,
     bleu_words,
     common_subsequence,
+    measure_of,
     rouge_l,
     rouge_words,
 )
 
+OVERLAPS = {measure.name: measure for measure in (BLEU, ROUGE_L, LENGTH)}
 CASE = Case("p1", "c1", "r1", "review", "The paper is clear and short.", "The paper is clear but long.")
 texts = st.lists(
     st.sampled_from(["The", "the", "paper", "papers", "is", "clear.", "clearly", "why?", "0.85", "—"]), max_size=30
@@ -31,7 +36,7 @@ texts = st.lists(
 words = st.lists(st.sampled_from("abcd"), max_size=12)
 
 
-BLEU = [
+BLEU_CASES = [
     # candidate, reference, matched n-grams of each order, brevity penalty
     # Papineni et al. 2002, example 2: "the" counts once for each time the reference has it, 2 of 7.
     ("the the the the the the the", "the cat is on the mat", ("2/7", "0/6", "0/5", "0/4"), 1.0),
@@ -51,20 +56,20 @@ BLEU = [
 ]
 
 
-@pytest.mark.parametrize(("candidate", "reference", "matched", "penalty"), BLEU)
+@pytest.mark.parametrize(("candidate", "reference", "matched", "penalty"), BLEU_CASES)
 def test_bleu_is_the_geometric_mean_of_clipped_precisions_times_the_brevity_penalty(
     candidate, reference, matched, penalty
 ):
     shares = [float(Fraction(share)) for share in matched]
     expected = penalty * math.prod(shares) ** 0.25
-    found = OVERLAPS["bleu"].score(candidate, reference)
+    found = BLEU.score(candidate, reference)
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-77)
 
 
 def test_bleu_without_a_shared_run_of_four_words_is_next_to_nothing_and_keeps_case():
-    assert 0 < OVERLAPS["bleu"].score("a b c x", "a b c y") < 1e-77
-    assert OVERLAPS["bleu"].score("a b c d", "w x y z") == 0
-    assert OVERLAPS["bleu"].score("The paper is clear .", "the paper is clear .") == pytest.approx(
+    assert 0 < BLEU.score("a b c x", "a b c y") < 1e-77
+    assert BLEU.score("a b c d", "w x y z") == 0
+    assert BLEU.score("The paper is clear .", "the paper is clear .") == pytest.approx(
         (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
     )
 
@@ -88,7 +93,7 @@ def test_rouge_l_is_the_f_measure_of_the_longest_common_subsequence(candidate, r
 
 
 def test_rouge_l_stems_and_ignores_case_and_marks():
-    assert OVERLAPS["rouge_l"].score("Police KILL the gunman!", "(police killed; the gunman)") == 1.0
+    assert ROUGE_L.score("Police KILL the gunman!", "(police killed; the gunman)") == 1.0
     assert rouge_words("The experiments, clearly: 0.85 naïve") == ["the", "experi", "clearli", "0", "85", "na", "ve"]
 
 
@@ -114,17 +119,18 @@ def test_no_word_is_lost(text):
 
 
 def test_length_counts_words_between_blanks_and_reads_no_reference():
-    assert OVERLAPS["length"].score("Well-written, clear.\n\n\tNovel (0.85)!") == 4
-    assert not OVERLAPS["length"].needs_reference
-    (score,) = Overlap(OVERLAPS["length"], "sig").score([replace(CASE, reference_id="none", reference="")])
+    assert LENGTH.score("Well-written, clear.\n\n\tNovel (0.85)!") == 4
+    assert not LENGTH.needs_reference
+    (score,) = Overlap(LENGTH, "sig").score([replace(CASE, reference_id="none", reference="")])
     assert (score.value, score.reference_id) == (6, "none")
 
 
 def test_a_measure_says_by_what_it_was_computed():
-    assert OVERLAPS["bleu"].identity.startswith("nltk 3.")
-    assert "review_text instead of Punkt" in OVERLAPS["bleu"].identity
-    assert "rouge-score 0.1.2" in OVERLAPS["rouge_l"].identity
-    assert all(name == measure.name for name, measure in OVERLAPS.items())
+    assert BLEU.identity.startswith("nltk 3.")
+    assert "review_text instead of Punkt" in BLEU.identity
+    assert "rouge-score 0.1.2" in ROUGE_L.identity
+    assert measure_of(METRICS["judgments_length"]) is LENGTH
+    assert all(name == measure_of(METRICS[name]).name for name in OVERLAPS)
 
 
 def clipped(x, y, n):
@@ -159,17 +165,17 @@ def test_rouge_l_is_that_of_the_library(candidate, reference):
     from rouge_score.rouge_scorer import RougeScorer
 
     library = RougeScorer(["rougeL"], use_stemmer=True).score(reference, candidate)["rougeL"].fmeasure
-    assert OVERLAPS["rouge_l"].score(candidate, reference) == pytest.approx(library, abs=1e-12)
+    assert ROUGE_L.score(candidate, reference) == pytest.approx(library, abs=1e-12)
 
 
 @given(texts.filter(rouge_words), texts.filter(rouge_words))
 def test_overlaps_lie_between_nothing_and_all_and_a_text_overlaps_itself(x, y):
     for name in ("bleu", "rouge_l"):
         assert 0 <= OVERLAPS[name].score(x, y) <= 1 + 1e-12
-    assert OVERLAPS["rouge_l"].score(x, y) == OVERLAPS["rouge_l"].score(y, x)
-    assert OVERLAPS["rouge_l"].score(x, x) == 1
+    assert ROUGE_L.score(x, y) == ROUGE_L.score(y, x)
+    assert ROUGE_L.score(x, x) == 1
     if len(bleu_words(x)) >= 4:
-        assert OVERLAPS["bleu"].score(x, x) == pytest.approx(1)
+        assert BLEU.score(x, x) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", OVERLAPS)

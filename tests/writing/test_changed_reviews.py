@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.changes.deletion import MISSING, completed
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.review_text import split
@@ -52,8 +52,8 @@ REASONS = [
 ]
 
 
-def item(key: str = "p1", **more) -> Material:
-    return Material(**{"key": key, "text": REVIEW, "title": "RingLock", "abstract": ABSTRACT} | more)
+def item(key: str = "p1", **more) -> ChangeInput:
+    return ChangeInput(**{"key": key, "text": REVIEW, "title": "RingLock", "abstract": ABSTRACT} | more)
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
     assert NAMES[0] == "rule"
 
 
-def by_rule(task: str, given: Material, name: str = "rule"):
+def by_rule(task: str, given: ChangeInput, name: str = "rule"):
     (written,) = scribe(name, Desk(".")).changed(task, [given])
     return written
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.options import EXIT_CODES
 from gre_bench.cli.views import screen
+from gre_bench.core.metrics import in_order, recipe_of
 from gre_bench.core.settings import Settings
-from gre_bench.metrics.catalog import in_order, recipe_of
 from gre_bench.pipeline.runs.prefect_engine import perform, settle
 from gre_bench.store import Store
 

@@ -9,7 +9,7 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.board_details import show_details
 from gre_bench.cli.views.fitted import Column, fits, fits_at_all, show
 from gre_bench.cli.views.screen import escape, say
-from gre_bench.metrics.catalog import recipe_of
+from gre_bench.core.metrics import recipe_of
 from gre_bench.store import Row, Store
 
 NGRAM_LIMITS = (

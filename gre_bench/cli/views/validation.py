@@ -8,7 +8,7 @@ from rich.table import Table
 
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.cli.views import screen
-from gre_bench.metrics.catalog import in_order, recipe_of
+from gre_bench.core.metrics import in_order, recipe_of
 
 Row = dict[str, Any]
 _COLOUR = {"pass": "green", "fail": "red", "undecided": "yellow"}

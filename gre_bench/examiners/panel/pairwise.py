@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gre_bench.core.records import Chat, Problem, Sampling
+from gre_bench.core.records import Chat, Problem, Sampling, Writer
 from gre_bench.examiners import answers
-from gre_bench.examiners.asking import FREE, Asked, Asker, Cost, ask
+from gre_bench.examiners.asking import FREE, Asked, Cost, ask
 from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.grading import TOP_P
 from gre_bench.examiners.panel.bradley_terry import Game
@@ -70,7 +70,7 @@ class PositionBias:
 
 
 def prefer(
-    pairs: Sequence[Pair], asker: Asker, item: ItemKind = "review", base: Sampling | None = None
+    pairs: Sequence[Pair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
     """One preference or problem for each of *pairs*, in order; two chats each."""
     said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)

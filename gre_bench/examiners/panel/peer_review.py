@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.examiners.asking import Asker
+from gre_bench.core.records import Writer
 from gre_bench.examiners.examiner import Examiner, ItemKind
 from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.metric import Grader
@@ -73,7 +73,7 @@ def review(
 
 def examine_pairs(
     name: str,
-    asker: Asker,
+    asker: Writer,
     pairs: Sequence[Pair],
     gold: Sequence[float] | None = None,
     item: ItemKind = "review",
@@ -90,7 +90,7 @@ def examine_pairs(
 
 
 def tournament(
-    askers: Mapping[str, Asker],
+    askers: Mapping[str, Writer],
     exams: Sequence[Exam],
     pairs: Sequence[Pair],
     item: ItemKind = "review",

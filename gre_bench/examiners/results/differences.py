@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gre_bench.examiners.results.column import Column
-from gre_bench.examiners.results.outcomes import Outcome
+from gre_bench.examiners.results.outcomes import ExaminerResult
 from gre_bench.stats.comparison import compare
 from gre_bench.stats.effects import holm
 
@@ -39,7 +39,7 @@ class Difference:
 
 def differences(
     columns: Sequence[Column],
-    found: Sequence[Outcome],
+    found: Sequence[ExaminerResult],
     human: Mapping[str, float],
     groups: Mapping[str, str],
     resamples: int = 10_000,

@@ -27,7 +27,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExaminerResult:
     """One column of a study in numbers. *planned* = scored + excluded + failed + missing (to be asked again).
 
     *tied*: share of pairs of texts with equal scores. *unparsable*: replies that could not be read, of *replies*.
@@ -63,7 +63,7 @@ class Outcome:
 
 def outcome(
     column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
-) -> Outcome:
+) -> ExaminerResult:
     """The numbers of *column* against the *human* scores, both by text; *groups*: what is resampled together."""
     values, cost = column.values, column.cost
     problems = [grade.problem for grade in column.grades if grade.problem is not None]
@@ -71,7 +71,7 @@ def outcome(
     coefficients, problem = _coefficients(values, human, groups, resamples, seed)
     masses = [mass for grade in column.grades for mass in grade.mass.values()]
     ties = sum(comb(count, 2) for count in Counter(values.values()).values())
-    return Outcome(
+    return ExaminerResult(
         column.name, column.by, column.kind,
         planned=len(column.grades) + len(column.excluded), scored=len(values), excluded=len(column.excluded),
         failed=sum(one.final for one in problems), missing=sum(not one.final for one in problems),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gre_bench.examiners.layouts import layout
 from gre_bench.examiners.results.error_sheet import ERRORS
-from gre_bench.examiners.results.outcomes import Outcome
+from gre_bench.examiners.results.outcomes import ExaminerResult
 from gre_bench.examiners.results.published import printed
 
 HEADS = {
@@ -35,7 +35,7 @@ _ERROR_ROWS = {"0 | Good": "good"} | {
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class NumberCell:
     """A number to *digits* decimals, its interval where there is one, and what is odd about it."""
 
     value: float
@@ -46,11 +46,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class NumberRow:
     """A row: its *labels*, and its cells by column."""
 
     labels: tuple[str, ...]
-    cells: dict[str, Cell]
+    cells: dict[str, NumberCell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class Table:
     heads: tuple[str, ...]
     own: tuple[str, ...]
     published: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[NumberRow, ...]
 
 
-def filled(table: str, rows: Mapping[str, str], found: Sequence[Outcome]) -> Table:
+def filled(table: str, rows: Mapping[str, str], found: Sequence[ExaminerResult]) -> Table:
     """The layout of *table*; *rows* names the examiner of each row, *found* has their outcomes."""
     by_name = {(one.name, one.by): one for one in found if one.kind == "examiner"}
     asked = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values()))
@@ -77,22 +77,23 @@ def filled(table: str, rows: Mapping[str, str], found: Sequence[Outcome]) -> Tab
             # An examiner that asks no LM stands in the column of each.
             one = by_name.get((name, column)) or by_name.get((name, ""))
             if one is not None and one.kendall is not None:
-                cells[column] = Cell(one.kendall.value, one.kendall.low, one.kendall.high)
-        lines.append(Line(_labels(table, row), cells | _printed(table, row)))
+                cells[column] = NumberCell(one.kendall.value, one.kendall.low, one.kendall.high)
+        lines.append(NumberRow(_labels(table, row), cells | _printed(table, row)))
     return _table(table, layout(table).title, own, lines)
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
     """Table 9 of Kim et al. from filled sheets: the *shares* by the name of the sheet, in percent."""
     lines = [
-        Line(_labels("001_table9", row), {name: Cell(100 * found[error], digits=0) for name, found in shares.items()}
-             | _printed("001_table9", row))
+        NumberRow(_labels("001_table9", row),
+                  {name: NumberCell(100 * found[error], digits=0) for name, found in shares.items()}
+                  | _printed("001_table9", row))
         for row, error in _ERROR_ROWS.items()
     ]  # fmt: skip
     return _table("001_table9", "Errors of rationales, percent", tuple(shares), lines)
 
 
-def _table(table: str, title: str, own: tuple[str, ...], lines: Sequence[Line]) -> Table:
+def _table(table: str, title: str, own: tuple[str, ...], lines: Sequence[NumberRow]) -> Table:
     paper, _, number = table.partition("_table")
     columns = tuple(dict.fromkeys(one.column for one in printed(table)))
     published = tuple(_title(column) for column in columns)
@@ -109,9 +110,9 @@ def _labels(table: str, row: str) -> tuple[str, ...]:
     return tuple(row.split(" | "))
 
 
-def _printed(table: str, row: str) -> dict[str, Cell]:
+def _printed(table: str, row: str) -> dict[str, NumberCell]:
     return {
-        _title(one.column): Cell(one.value, digits=one.digits, note=one.note)
+        _title(one.column): NumberCell(one.value, digits=one.digits, note=one.note)
         for one in printed(table)
         if one.row == row
     }

@@ -18,7 +18,7 @@ from pathlib import Path
 from gre_bench.catalogs.domains import Domain, domain_of
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.datasets.graded_layouts import Layout, layout_of
+from gre_bench.ingest.datasets.graded_layouts import ColumnLayout, layout_of
 from gre_bench.ingest.datasets.grades import are_mixed, read_grade
 from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_text, shown
 from gre_bench.ingest.records.merge_index import Imported, Papers, Refusal, Shelf
@@ -81,14 +81,14 @@ def graded_from(
     return found
 
 
-def _item(row: Row, layout: Layout) -> Paper:
+def _item(row: Row, layout: ColumnLayout) -> Paper:
     title, abstract, text = (
         read_text(row, name) if name else None for name in (layout.title, layout.abstract, layout.text)
     )
     return Paper(read_name(row, layout.item), title or "", abstract, text)
 
 
-def _review(row: Row, layout: Layout, domain: Domain, names: Sequence[str], numbered: str) -> Review:
+def _review(row: Row, layout: ColumnLayout, domain: Domain, names: Sequence[str], numbered: str) -> Review:
     item = read_name(row, layout.item)
     text = read_text(row, layout.review)
     sections = {name: read_text(row, name) for name in layout.sections}
@@ -105,7 +105,7 @@ def _review(row: Row, layout: Layout, domain: Domain, names: Sequence[str], numb
     return Review(_review_id(row, layout, item, numbered), item, HUMAN, text, None, rating, grade)
 
 
-def _review_id(row: Row, layout: Layout, item: str, numbered: str) -> str:
+def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
     """Its own id, else item and reviewer (folded to what an id may hold), else item and number within the item."""
     if layout.review_id and row.get(layout.review_id) not in (None, ""):
         return read_name(row, layout.review_id)
@@ -116,7 +116,7 @@ def _review_id(row: Row, layout: Layout, item: str, numbered: str) -> str:
     return read_name({"reviewer": f"{item}:" + re.sub(r"[^A-Za-z0-9_.@+-]+", "-", plain.strip())}, "reviewer")
 
 
-def _group(row: Row, layout: Layout, item: str, groups: Mapping[str, str]) -> dict[str, str]:
+def _group(row: Row, layout: ColumnLayout, item: str, groups: Mapping[str, str]) -> dict[str, str]:
     group = read_text(row, layout.group) if layout.group else None
     if group is not None and groups.get(item, group) != group:
         raise RefusedError(f"its item is in group {shown(groups[item])} already")

@@ -9,7 +9,7 @@ from gre_bench.core.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ColumnLayout:
     """Column names. The text of a review is one column, or its *sections*, in the order of the domain's headings.
 
     *reviewer* stands in for an id of the review; without either, reviews are numbered by item. *domain* is what such
@@ -41,7 +41,7 @@ class Layout:
         return self.item in columns and (self.review in columns or any(name in columns for name in self.sections))
 
 
-OWN = Layout(
+OWN = ColumnLayout(
     "graded",
     "proposals",
     "item_id",
@@ -56,7 +56,7 @@ OWN = Layout(
     "rating",
     "group",
 )
-ROTTEN = Layout(
+ROTTEN = ColumnLayout(
     "rottenreviews",
     "review-quality",
     "paper_id",
@@ -69,7 +69,7 @@ ROTTEN = Layout(
 LAYOUTS = (OWN, ROTTEN)
 
 
-def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> Layout:
+def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
     """The layout of a *file* with these *columns*, its grade in the column *grade* if one is named; `SourceError`."""
     found = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
     there = ", ".join(sorted(columns)) or "none"

@@ -62,11 +62,7 @@ def fetch_pdfs(
     """
     for paper_id, _, stated in papers:
         if paper_id not in journal.pdfs:
-            old = earlier.get(paper_id)
-            if stated is None:
-                journal.add_pdf(paper_id, None, None, NOT_NAMED)
-            elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
-                journal.add_pdf(paper_id, stated, data)
+            _add_known(journal, paper_id, stated, earlier.get(paper_id))
     known = {paper_id: (number, stated) for paper_id, number, stated in papers}
     refusals, archive = Refusals(journal, "pdf"), NONE
 
@@ -93,6 +89,14 @@ def fetch_pdfs(
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
     refusals.each([paper_id for paper_id in asked if paper_id in refused], ask)
+
+
+def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched | None) -> None:
+    """Adds what needs no request: that no PDF is named, or the file that an earlier fetch got under the same name."""
+    if stated is None:
+        journal.add_pdf(paper_id, None, None, NOT_NAMED)
+    elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
+        journal.add_pdf(paper_id, stated, data)
 
 
 def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusals) -> Archive:

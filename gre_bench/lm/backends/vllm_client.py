@@ -43,7 +43,7 @@ class Client:
         self._key = key
         self._down = False
 
-    def run(self, ask: Callable[[Line, Item], Awaitable[Found]], items: Sequence[Item]) -> list[Found]:
+    def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Found]], items: Sequence[Item]) -> list[Found]:
         """What *ask* finds for each of *items*, in their order; they are begun in that order too."""
         future: Future[list[Found]] = Future()
         loop = asyncio.new_event_loop()
@@ -66,7 +66,9 @@ class Client:
                 loop.call_soon_threadsafe(task.cancel)
             raise
 
-    async def _all(self, ask: Callable[[Line, Item], Awaitable[Found]], items: Sequence[Item]) -> list[Found]:
+    async def _all(
+        self, ask: Callable[[SharedConnections, Item], Awaitable[Found]], items: Sequence[Item]
+    ) -> list[Found]:
         import httpx2
 
         from gre_bench.http.body_limits import limited_async
@@ -83,7 +85,7 @@ class Client:
         options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
                    "event_hooks": {"response": [limited_async(LARGEST_BODY, self.patience.timeout_s)]}}  # fmt: skip
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
-            line = Line(http, self.patience, self._key, self.parallel, self._down)
+            line = SharedConnections(http, self.patience, self._key, self.parallel, self._down)
 
             async def work() -> None:
                 for place, item in queue:
@@ -100,7 +102,7 @@ class Client:
         return [found[place] for place in range(len(items))]
 
 
-class Line:
+class SharedConnections:
     """What the requests of one `Client.run` share: the connections, and whether the server is down."""
 
     def __init__(self, http: AsyncClient, patience: Patience, key: str | None, parallel: int, down: bool):

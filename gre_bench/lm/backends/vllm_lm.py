@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob, digest
 from gre_bench.lm.backends import vllm_wire as wire
-from gre_bench.lm.backends.vllm_client import Client, Line, Patience, closed
+from gre_bench.lm.backends.vllm_client import Client, Patience, SharedConnections, closed
 from gre_bench.lm.backends.vllm_wire import Refusal
 from gre_bench.lm.engine.protocol import Logprobs
 from gre_bench.lm.protocol import checked
@@ -131,7 +131,7 @@ class VLLM:
             return SpanError("too_long", f"the conversation has {length} tokens, the evaluation LM takes {self._limit}")
         return conversation
 
-    async def _asked(self, line: Line, conversation: Conversation) -> Logprobs:
+    async def _asked(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
         """The span's tokens alone, once more afresh where the server left them out; else those of the whole."""
         for afresh in (False, True):
             if not self._given:
@@ -145,13 +145,13 @@ class VLLM:
                 return found
         return await self._whole(line, conversation)
 
-    async def _whole(self, line: Line, conversation: Conversation) -> Logprobs:
+    async def _whole(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
         answer = await line.post(wire.WHOLE, wire.ask_whole(self._model, conversation))
         if isinstance(answer, Refusal):
             return self._refused(answer)
         return answer if isinstance(answer, SpanError) else wire.read_whole(answer, conversation)
 
-    async def _tried(self, line: Line, trial: Conversation) -> None:
+    async def _tried(self, line: SharedConnections, trial: Conversation) -> None:
         """`LMError` if the server cannot be trusted with *trial*; settles which of the two ways is taken."""
         answer = await line.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
         if isinstance(answer, Refusal):

@@ -16,7 +16,7 @@ import numpy as np
 from gre_bench.lm.engine import trie_attention
 from gre_bench.lm.engine.packs import Pack, TokenTrie
 from gre_bench.lm.engine.protocol import Logprobs, give_back, is_out_of_memory, out_of_memory
-from gre_bench.lm.engine.trie_attention import Kept, Layout
+from gre_bench.lm.engine.trie_attention import AttentionLayout, Kept
 from gre_bench.lm.span import Conversation
 from gre_bench.lm.weights import Weights
 
@@ -103,7 +103,7 @@ class Trie:
         import torch
 
         device = self._model.device
-        layout = Layout(pack, device, kept, exact=self._attention == "eager")
+        layout = AttentionLayout(pack, device, kept, exact=self._attention == "eager")
         with torch.inference_mode():
             hidden = self._model.get_decoder()(
                 input_ids=torch.tensor(pack.ids, device=device)[None],

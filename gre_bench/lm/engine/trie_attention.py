@@ -42,7 +42,7 @@ class Round:
     most_k: int
 
 
-class Layout:
+class AttentionLayout:
     """How the tokens of *pack* attend, given to every layer of a forward as ``layout``.
 
     *before*: keys and values that earlier packs have kept; `left` is what the forward keeps for the next one.
@@ -128,7 +128,7 @@ def register() -> None:
 def attend(
     module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attention_mask: None, *,
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
-    layout: Layout | None = None, **_: Any,
+    layout: AttentionLayout | None = None, **_: Any,
 ) -> tuple[torch.Tensor, None]:  # fmt: skip
     """The attention function of transformers: (1, tokens, heads, size), and no weights."""
     if layout is None:
@@ -154,7 +154,7 @@ def attend(
 
 
 def cascaded(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Layout, scale: float, layer: int
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float, layer: int
 ) -> torch.Tensor:
     """On the CPU in float32: one call of the flash kernel for each range, one more for each link."""
     import torch
@@ -180,7 +180,7 @@ def cascaded(
 
 
 def multiplied(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Layout, scale: float
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
     """On the CPU in half precision: plain products, some rows at a time; its flash kernel takes three times as long."""
     import torch
@@ -207,7 +207,9 @@ def multiplied(
     return out
 
 
-def batched(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Layout, scale: float) -> torch.Tensor:
+def batched(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
+) -> torch.Tensor:
     """On CUDA in half precision: one call of the variable-length flash kernel for each level of links."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     out, sums = _variable(q, k[layout.own.told], v[layout.own.told], layout.own, scale, causal=True)
@@ -221,7 +223,12 @@ def batched(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout:
 
 
 def gathered(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Layout, scale: float, window: int | None
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    layout: AttentionLayout,
+    scale: float,
+    window: int | None,
 ) -> torch.Tensor:
     """Anywhere, and with a sliding window: each range with all keys above it, gathered, under a mask."""
     import torch
@@ -234,7 +241,7 @@ def gathered(
 
 
 def weighed(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: Layout, scale: float,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> torch.Tensor:  # fmt: skip
     """The same by plain products and a softmax in float32 (``eager``), with the soft cap of Gemma 2."""
@@ -253,7 +260,7 @@ def weighed(
 
 
 def _gathered(
-    key: torch.Tensor, value: torch.Tensor, layout: Layout, window: int | None
+    key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
     """Each range of tokens, keys and values of it and all above it, and which of them each of its tokens sees."""
     import torch

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gre_bench.release.pages.axis import span_of
 from gre_bench.release.pages.board import Board, Entry
-from gre_bench.release.pages.contents import Effect, History, Outcome, Validation, Year, YearChange
+from gre_bench.release.pages.contents import Effect, History, PairOutcome, Validation, Year, YearChange
 from gre_bench.release.pages.terms import PASSAGE
 
 STATES = ("scored", "excluded", "failed", "missing")
@@ -84,7 +84,7 @@ def moves(history: History) -> dict[str, dict[str, YearChange]]:
     return found
 
 
-def states(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
+def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
     """Pairs by board and state."""
     found: dict[str, dict[str, int]] = {}
     for one in outcomes:

@@ -87,7 +87,7 @@ class PaperLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PairOutcome:
     """What became of some pairs of a board: their state, why those without score have none, what one of them says."""
 
     title: str
@@ -117,7 +117,7 @@ class Contents:
     papers: tuple[PaperLine, ...] = ()
     errata: tuple[tuple[str, str, str], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[PairOutcome, ...] = ()
     downloads: tuple[tuple[str, str, str], ...] = ()
     rights: tuple[str, ...] = ()
     citation: str = ""

@@ -19,7 +19,7 @@ from gre_bench.store import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ScoreCell:
     """Mean score of a candidate under a metric, or why there is none."""
 
     mean: float | None
@@ -27,12 +27,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CandidateScores:
     """A candidate's scores, one a board."""
 
     candidate: str
     kind: str
-    cells: tuple[Cell, ...]
+    cells: tuple[ScoreCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PaperPage:
     title: str | None
     abstract: str | None
     boards: tuple[Board, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[CandidateScores, ...]
     heat: tuple[Board, ...] = ()
     candidates: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
@@ -93,7 +93,9 @@ def _paper(
     for row in pairs:
         by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
     lines = tuple(
-        Line(name, kinds[name], tuple(_cell(by_cell.get((name, board.signature_id), ())) for board in boards))
+        CandidateScores(
+            name, kinds[name], tuple(_cell(by_cell.get((name, board.signature_id), ())) for board in boards)
+        )
         for name in order
     )
     warm = [row for row in pairs if row["gains"]]
@@ -107,11 +109,11 @@ def _paper(
     return page, json.dumps([_heat(board, warm, references) for board in heat], separators=(",", ":"))
 
 
-def _cell(found: Sequence[Row]) -> Cell:
+def _cell(found: Sequence[Row]) -> ScoreCell:
     values = [row["value"] for row in found if row["state"] == "scored"]
     if values:
-        return Cell(sum(values) / len(values))
-    return Cell(None, next((row["reason"] or row["state"] for row in found), "not planned").replace("_", " "))
+        return ScoreCell(sum(values) / len(values))
+    return ScoreCell(None, next((row["reason"] or row["state"] for row in found), "not planned").replace("_", " "))
 
 
 def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case
 from gre_bench.core.settings import EmbedderSettings
 from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.results.column import Column
 from gre_bench.examiners.wordings import Item
-from gre_bench.metrics.overlap import OVERLAPS, Overlap
+from gre_bench.metrics.overlap import Overlap, measure_of
 from gre_bench.metrics.scoring import Metric
 from gre_bench.studies.examiners.settings import Baseline
 
@@ -30,7 +31,7 @@ def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) 
 
 def _metric(name: Baseline, embedder: EmbedderSettings) -> Metric:
     if name != "bertscore":
-        return Overlap(OVERLAPS[name], name)
+        return Overlap(measure_of(METRICS[name]), name)
     from gre_bench.lm.embedders.catalog import open_embedder
     from gre_bench.metrics.bertscore import BertScore
 

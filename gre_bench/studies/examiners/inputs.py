@@ -16,7 +16,7 @@ from gre_bench.store import Row, Store, no_edition
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class GradedItems:
     """Texts to be graded and what tells this material from other; *lacks*: why a text cannot be graded, by id."""
 
     kind: ItemKind
@@ -30,13 +30,13 @@ class Material:
         return [Item(text.item_id, text.source, text.text) for text in self.texts if text.item_id not in self.lacks]
 
 
-def from_file(path: Path, limit: int | None = None) -> Material:
+def from_file(path: Path, limit: int | None = None) -> GradedItems:
     """The first *limit* texts of the file *path* (`gre_bench.ingest.datasets.graded_texts`)."""
     texts = read_graded_texts(path)[:limit]
-    return Material("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, lacks_of(texts))
+    return GradedItems("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, lacks_of(texts))
 
 
-def from_edition(state: Path, edition: str, limit: int | None = None) -> Material:
+def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
     """The first *limit* graded reviews of an edition, each with the text of its paper."""
     store = Store(state, edition)
     if not store.exists:
@@ -54,7 +54,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> Materia
     if not texts:
         raise SourceError(f"edition {store.key} has no graded reviews; import some: gre-bench import graded --help")
     texts = texts[:limit]
-    return Material("review", texts, {"edition": store.key, "limit": str(limit)}, lacks_of(texts))
+    return GradedItems("review", texts, {"edition": store.key, "limit": str(limit)}, lacks_of(texts))
 
 
 def _whole(paper: Row, read: Row) -> str:

@@ -10,7 +10,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.studies.examiners.grid import grid
-from gre_bench.studies.examiners.inputs import Material, from_edition, from_file
+from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_file
 from gre_bench.studies.examiners.panel import check_panel
 from gre_bench.studies.examiners.results import KIND
 from gre_bench.studies.examiners.settings import StudySettings
@@ -39,7 +39,7 @@ class ExaminerJob:
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
 
-def prepared(job: ExaminerJob) -> tuple[Material, dict[str, Model]]:
+def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
     """What is to be graded, and by whom; `SettingsError` or `SourceError` for what cannot be asked."""
     if (job.items is None) == (job.edition is None):
         raise SettingsError("name the texts: --items FILE, or --edition EDITION for its graded reviews (one of them)")

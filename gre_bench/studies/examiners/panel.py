@@ -10,7 +10,7 @@ from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.panel.panel import Panel, Seat, convene, questions
 from gre_bench.examiners.results.column import Column
 from gre_bench.studies.examiners.grid import Grid
-from gre_bench.studies.examiners.inputs import Material
+from gre_bench.studies.examiners.inputs import GradedItems
 from gre_bench.studies.examiners.settings import PanelSettings
 
 
@@ -29,7 +29,7 @@ def check_panel(settings: PanelSettings, chosen: Grid) -> None:
 
 
 def panel_of(
-    settings: PanelSettings, material: Material, chosen: Grid, columns: Sequence[Column]
+    settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[Column]
 ) -> tuple[Panel, set[str]]:
     """The panel that the examiners among *columns* make, and the texts of its exam."""
     known = [text for text in material.texts if text.item_id not in material.lacks]

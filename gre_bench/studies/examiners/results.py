@@ -18,10 +18,10 @@ from gre_bench.examiners.panel.panel import Panel
 from gre_bench.examiners.results.column import Column
 from gre_bench.examiners.results.differences import Difference, differences
 from gre_bench.examiners.results.error_sheet import sheet as error_sheet
-from gre_bench.examiners.results.outcomes import Outcome, outcome
+from gre_bench.examiners.results.outcomes import ExaminerResult, outcome
 from gre_bench.examiners.results.tables import filled
 from gre_bench.studies.examiners.grid import Grid
-from gre_bench.studies.examiners.inputs import Material
+from gre_bench.studies.examiners.inputs import GradedItems
 from gre_bench.studies.examiners.panel_tables import pairs_sheets, panel_sheet
 from gre_bench.studies.examiners.settings import StudySettings
 from gre_bench.studies.examiners.tables import (
@@ -43,7 +43,7 @@ class Study:
 
     name: str
     settings: StudySettings
-    material: Material
+    material: GradedItems
     grid: Grid
     columns: Sequence[Column]
     panel: Panel | None
@@ -89,7 +89,7 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     return summary
 
 
-def sheets_of(study: Study, found: Sequence[Outcome], tests: Sequence[Difference]) -> Iterable[Sheet]:
+def sheets_of(study: Study, found: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Iterable[Sheet]:
     """All tables of a *study*, in the order in which they are shown."""
     yield agreement_sheet(found, tests)
     yield cost_sheet(found)
@@ -117,7 +117,7 @@ def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterab
             yield {**ids, "item_id": name, "state": "excluded", "human": human.get(name), "reason": reason}
 
 
-def _flat(one: Outcome) -> dict[str, Any]:
+def _flat(one: ExaminerResult) -> dict[str, Any]:
     whole = asdict(one)
     for name in ("kendall", "spearman", "pearson"):
         estimate = whole.pop(name) or {}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gre_bench.examiners.results.differences import Difference
-from gre_bench.examiners.results.outcomes import Estimate, Outcome
-from gre_bench.examiners.results.tables import Cell, Table
+from gre_bench.examiners.results.outcomes import Estimate, ExaminerResult
+from gre_bench.examiners.results.tables import NumberCell, Table
 
 LEGEND = (
     "Kendall's τ-b, Spearman's ρ and Pearson's r with the human scores over all texts, 95% intervals in parentheses: "
@@ -32,7 +32,7 @@ class Sheet:
     notes: tuple[str, ...] = ()
 
 
-def agreement_sheet(found: Sequence[Outcome], tests: Sequence[Difference]) -> Sheet:
+def agreement_sheet(found: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
     """Every column of the study, the closest to the humans first; those without a coefficient last."""
     order = sorted(found, key=lambda one: (one.kendall is None, -(one.kendall.value if one.kendall else 0.0)))
     by_first = {(test.family, test.first): test for test in tests}
@@ -52,7 +52,7 @@ def agreement_sheet(found: Sequence[Outcome], tests: Sequence[Difference]) -> Sh
     return Sheet("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
 
 
-def cost_sheet(found: Sequence[Outcome]) -> Sheet:
+def cost_sheet(found: Sequence[ExaminerResult]) -> Sheet:
     """What was asked for each examiner, and what it cost."""
     rows = tuple(
         (one.name, one.by or "–", str(one.replies), share(one.unparsable / one.replies if one.replies else None),
@@ -87,7 +87,7 @@ def estimate(one: Estimate | None) -> str:
     return "–" if one is None else f"{one.value:+.3f} ({one.low:+.3f}, {one.high:+.3f})"
 
 
-def without_grade(found: Sequence[Outcome]) -> list[str]:
+def without_grade(found: Sequence[ExaminerResult]) -> list[str]:
     """Why texts have no grade, and why columns have no coefficient."""
     lines = [f"{_title(one)}: {why} ({count})" for one in found for why, count in one.reasons.items()]
     return lines + [f"{_title(one)}: no coefficient: {one.problem}" for one in found if one.problem]
@@ -104,7 +104,7 @@ def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _title(one: Outcome) -> str:
+def _title(one: ExaminerResult) -> str:
     return f"{one.name} · {one.by}" if one.by else one.name
 
 
@@ -118,7 +118,7 @@ def _difference(test: Difference | None) -> str:
     return f"{test.difference:+.3f} (p {test.p_holm:.2g})"
 
 
-def _scores(one: Outcome) -> str:
+def _scores(one: ExaminerResult) -> str:
     return f"{one.before} → {one.after}" if one.before != one.after else str(one.after)
 
 
@@ -127,7 +127,7 @@ def share(part: float | None) -> str:
     return "–" if part is None else f"{part:.1%}"
 
 
-def _cell(cell: Cell | None) -> str:
+def _cell(cell: NumberCell | None) -> str:
     if cell is None:
         return "–"
     interval = "" if cell.low is None else f" ({cell.low:.3f}, {cell.high:.3f})"

@@ -19,7 +19,7 @@ from gre_bench.store import Store, no_edition
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class RatedPapers:
     """Papers to be reviewed, the human ratings of each, and what tells this material from other (*source*)."""
 
     contents: Mapping[str, str]
@@ -27,7 +27,7 @@ class Material:
     source: Mapping[str, str]
 
 
-def from_files(papers: Path, ratings: Path, limit: int | None = None) -> Material:
+def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
     """Papers of the file *papers* (the format of ``import papers``) with the human ratings of the file *ratings*.
 
     The papers are those that have human ratings and stand in the file, in its order. References and appendices are cut.
@@ -42,10 +42,10 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> Materia
         raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")
     source = {"papers": file_sha256(papers), "ratings": file_sha256(ratings)}
     contents = {paper.paper_id: _without_references(paper) for paper in chosen}
-    return Material(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
+    return RatedPapers(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, source)
 
 
-def from_edition(state: Path, edition: str, limit: int | None = None) -> Material:
+def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
     """The papers of an edition with the ratings of their human reviews, as its last run left them."""
     store = Store(state, edition)
     if not store.exists:
@@ -68,7 +68,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> Materia
     if not chosen:
         raise SourceError(f"edition {store.key} has no human review with a rating")
     contents = {paper.paper_id: paper.whole if paper.text else "" for paper in chosen}
-    return Material(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, {"edition": store.key})
+    return RatedPapers(contents, {paper.paper_id: human[paper.paper_id] for paper in chosen}, {"edition": store.key})
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.guidelines.outcomes import NO_HUMAN, Outcome, compared, human_means, outcomes, yardstick
+from gre_bench.guidelines.outcomes import NO_HUMAN, ConditionResult, compared, human_means, outcomes, yardstick
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.guidelines.tables import layout
 from gre_bench.guidelines.wording import words
@@ -93,7 +93,7 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     return summary
 
 
-def outcome_row(outcome: Outcome) -> dict[str, Any]:
+def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
     """An outcome as one flat row."""
     whole = asdict(outcome)
     counts = {
@@ -155,7 +155,7 @@ def _message(ratings: Sequence[Rating], missing: int) -> str:
 
 
 def _draw(
-    found: Sequence[Outcome], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
+    found: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
 ) -> None:
     """The picture, where pictures can be drawn: the numbers do not wait for it."""
     from gre_bench.guidelines.picture import draw

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gre_bench.guidelines.closeness import Closeness, Estimate
-from gre_bench.guidelines.outcomes import Outcome, Yardstick
+from gre_bench.guidelines.outcomes import ConditionResult, Yardstick
 from gre_bench.guidelines.wording import Wording
 
 
-def outcomes_of(summary: Mapping[str, Any]) -> list[Outcome]:
+def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
     """The outcomes of a summary, as it is in memory or was read from ``study.json``."""
     return [_outcome(row) for row in summary["outcomes"]]
 
@@ -21,10 +21,10 @@ def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
     return Yardstick(**row | {"distribution": _counted(row["distribution"])}) if row else None
 
 
-def _outcome(row: Mapping[str, Any]) -> Outcome:
+def _outcome(row: Mapping[str, Any]) -> ConditionResult:
     close = {name: row[name] and _closeness(row[name]) for name in ("closeness", "recomputed")}
     texts = row["wording"] and Wording(**row["wording"])
-    return Outcome(**{**row, **close, "distribution": _counted(row["distribution"]), "wording": texts})
+    return ConditionResult(**{**row, **close, "distribution": _counted(row["distribution"]), "wording": texts})
 
 
 def _closeness(row: Mapping[str, Any]) -> Closeness:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gre_bench.guidelines.outcomes import Outcome, Yardstick
+from gre_bench.guidelines.outcomes import ConditionResult, Yardstick
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST
-from gre_bench.guidelines.tables import Cell, Line, Table
+from gre_bench.guidelines.tables import RmseCell, RmseRow, Table
 
 LEGEND = (
     "RMSE against the mean human rating, lower is better; in parentheses its 95% interval by paper. Bold: lowest of "
@@ -17,7 +17,7 @@ GIVEN = ("Model", "Condition", *map(str, range(LOWEST, HIGHEST + 1)), "Words", "
 WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50: over runs of 50 words, free of length."
 
 
-def markdown(tables: Sequence[Table], outcomes: Sequence[Outcome], measure: Yardstick | None) -> str:
+def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
     """The tables, the outcomes and what they are to be held against."""
     ends = ["## How close to the human means", "", *_rows(CLOSE, map(close_cells, outcomes)), ""]
     ends += [
@@ -48,7 +48,7 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
     return lines
 
 
-def marked(line: Line, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
+def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
     """The cell of *line* in *column* with its interval, between the marks that its place in the row earns it."""
     cell = line.cells.get(column)
     if cell is None:
@@ -57,7 +57,7 @@ def marked(line: Line, column: str, lowest: tuple[str, str], second: tuple[str, 
     return f"{before}{_number(cell)}{after}"
 
 
-def close_cells(outcome: Outcome) -> list[str]:
+def close_cells(outcome: ConditionResult) -> list[str]:
     """An outcome as the cells of `CLOSE`."""
     close, cells = outcome.closeness, ["–", "–", "–"]
     if close:
@@ -66,7 +66,7 @@ def close_cells(outcome: Outcome) -> list[str]:
     return [outcome.model, outcome.condition, *cells, f"{outcome.scored} of {outcome.planned}"]
 
 
-def given_rows(outcomes: Sequence[Outcome], measure: Yardstick | None) -> Iterable[list[str]]:
+def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
     """The outcomes as cells of `GIVEN`, after the human means, rounded half down."""
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
@@ -78,12 +78,12 @@ def given_rows(outcomes: Sequence[Outcome], measure: Yardstick | None) -> Iterab
         yield [outcome.model, outcome.condition, *map(str, outcome.distribution.values()), *cells]
 
 
-def without_rating(outcomes: Sequence[Outcome]) -> list[str]:
+def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
     """Why papers have no rating, one line for each model, condition and reason."""
     return [f"{one.model}, {one.condition}: {why} ({count})" for one in outcomes for why, count in one.reasons.items()]
 
 
-def _number(cell: Cell) -> str:
+def _number(cell: RmseCell) -> str:
     interval = f" ({cell.low:.2f}, {cell.high:.2f})" if cell.low is not None and cell.high is not None else ""
     return f"{cell.value:.2f}{interval}"
 

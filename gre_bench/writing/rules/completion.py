@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import count
 
 from gre_bench.changes.deletion import MISSING, blanked
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 
 WRITER = "rule-completion-1"
 
@@ -41,7 +41,7 @@ VAGUE = (
 """In our own words; each is a sentence that a review of any paper could hold."""
 
 
-def completed(material: Material) -> str:
+def completed(material: ChangeInput) -> str:
     """The review of *material* with a vague sentence for each deleted one; none comes twice before all came once."""
     chance = material.chance("completion")
     pieces = blanked(material).split(MISSING)

@@ -11,7 +11,7 @@ from functools import partial
 
 from gre_bench.changes.catalog import WriterTask
 from gre_bench.changes.elongation import elongated
-from gre_bench.changes.material import Material
+from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Paper, Written
 from gre_bench.writing.changing import answered
@@ -61,8 +61,8 @@ class RuleScribe:
             raise SettingsError(f"writer {self.name} writes no reviews; reviewers by rule: {', '.join(EXTRACTIVE)}")
         return [self._review(paper) for paper in papers]
 
-    def changed(self, task: WriterTask, items: Sequence[Material]) -> list[Written]:
-        makers: dict[str, Callable[[Material], Written]] = {
+    def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
+        makers: dict[str, Callable[[ChangeInput], Written]] = {
             "completion": _completed,
             "abstract_only": _from_abstract,
             "elongation": _elongated,
@@ -84,19 +84,19 @@ class RuleScribe:
         )
 
 
-def _completed(item: Material) -> Written:
+def _completed(item: ChangeInput) -> Written:
     return _by_rule(item.key, completion.completed(item), "no_text")
 
 
-def _from_abstract(item: Material) -> Written:
+def _from_abstract(item: ChangeInput) -> Written:
     return _by_rule(item.key, abstract_only.review_of(item.title, item.abstract or ""), "no_review")
 
 
-def _rephrased(item: Material, style: int) -> Written:
+def _rephrased(item: ChangeInput, style: int) -> Written:
     return _by_rule(item.key, rephrasing.rephrased(item.text, style), "no_text")
 
 
-def _elongated(item: Material) -> Written:
+def _elongated(item: ChangeInput) -> Written:
     strengths, weaknesses = summary.summaries_of(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"

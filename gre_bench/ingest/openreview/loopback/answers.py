@@ -24,7 +24,7 @@ _NUMBERS = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """One response: *chunked* ones are sent in pieces of unannounced length, as streamed listings are."""
 
     body: bytes
@@ -37,17 +37,19 @@ class Answer:
 class Refused(Exception):
     """Ends the handling of a request; *answer* is sent."""
 
-    def __init__(self, answer: Answer):
+    def __init__(self, answer: HttpResponse):
         super().__init__(answer.status)
         self.answer = answer
 
 
-def say(tree: Any, **more: Any) -> Answer:
-    """*tree* as JSON; *more* as in `Answer`."""
-    return Answer(json.dumps(tree).encode(), **more)
+def say(tree: Any, **more: Any) -> HttpResponse:
+    """*tree* as JSON; *more* as in `HttpResponse`."""
+    return HttpResponse(json.dumps(tree).encode(), **more)
 
 
-def refusal(status: int, name: str, message: str, headers: Mapping[str, str] | None = None, **details: Any) -> Answer:
+def refusal(
+    status: int, name: str, message: str, headers: Mapping[str, str] | None = None, **details: Any
+) -> HttpResponse:
     """An error of the service: a name, a message that ends with the request's number, and details."""
     number = request_number()
     tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
@@ -66,7 +68,7 @@ def not_found(what: str, name: str) -> Refused:
 
 def too_many(
     made: int, limit: int, wait: float, now: float, headers: Mapping[str, str], reset_time: bool = True
-) -> Answer:
+) -> HttpResponse:
     """The refusal of request *made* of a window of *limit*, which begins anew *wait* seconds after *now*.
 
     Without *reset_time* the details leave the time out, as those of a refused login do.
@@ -87,25 +89,25 @@ def too_many(
     )
 
 
-def browser_check() -> Answer:
+def browser_check() -> HttpResponse:
     """The page that one who is not logged in is given, with status 200."""
     page = (
         "<!DOCTYPE html>\n<html><head><title>Verifying your browser | OpenReview</title></head><body>…</body></html>\n"
     )
-    return Answer(page.encode(), kind=HTML)
+    return HttpResponse(page.encode(), kind=HTML)
 
 
-def challenge() -> Answer:
+def challenge() -> HttpResponse:
     """The same refusal as JSON."""
     return refusal(403, "ChallengeRequiredError", "Challenge verification required")
 
 
-def forbidden() -> Answer:
+def forbidden() -> HttpResponse:
     """The refusal of an item that is not for the one who asks; the form is that of the other errors."""
     return refusal(403, "ForbiddenError", "You don't have permission to read this item")
 
 
-def token_expired(status: int = 401) -> Answer:
+def token_expired(status: int = 401) -> HttpResponse:
     """The refusal of a token that has run out."""
     return refusal(status, "TokenExpiredError", "Token has expired, please log in again")
 

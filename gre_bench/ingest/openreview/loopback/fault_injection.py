@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from gre_bench.core.errors import SettingsError
 from gre_bench.ingest.openreview.loopback.answers import (
     ZIP,
-    Answer,
+    HttpResponse,
     browser_check,
     challenge,
     forbidden,
@@ -122,7 +122,7 @@ class Mischiefs:
                         found.append(one)
             return found
 
-    def instead(self, struck: Iterable[Mischief], kind: str) -> Answer | None:
+    def instead(self, struck: Iterable[Mischief], kind: str) -> HttpResponse | None:
         """What is said instead of an answer, if anything is."""
         now = time.time()
         if now < self._opens.get(kind, 0.0):
@@ -162,7 +162,7 @@ def bent(struck: Iterable[Mischief], query: Query) -> Query:
     return query
 
 
-def spoilt(struck: Iterable[Mischief], answer: Answer, query: Query, shelf: Shelf) -> Answer:
+def spoilt(struck: Iterable[Mischief], answer: HttpResponse, query: Query, shelf: Shelf) -> HttpResponse:
     """An *answer* with what mischief does to the notes in it, or to its JSON."""
     for one in struck:
         if one.name == "bad-archive" and answer.kind == ZIP:
@@ -185,7 +185,7 @@ def spoilt(struck: Iterable[Mischief], answer: Answer, query: Query, shelf: Shel
     return answer
 
 
-def _repeated(answer: Answer, query: Query, shelf: Shelf) -> Answer:
+def _repeated(answer: HttpResponse, query: Query, shelf: Shelf) -> HttpResponse:
     tree = json.loads(answer.body)
     whole = _whole(query, shelf)
     ids = [note["id"] for note in whole]
@@ -193,7 +193,7 @@ def _repeated(answer: Answer, query: Query, shelf: Shelf) -> Answer:
     return replace(answer, body=json.dumps(tree | {"notes": whole[max(0, at - _AGAIN) : at] + tree["notes"]}).encode())
 
 
-def _one_on(answer: Answer, query: Query, shelf: Shelf) -> Answer:
+def _one_on(answer: HttpResponse, query: Query, shelf: Shelf) -> HttpResponse:
     """The page one note further on: a note at the front left the listing, so one is passed over."""
     tree, whole = json.loads(answer.body), _whole(query, shelf)
     at = int(query["offset"]) + 1
@@ -213,7 +213,7 @@ def _edited(note: Note) -> dict[str, str]:
     return {longest: f"{texts[longest]}\n\nEdited after the discussion."} if longest else {}
 
 
-def _closed(name: str, wait: float) -> Answer:
+def _closed(name: str, wait: float) -> HttpResponse:
     now = time.time()
     headers = limit_headers(_CLOSED, 0, wait, now) if name == "429-headers" else {}
     headers |= {"retry-after": str(math.ceil(wait))} if name == "429-retry-after" else {}

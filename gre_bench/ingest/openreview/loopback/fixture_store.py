@@ -15,7 +15,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gre_bench.ingest.openreview.loopback.answers import PDF, ZIP, Answer, Refused, forbidden, invalid, not_found, say
+from gre_bench.ingest.openreview.loopback.answers import (
+    PDF,
+    ZIP,
+    HttpResponse,
+    Refused,
+    forbidden,
+    invalid,
+    not_found,
+    say,
+)
 from gre_bench.ingest.openreview.loopback.query import Api, Note, Query, check, fits, ordered, page
 
 BATCH = 50
@@ -51,7 +60,7 @@ class Shelf:
             self._forums[note["forum"]].append(note["id"])
         self._versions = {note_id: [dict(one) for one in versions.get(note_id, ())] for note_id in self._notes}
 
-    def listing(self, query: Query) -> Answer:
+    def listing(self, query: Query) -> HttpResponse:
         """``/notes``: one page of what the filters leave, newest first or as *sort* says."""
         check(query)
         with self._lock:
@@ -62,15 +71,15 @@ class Shelf:
             listed = [self._with_details(note, query) for note in some]
         return self._counted("notes", listed, len(found), query)
 
-    def edits(self, query: Query) -> Answer:
+    def edits(self, query: Query) -> HttpResponse:
         """``/notes/edits`` of API v2: the edits of a note, or one by its id."""
         return self._listed("edits", "note.id", query) if self.api == 2 else say({"edits": []})
 
-    def references(self, query: Query) -> Answer:
+    def references(self, query: Query) -> HttpResponse:
         """``/references`` of API v1: the versions of a note, or one by its id."""
         return self._listed("references", "referent", query) if self.api == 1 else say({"references": []})
 
-    def groups(self, query: Query) -> Answer:
+    def groups(self, query: Query) -> HttpResponse:
         """``/groups?id=``: the venue, with its content and domain on the host whose API its notes have."""
         name = query.get("id", "")
         with self._lock:
@@ -88,7 +97,7 @@ class Shelf:
             group["content"] = {key: {"value": value} for key, value in content.items()}
         return say({"groups": [group], "count": 1})
 
-    def file(self, item: str) -> Answer:
+    def file(self, item: str) -> HttpResponse:
         """The PDF of a note, or of a version."""
         with self._lock:
             here = item in self._notes or any(one["id"] == item for those in self._versions.values() for one in those)
@@ -96,9 +105,9 @@ class Shelf:
         data = self.pdf(item) if here else None
         if data is None:
             raise not_found("Attachment", item)
-        return Answer(data, kind=PDF)
+        return HttpResponse(data, kind=PDF)
 
-    def archive(self, items: Sequence[str]) -> Answer:
+    def archive(self, items: Sequence[str]) -> HttpResponse:
         """A zip of the PDFs of up to 50 notes, ``<number>_pdf.pdf``; notes without a PDF are left out."""
         if len(set(items)) > BATCH:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
@@ -113,7 +122,7 @@ class Shelf:
                     # A fixed date, so that the same files give the same bytes.
                     entry = zipfile.ZipInfo(f"{self._notes[item].get('number', item)}_pdf.pdf", (2020, 1, 1, 0, 0, 0))
                     archive.writestr(entry, data)
-        return Answer(whole.getvalue(), kind=ZIP)
+        return HttpResponse(whole.getvalue(), kind=ZIP)
 
     def add(self, note: Mapping[str, Any]) -> None:
         """A new note."""
@@ -174,7 +183,7 @@ class Shelf:
         }
         return note | {"details": {key: known[key] for key in known if key in wanted}}
 
-    def _listed(self, name: str, by: str, query: Query) -> Answer:
+    def _listed(self, name: str, by: str, query: Query) -> HttpResponse:
         with self._lock:
             if "id" in query:
                 every = (one for note_id in self._notes for one in self._known_versions(note_id))
@@ -190,7 +199,7 @@ class Shelf:
         some = page(ordered(found, query.get("sort", "tcdate:desc")), query)
         return self._counted(name, some, len(found), query)
 
-    def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> Answer:
+    def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
         """A page with the *count* of all pages: always under API v1, under v2 where it or an offset is asked for."""
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
         tree = {name: listed} | ({"count": count} if counted else {})

@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.ingest.openreview.loopback.answers import Answer
+from gre_bench.ingest.openreview.loopback.answers import HttpResponse
 from gre_bench.ingest.openreview.loopback.fault_injection import Mischief
 
-Answering = Callable[[str, str, str | None, bytes], tuple[Answer, Mischief | None]]
+Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Mischief | None]]
 """From method, target, token and body to the answer, and to how it is spoilt."""
 
 _DROPS = 20

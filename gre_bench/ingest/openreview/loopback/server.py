@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from gre_bench.ingest.openreview.loopback.answers import (
-    Answer,
+    HttpResponse,
     Refused,
     browser_check,
     invalid,
@@ -140,7 +140,7 @@ class Loopback:
 
     def answer(
         self, api: Api, method: str, target: str, token: str | None, body: bytes
-    ) -> tuple[Answer, Mischief | None]:
+    ) -> tuple[HttpResponse, Mischief | None]:
         """What one request is answered with, and how its bytes are to be spoilt; the request is noted down."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -169,7 +169,7 @@ class Loopback:
         token: str | None,
         body: bytes,
         struck: list[Mischief],
-    ) -> Answer:
+    ) -> HttpResponse:
         if method == "POST":
             return self._logged_in(path, body)
         if self.account is not None and token not in self._tokens:
@@ -187,7 +187,7 @@ class Loopback:
             return say({"profiles": [{"id": _PERSON, "content": {"names": []}}], "count": 1})
         raise not_found("Path", path)
 
-    def _logged_in(self, path: str, body: bytes) -> Answer:
+    def _logged_in(self, path: str, body: bytes) -> HttpResponse:
         try:
             asked = json.loads(body or b"{}")
         except ValueError:

@@ -1,4 +1,7 @@
-"""Every metric by name: what it reads, which synopsis it is given, what it asks (Xu et al. 2025, §3.2, §4 and D.1)."""
+"""Every metric by name: what it reads, which synopsis it is given, what it asks (Xu et al. 2025, §3.2, §4 and D.1).
+
+A metric that compares words has a module in `gre_bench.metrics` and one line here, which names its `Measure`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ class Recipe:
     """A metric: *source* says which form of the reviews it reads, *formula* how log-probabilities become a score.
 
     A metric that needs no reference is computed once for each response; the others once for each pair. The formula
-    ``specific`` compares a response with the candidate's response to another paper.
+    ``specific`` compares a response with the candidate's response to another paper. *measure* is where a metric that
+    asks nothing has its `gre_bench.metrics.overlap.Measure`: ``module:name``, a module of `gre_bench.metrics`.
     """
 
     name: str
@@ -27,6 +31,7 @@ class Recipe:
     formula: Literal["pmi", "specific", "recall", "precision", "f1"] | None = None
     needs_reference: bool = True
     unit: str = "nats"
+    measure: str | None = None
 
 
 SPECIFIC = "_specific"
@@ -49,16 +54,30 @@ METRICS = {
         Recipe("gem_s_assw", "GEM-S (ASSW)", "judgments", "assw", formula="pmi"),
         Recipe("gem_s_categories", "GEM-S (categories)", "judgments", "categories", formula="pmi"),
         Recipe("gem_raw", "GEM-raw", "review", formula="pmi"),
-        Recipe("bleu", "BLEU", "review", asks="nothing", unit="share"),
-        Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share"),
+        Recipe("bleu", "BLEU", "review", asks="nothing", unit="share", measure="overlap:BLEU"),
+        Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share", measure="overlap:ROUGE_L"),
         Recipe("bertscore", "BERTScore", "review", asks="embedder", unit="cosine"),
         Recipe("bartscore_f1", "BARTScore-F1", "review", formula="f1"),
         Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
         Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),
         Recipe("lm_examiner", "LMExaminer", "review", "paper", "writer", needs_reference=False, unit="points"),
-        Recipe("length", "Length", "review", asks="nothing", needs_reference=False, unit="words"),
         Recipe(
-            "judgments_length", "Length of judgments", "judgments", asks="nothing", needs_reference=False, unit="words"
+            "length",
+            "Length",
+            "review",
+            asks="nothing",
+            needs_reference=False,
+            unit="words",
+            measure="overlap:LENGTH",
+        ),
+        Recipe(
+            "judgments_length",
+            "Length of judgments",
+            "judgments",
+            asks="nothing",
+            needs_reference=False,
+            unit="words",
+            measure="overlap:LENGTH",
         ),
     )
     for recipe in _with_specific(given)

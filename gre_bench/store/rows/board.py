@@ -1,0 +1,273 @@
+"""Rows of the queries of ``sql/queries/board.sql``."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TypedDict
+
+
+class LeaderboardRow(TypedDict):
+    """`leaderboard`: one row per candidate of the signatures asked for: validated metrics first, best first, then
+    those without a rank.
+    """
+
+    metric: str
+    rank: int
+    candidate: str
+    kind: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    flat_low: float | None
+    flat_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    difference_p: float | None
+    difference_papers: int | None
+    chance: float | None
+    above_chance: float | None
+    above_chance_low: float | None
+    above_chance_high: float | None
+    above_chance_p: float | None
+    above_chance_p_holm: float | None
+    above_chance_papers: int | None
+    surely_above_chance: bool | None
+    expected: int | None
+    planned: int
+    scored: int | None
+    failed: int | None
+    excluded: int | None
+    missing: int | None
+    papers: int
+    unranked: str | None
+    validation: str | None
+    rank_low: int | None
+    rank_high: int | None
+    likely_low: int | None
+    likely_high: int | None
+    next_candidate: str | None
+    next_difference: float | None
+    next_low: float | None
+    next_high: float | None
+    next_p: float | None
+    tied: bool | None
+    more_papers: int | None
+    difference_p_holm: float | None
+    tests: int
+    untested: str | None
+    words: float | None
+    human_words: float | None
+    at_length: float | None
+    at_length_low: float | None
+    at_length_high: float | None
+    extrapolated: bool | None
+    shortest: int
+    longest: int
+    asked: int
+    unusable: int
+    judged: int
+    unparsable: int
+    lines: int
+    strays: int
+    median_lines: float | None
+    human_lines: float | None
+    covered: float | None
+    few_lines: bool | None
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    usd: float | None
+    conflict: str | None
+    contamination: str | None
+    family: str | None
+    cutoff: date | None
+    released: date | None
+    model: str | None
+    guideline: str | None
+    signature_id: str
+    plan_papers: int | None
+    sampled: int | None
+
+
+class WholeBoardRow(TypedDict):
+    """`whole_board`: one row per candidate of the signatures asked for, contaminated ones ranked too: as in
+    leaderboard.
+    """
+
+    metric: str
+    rank: int
+    candidate: str
+    kind: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    flat_low: float | None
+    flat_high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+    difference_p: float | None
+    difference_papers: int | None
+    chance: float | None
+    above_chance: float | None
+    above_chance_low: float | None
+    above_chance_high: float | None
+    above_chance_p: float | None
+    above_chance_p_holm: float | None
+    above_chance_papers: int | None
+    surely_above_chance: bool | None
+    expected: int | None
+    planned: int
+    scored: int | None
+    failed: int | None
+    excluded: int | None
+    missing: int | None
+    papers: int
+    unranked: str | None
+    validation: str | None
+    rank_low: int | None
+    rank_high: int | None
+    likely_low: int | None
+    likely_high: int | None
+    next_candidate: str | None
+    next_difference: float | None
+    next_low: float | None
+    next_high: float | None
+    next_p: float | None
+    tied: bool | None
+    more_papers: int | None
+    difference_p_holm: float | None
+    tests: int
+    untested: str | None
+    words: float | None
+    human_words: float | None
+    at_length: float | None
+    at_length_low: float | None
+    at_length_high: float | None
+    extrapolated: bool | None
+    shortest: int
+    longest: int
+    asked: int
+    unusable: int
+    judged: int
+    unparsable: int
+    lines: int
+    strays: int
+    median_lines: float | None
+    human_lines: float | None
+    covered: float | None
+    few_lines: bool | None
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    usd: float | None
+    conflict: str | None
+    contamination: str | None
+    family: str | None
+    cutoff: date | None
+    released: date | None
+    model: str | None
+    guideline: str | None
+    signature_id: str
+    plan_papers: int | None
+    sampled: int | None
+
+
+class RankedRow(TypedDict):
+    """`ranked`: one row per board and ranked candidate of one signature: best first."""
+
+    board: str
+    candidate: str
+    rank: int
+
+
+class BoardSettingsRow(TypedDict):
+    """`board_settings`: at most one row: settings of the run that planned what a leaderboard shows; a run that
+    came after may have others.
+    """
+
+    settings: str
+
+
+class BoardTextsRow(TypedDict):
+    """`board_texts`: one row per candidate, task and writer that was asked: what became of its reviews and of
+    their judgments.
+    """
+
+    candidate_id: str
+    task: str
+    writer: str
+    asked: int
+    unusable: int
+    unstated: int
+    prompt_tokens: int | None
+    reply_tokens: int | None
+
+
+class BoardJudgmentsRow(TypedDict):
+    """`board_judgments`: one row per candidate: its reviews judged by one writer, how many of them in vain, how
+    many lines are no judgment, the median of lines a review, and the share of a review's distinct words that
+    its judgments keep.
+    """
+
+    candidate_id: str
+    judged: int
+    unparsable: int
+    lines: int
+    strays: int
+    median_lines: float | None
+    covered: float | None
+
+
+class BoardLengthsRow(TypedDict):
+    """`board_lengths`: one row per candidate of the boards and paper: words of the text that a metric reads
+    (source: judgments or review).
+    """
+
+    candidate_id: str
+    paper_id: str
+    words: int | None
+
+
+class AnchoredRow(TypedDict):
+    """`anchored`: one row per signature and candidate that is no anchor: its difference to the mean of the
+    anchors, paired by pair.
+    """
+
+    metric: str
+    signature_id: str
+    candidate: str
+    papers: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    se: float | None
+    mean: float | None
+    above_chance: float | None
+    above_chance_high: float | None
+    surely_above_chance: bool | None
+    contamination: str | None
+    unranked: str | None
+
+
+class CleanGapRow(TypedDict):
+    """`clean_gap`: one row per signature asked for that has both: contaminated candidates against the others,
+    paired by paper and reference.
+    """
+
+    metric: str
+    signature_id: str
+    gap: float | None
+    low: float | None
+    high: float | None
+    papers: int
+
+
+class ExposuresRow(TypedDict):
+    """`exposures`: one row per role and name."""
+
+    role: str
+    name: str
+    status: str
+    family: str | None
+    cutoff: date | None
+    released: date | None

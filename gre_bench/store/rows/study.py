@@ -1,0 +1,63 @@
+"""Rows of the queries of ``sql/queries/study.sql``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict
+
+
+class SeparationRow(TypedDict):
+    """`separation`: one row per signature asked for that has a separation."""
+
+    metric: str
+    signature_id: str
+    same: str
+    other: str
+    same_pairs: int
+    other_pairs: int
+    auc: float
+    low: float | None
+    high: float | None
+
+
+class EffectsRow(TypedDict):
+    """`effects`: one row per metric and change of the signatures asked for (all, if null)."""
+
+    metric: str
+    signature_id: str
+    change: str | None
+    candidate_id: str
+    family: str | None
+    made_by: str
+    d: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    flat_low: float | None
+    flat_high: float | None
+    flat_p: float | None
+    length_d: float | None
+    length_low: float | None
+    length_high: float | None
+    mean_before: float | None
+    mean_after: float | None
+    pairs: int
+    planned: int
+    papers: int
+    method: str | None
+    verdict: str
+    paper_verdict: str | None
+    problem: str | None
+    run_id: str
+
+
+class ValidationsRow(TypedDict):
+    """`validations`: one row per signature asked for (all, if null): what its validation came to."""
+
+    metric: str
+    signature_id: str
+    verdict: str
+    edition: str
+    detail: str | None
+    validated_at: datetime

@@ -1,0 +1,120 @@
+"""Rows of queries: their names and types are those that DuckDB describes, and what a board holds is of these types."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from importlib import import_module
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import duckdb
+import pytest
+
+from gre_bench.core.resources import resource
+from gre_bench.store.schema import add_tables, remake_views
+from gre_bench.store.statements import statements
+from tests.flows.refreshing import refreshed
+
+EDITION = "SAMPLE-2026"
+TYPES = {
+    "BIGINT": int, "HUGEINT": int, "INTEGER": int, "DOUBLE": float, "VARCHAR": str, "JSON": str, "BOOLEAN": bool,
+    "DATE": date, "TIMESTAMP WITH TIME ZONE": datetime, "VARCHAR[]": list[str], "INTEGER[]": list[int],
+    "FLOAT[]": list[float],
+}  # fmt: skip
+ROOMS = {file.stem: import_module(f"gre_bench.store.rows.{file.stem}") for file in resource("sql", "queries").glob("*")}
+QUERIES = {
+    name: text
+    for name, text in statements("queries").items()
+    if re.match(r"(?:select|with|from)\b", re.sub(r"(?m)^\s*--.*\n", "", text))
+}
+"""Those that give rows."""
+
+
+def declared() -> dict[str, dict[str, Any]]:
+    """Names and types of the columns, by the name of the row's class."""
+    return {
+        name: get_type_hints(row)
+        for room in ROOMS.values()
+        for name, row in vars(room).items()
+        if name.endswith("Row")
+    }  # fmt: skip
+
+
+def class_of(query: str) -> str:
+    return "".join(word.capitalize() for word in query.split("_")) + "Row"
+
+
+def parts(type_: Any) -> tuple[Any, ...]:
+    return get_args(type_) if isinstance(type_, UnionType) else (type_,)
+
+
+def parameters(query: str, lists: dict[str, list[str]], plain: dict[str, str]) -> dict[str, Any]:
+    """A value for each parameter of a *query*, a list where the query unnests one."""
+    names = set(re.findall(r"\$(\w+)", re.sub(r"--.*", "", QUERIES[query])))
+    in_lists = set(re.findall(r"\$(\w+)::\w+\[\]", QUERIES[query]))
+    number = {"cut": 8000}
+    return {
+        name: lists.get(name, ["x"]) if name in in_lists else number.get(name, plain.get(name, "x")) for name in names
+    }
+
+
+@pytest.fixture(scope="module")
+def schema():
+    with duckdb.connect() as connection:
+        add_tables(connection)
+        remake_views(connection)
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """A reading connection to a refreshed edition, and values that its queries find rows with."""
+    store = refreshed(tmp_path_factory.mktemp("rows"))
+    with store.reading() as connection:
+        first = {
+            name: connection.execute(f"select {column} from {table} limit 1").fetchall()[0][0]
+            for name, table, column in (
+                ("signature_id", "signatures", "signature_id"), ("paper_id", "sample", "paper_id"),
+                ("lm_id", "spans", "lm_id"), ("writer", "judgments", "writer"),
+            )
+        }  # fmt: skip
+        first |= {"candidate_id": "human", "candidate": "human", "kind": "assw", "task": "review", "source": "review"}
+        lists = {
+            name: [row[0] for row in connection.execute(f"select distinct {column} from {table}").fetchall()]
+            for name, table, column in (
+                ("signature_ids", "signatures", "signature_id"), ("candidates", "candidates", "candidate_id"),
+                ("review_ids", "reviews", "review_id"), ("predictions", "spans", "prediction"),
+                ("writers", "judgments", "writer"),
+            )
+        }  # fmt: skip
+        yield connection, first, lists
+
+
+def test_every_query_that_gives_rows_has_a_type_in_the_module_of_its_file():
+    assert {class_of(name) for name in QUERIES} == set(declared())
+    for stem, room in ROOMS.items():
+        named = re.findall(r"^-- name: (\w+)", resource("sql", "queries", f"{stem}.sql").read_text(), re.MULTILINE)
+        assert {name for name in vars(room) if name.endswith("Row")} <= {class_of(name) for name in named}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_row_has_the_columns_and_types_that_duckdb_describes(schema, query):
+    found = schema.execute(f"describe {QUERIES[query]}", parameters(query, {}, {}) or None).fetchall()
+    columns = {name: next(part for part in parts(type_) if part is not NoneType)
+               for name, type_ in declared()[class_of(query)].items()}  # fmt: skip
+    assert columns == {name: TYPES[type_] for name, type_, *_ in found}
+
+
+def test_what_a_refreshed_edition_holds_is_of_the_types_declared(sample):
+    connection, first, lists = sample
+    given = set()
+    for query, text in QUERIES.items():
+        cursor = connection.execute(text, parameters(query, lists, first) or None)
+        names = [column[0] for column in cursor.description]
+        for row in cursor.fetchall():
+            given.add(query)
+            for name, value in zip(names, row, strict=True):
+                allowed = parts(declared()[class_of(query)][name])
+                assert isinstance(value, tuple(get_origin(one) or one for one in allowed)), (query, name, value)
+    assert len(given) > len(QUERIES) / 2, sorted(set(QUERIES) - given)
