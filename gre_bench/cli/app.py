@@ -77,8 +77,8 @@ class Program(TopGroup):
 
 
 app = Commands(
-    "GRE-bench: how well do language models review papers? A candidate's reviews are scored by the information that they "
-    "give about human reviews (GEM, in nats). No gold standard is needed.",
+    "GRE-bench: how well do language models review papers? A candidate's reviews are scored by the information that "
+    "they give about human reviews (GEM, in nats). No gold standard is needed.",
     cls=Program,
     epilog=EXIT_CODES,
 )

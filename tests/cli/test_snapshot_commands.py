@@ -32,7 +32,7 @@ def logged_in(monkeypatch):
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):
-    """Runs gre-bench in this process; (exit code, standard output, standard error)."""
+    """Runs ``gre-bench`` in this process; (exit code, standard output, standard error)."""
     monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
 

@@ -1,4 +1,4 @@
-"""`gre-bench tune`: what its commands leave, and how they refuse."""
+"""`gre-bench models tune`: what its commands leave, and how they refuse."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(monkeypatch, capsys, *given: object) -> tuple[int, str, str]:
-    """Runs gre-bench tune in this process; (exit code, standard output, error)."""
+    """Runs ``gre-bench models tune`` in this process; (exit code, standard output, error)."""
     monkeypatch.setattr(sys, "argv", ["gre-bench", "tune", *map(str, given), "--no-prefect"])
     monkeypatch.setattr(screen.err, "width", 500, raising=False)
     try:

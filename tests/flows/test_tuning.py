@@ -65,7 +65,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def call(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs gre-bench tune lm in this process, judgments and base given; (exit code, standard output, error)."""
+    """Runs gre-bench models tune lm in this process, judgments and base given; (exit code, standard output, error)."""
     monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(place)
 

@@ -1,4 +1,4 @@
-"""``gre-bench bench scoring`` as a user calls it, on a model so small that its figures mean nothing."""
+"""``gre-bench models bench scoring`` as a user calls it, on a model so small that its figures mean nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 
 import torch
+from gre_bench.cli.commands.bench import _show
 
 from gre_bench.cli.app import app
-from gre_bench.cli.commands.bench import _show
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.lm import random_model
 from gre_bench.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer

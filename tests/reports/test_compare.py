@@ -159,7 +159,7 @@ def test_an_edition_is_a_board_by_its_key_and_has_no_effects_before_it_is_valida
     assert code == 0 and {row["n"] for row in found["consistency"]} == {0}
     assert all(row["only_second"] == ["human"] for row in found["consistency"])
     assert "not defined" in compare("--board", EDITION, "--published", "table6", "--state", tmp_path)[1]
-    with pytest.raises(SettingsError, match=f"no effects yet; run: gre-bench validate --edition {EDITION}"):
+    with pytest.raises(SettingsError, match=f"no effects yet; run: gre-bench study validate --edition {EDITION}"):
         from_run(EDITION, "effects", tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""``gre-bench compare A B --in EDITION`` of two evaluation LMs: orders compare, scores never stand side by side."""
+"""``gre-bench compare A B --edition EDITION`` of two evaluation LMs: orders compare, scores never stand side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench hygiene`` on the sample edition: new scores against candidates' reviews, and nothing kept."""
+"""``gre-bench study hygiene`` on the sample edition: new scores against candidates' reviews, and nothing kept."""
 
 from __future__ import annotations
 

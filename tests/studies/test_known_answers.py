@@ -1,14 +1,14 @@
-"""``gre-bench known-answers`` as a user runs it."""
+"""``gre-bench study known-answers`` as a user runs it."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from gre_bench.cli.commands.known_answers import _is_right
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
-from gre_bench.cli.commands.known_answers import _is_right
 from gre_bench.core.errors import SettingsError
 from gre_bench.studies import known_answers as flow
 from gre_bench.studies import learning_curves

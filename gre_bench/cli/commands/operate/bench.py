@@ -23,7 +23,7 @@ Shape = Literal["60m", "llama-3.1-8b"]
 app = Commands("Measure how fast this machine scores.")
 
 Model = Annotated[
-    Path | None, typer.Option("--model", metavar="MODEL", help="Model to measure, a folder or name; default: random.")
+    Path | None, typer.Option("--model", metavar="NAME", help="Model to measure, a folder or name; default: random.")
 ]
 ShapeName = Annotated[
     Shape | None, typer.Option("--shape", help="Shape of the random model; default: 60m. The other needs a GPU.")
@@ -92,9 +92,9 @@ def scoring(
     The others: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts, in turn;
     ratios are medians over rounds. It also estimates the hours of a whole edition.
     """
-    from gre_bench.lm.weights import open_weights
     from gre_bench.lm.measurement import use_threads
     from gre_bench.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer
+    from gre_bench.lm.weights import open_weights
     from gre_bench.preflight.bench_scoring import bench_scoring, load
 
     _refuse_at_odds(model, shape, tokenizer, quantisation, endpoint, key_env)

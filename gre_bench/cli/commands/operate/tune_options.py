@@ -35,11 +35,11 @@ MixtureRows = Annotated[
     str, typer.Option("--choose", metavar="FIRST:END", help="Held-out rows that the mixture is fitted to.")
 ]
 Base = Annotated[
-    Path, typer.Option("--model", metavar="MODEL", help="Model to start from: a folder, or a name of models list.")
+    Path, typer.Option("--model", metavar="NAME", help="Model to start from: a folder, or a name of models list.")
 ]
 Mixed = Annotated[
     Path,
-    typer.Option("--model", metavar="MODEL", help="Model whose log-probabilities are mixed: a folder or name."),
+    typer.Option("--model", metavar="NAME", help="Model whose log-probabilities are mixed: a folder or name."),
 ]
 ModelFolder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write the model to.")]
 MixtureFolder = Annotated[

@@ -58,8 +58,9 @@ def fetch(
 ) -> None:
     """Download a venue-year's papers and reviews from OpenReview.
 
-    The result is a snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD (OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE where the
-    account asks for a second factor), or OPENREVIEW_TOKEN. If it is stopped, the same command continues it.
+    The result is a snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and
+    OPENREVIEW_PASSWORD (OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE where the account asks for a second factor), or
+    with OPENREVIEW_TOKEN. If it is stopped, the same command continues it.
     """
     from gre_bench.pipeline.runs.prefect_engine import perform, settle
 

@@ -87,7 +87,7 @@ def import_graded(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Add graded reviews, with what they review: proposals, papers
+    """Add graded reviews of papers, proposals or other items.
 
     Columns: item_id; review, or strengths, weaknesses, suggestions; grade (a number or a name; blank: not graded);
     review_id or reviewer; title, abstract, text (in one row of an item); rating; group. Files of RottenReviews are

@@ -84,9 +84,9 @@ def import_reviews(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Add reviews by humans or by a candidate, with or without judgments.
+    """Add reviews by humans or by a candidate.
 
-    Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as, --human); review; judgments (text or
+    They may come with judgments. Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as, --human); review; judgments (text or
     list of lines); writer; slot; rating; row. Rows are checked one by one; a report says which were refused and why.
     """
     from gre_bench.pipeline import intake

@@ -54,8 +54,8 @@ def compare(
 
     job = GuidelineJob(
         name or edition or (papers.stem if papers else "study"), tuple(dict.fromkeys(models or ())),
-        tuple(conditions or ()), papers, ratings, edition, named_files(own, "--guideline"), models_file, limit, again, seed,
-        state.resolve(), study_budget(bounds),
+        tuple(conditions or ()), papers, ratings, edition, named_files(own, "--guideline"), models_file, limit, again,
+        seed, state.resolve(), study_budget(bounds),
     )  # fmt: skip
     if dry_run:
         found = estimate(job)

@@ -1,4 +1,4 @@
-"""``gre-bench hygiene``: would other references make another board?"""
+"""``gre-bench study hygiene``: would other references make another board?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m gre_bench.ingest.openreview.loopback``: notes and PDFs served on this machine as OpenReview serves them."""
+"""``python -m gre_bench.ingest.openreview.loopback``: notes and PDFs served on this machine as OpenReview does."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m gre_bench.ingest.openreview.loopback",
-        description="Serve notes and PDFs on this machine as OpenReview does, both API versions, until stopped. It needs "
-        "no account.",
+        description="Serve notes and PDFs on this machine as OpenReview does, both API versions, until stopped. "
+        "It needs no account.",
         epilog=f"Faults: {', '.join(MISCHIEFS)}.",
     )
     add = parser.add_argument
