@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
 import subprocess
 import sys
 from collections import defaultdict
@@ -164,7 +162,7 @@ def texts() -> list[Path]:
 
 def problems(text: str) -> list[str]:
     """Commands and options that *text* names after ``gre-bench`` and that do not exist."""
-    text = re.sub(r"\\\n[ #]*", " ", text)
+    text = re.sub(r" *\\\n[ #]*", " ", text)
     found = []
     for mention in MENTION.finditer(text):
         first, _, second = mention[1].partition(" ")

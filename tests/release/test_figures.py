@@ -19,7 +19,7 @@ from gre_bench.release.names import page_of_paper
 from gre_bench.release.pages.axis import across, ticks
 from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.board_csv import as_csv
-from gre_bench.reports.plotting import plotted, printed_boards
+from gre_bench.reports.plotting import plot_table, printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 
@@ -27,7 +27,7 @@ from tests.release.made_up import EDITION
 @pytest.fixture(scope="module")
 def table6(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plot")
-    return plotted("table6", folder, folder), folder
+    return plot_table("table6", folder), folder
 
 
 def printed(table):
@@ -134,15 +134,13 @@ def test_who_cannot_draw_is_told_what_to_install(own, call, monkeypatch):
     install = "altair is not installed: pip install 'gre-bench[plots]'"
     code, out, err = call("publish", EDITION, "--again", "--state", own)
     assert code == 0 and f"without figures: {install}" in out + err
-    code, out, err = call("plot", EDITION, "--out", own / "figures", "--state", own)
+    code, out, err = call("leaderboard", EDITION, "--figures", own / "figures", "--state", own)
     assert code == 2 and install in err and not (own / "figures").exists()
 
 
 def test_what_is_no_board_is_one_line(tmp_path):
     with pytest.raises(SettingsError, match="table1 is no board"):
-        plotted("table1", tmp_path, tmp_path)
-    with pytest.raises(SettingsError, match="no edition, release or published board"):
-        plotted("nothing", tmp_path, tmp_path)
+        plot_table("table1", tmp_path)
 
 
 points = st.tuples(st.floats(0, 400), st.floats(0, 300))

@@ -32,7 +32,11 @@ MOVED = {
 
 
 class Command(TyperCommand):
-    """A command whose help shows no type where the name already says it."""
+    """A command whose help shows no type where the name already says it, and fills its lines."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.help = _unwrapped(self.help or "")
 
     def get_params(self, ctx: Any) -> Any:
         """Its parameters, without the type of flags and of named arguments."""
@@ -79,6 +83,11 @@ class Commands(typer.Typer):
     def command(self, name: str | None = None, **more: Any) -> Any:
         """Adds a command, as `typer.Typer.command` does."""
         return super().command(name, **{"cls": Command} | more)
+
+
+def _unwrapped(text: str) -> str:
+    """*text* with each paragraph on one line, as a screen of any width needs it."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _without_types(params: list[Any]) -> list[Any]:

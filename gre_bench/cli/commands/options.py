@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from gre_bench.cli.commands import completion
+from gre_bench.cli.views.board_formats import Format
 
 State = Annotated[
     Path,
@@ -26,6 +27,12 @@ Wait = Annotated[
 ]
 Engine = Annotated[
     bool, typer.Option("--prefect/--no-prefect", help="Run under the Prefect engine, or as plain functions.")
+]
+Form = Annotated[
+    Format,
+    typer.Option(
+        "--format", "-f", metavar="FORMAT", help="table, json, csv, markdown or parquet; only markdown and table round."
+    ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write, not standard output.")]
 Figures = Annotated[

@@ -59,7 +59,7 @@ def import_yelp(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Add restaurants of the Yelp data set with some of their reviews.
+    """Add restaurants of the Yelp data set, with reviews.
 
     As in Xu et al. 2025, appendix A.4: a restaurant becomes a paper, and its categories become the synopsis. The
     defaults are those of the paper. The sample depends on the seed and the ids alone. Files of any size are read line

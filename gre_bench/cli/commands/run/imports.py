@@ -86,8 +86,9 @@ def import_reviews(
 ) -> None:
     """Add reviews by humans or by a candidate.
 
-    They may come with judgments. Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as, --human); review; judgments (text or
-    list of lines); writer; slot; rating; row. Rows are checked one by one; a report says which were refused and why.
+    They may come with judgments. Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as,
+    --human); review; judgments (text or list of lines); writer; slot; rating; row. Rows are checked one by one; a
+    report says which were refused and why.
     """
     from gre_bench.pipeline import intake
 

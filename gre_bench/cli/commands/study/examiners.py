@@ -37,7 +37,7 @@ Filled = Annotated[
     list[str], typer.Argument(metavar="NAME=FILE", help="A sheet of rationales that somebody filled in.")
 ]
 
-app = Commands("Hold LM examiners (asked to grade texts) against human scores.")
+app = Commands("Compare LMs that grade texts with human scores.")
 
 
 @app.command("compare", no_args_is_help=True)

@@ -82,7 +82,7 @@ def quality(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Grade human reviews by five criteria, and sample three groups.
+    """Grade human reviews by five criteria; sample three groups.
 
     The groups are good (17 points), middle (11) and bad (6 or fewer). Two criteria are rules (date, length); a model
     judges the other three. Where a field, a date or a verdict is missing, a review has no total and no group.

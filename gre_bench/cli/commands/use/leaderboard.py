@@ -36,7 +36,10 @@ Candidates = Annotated[
     list[str] | None,
     typer.Option("--candidate", "-c", metavar="NAME", help="Only this candidate; repeatable. Ranks do not change."),
 ]
-Kinds = Annotated[list[Kind] | None, typer.Option("--kind", "-k", help="Only candidates of this kind; repeatable.")]
+Kinds = Annotated[
+    list[Kind] | None,
+    typer.Option("--kind", "-k", metavar="KIND", help="Only this kind: human, model or control; repeatable."),
+]
 Sort = Annotated[
     str | None,
     typer.Option("--sort", metavar="COLUMN", help="Sort each metric by this column, largest first; or COLUMN:up."),
@@ -45,7 +48,6 @@ Which = Annotated[
     Board, typer.Option("--board", help="clean: models that may have read the reviews have no rank; all: they have.")
 ]
 Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts and contamination.")]
-Form = Annotated[Format, typer.Option("--format", "-f", help="For other programs; columns as in the view leaderboard.")]
 
 
 def leaderboard(
@@ -56,7 +58,7 @@ def leaderboard(
     sort: Sort = None,
     board: Which = Board.clean,
     details: Details = False,
-    form: Form = Format.table,
+    form: options.Form = Format.table,
     out: options.Out = None,
     figures: options.Figures = None,
     state: options.State = Path("state"),

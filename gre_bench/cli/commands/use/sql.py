@@ -15,7 +15,6 @@ from gre_bench.core.settings import query_of
 from gre_bench.store import Store
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help='One query, such as "from leaderboard".')]
-Form = Annotated[Format, typer.Option("--format", "-f", help="For other programs; markdown alone rounds.")]
 Bounds = Annotated[
     list[str] | None,
     typer.Option(
@@ -31,7 +30,7 @@ PASS_DASHES = {"ignore_unknown_options": True}
 def sql(
     edition: options.TheEdition,
     text: Query,
-    form: Form = Format.table,
+    form: options.Form = Format.table,
     out: options.Out = None,
     bounds: Bounds = None,
     state: options.State = Path("state"),
