@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -121,11 +120,9 @@ def test_a_former_command_names_its_successor_in_one_line(old, new):
     ],
 )
 def test_an_error_of_usage_is_one_line(arguments, says):
-    found = subprocess.run(
-        [sys.executable, "-m", "gre_bench.cli.app", *arguments], cwd=ROOT, text=True, capture_output=True
-    )
-    assert (found.returncode, found.stdout) == (2, "")
-    assert says in found.stderr and found.stderr.startswith("error: ") and len(found.stderr.splitlines()) == 1
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert says in err and err.startswith("error: ") and len(err.splitlines()) == 1
 
 
 def test_the_version_is_that_of_the_installation():

@@ -135,7 +135,7 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, t
             {},
             "papers.jsonl has no abstract of a paper of rows 7:8",
         ),
-        (("--train", "0:4", "--set", "metrics=['gem_s_abstract']"), {}, "name their file with --papers"),
+        (("--train", "0:4", "--set", "metrics=['gem_s_abstract']"), {}, "name their file with --papers-file"),
         (("--train", "0:4", "--set", "epoch=1"), {}, "unknown setting epoch; did you mean epochs?"),
         (("--train", "0:4", "--set", "batch=0"), {}, "setting batch"),
         (("--train", "0:4", "--set", "learning_rate=inf"), {}, "setting learning_rate"),
