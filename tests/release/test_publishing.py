@@ -125,6 +125,30 @@ def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_n
     assert call("publish", "--erratum", "x", "--of", "nonsense", *state)[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--erratum", "x"), "an erratum needs both: --erratum TEXT and --of RELEASE"),
+        (("--of", f"{EDITION}-r1"), "an erratum needs both"),
+        (("--retire",), "an erratum needs both"),
+        (("--erratum", "x", "--of", f"{EDITION}-r1", "--again"), "--erratum publishes nothing"),
+        (("ICLR-2025", "--erratum", "x", "--of", f"{EDITION}-r1"), f"{EDITION}-r1 is no release of ICLR-2025"),
+        (("--erratum", "two\nlines", "--of", f"{EDITION}-r1"), "an erratum is one line of text"),
+    ],
+)
+def test_an_erratum_is_asked_for_whole_and_publishes_nothing(own, call, arguments, says):
+    before = shelf_of(own).entries()
+    code, out, err = call("publish", *arguments, "--state", own)
+    assert (code, out) == (2, "") and says in err
+    assert shelf_of(own).entries() == before
+
+
+def test_an_erratum_comes_as_json_too(own, call):
+    code, out, _ = call("publish", EDITION, "--erratum", "x", "--of", f"{EDITION}-r1", "--json", "--state", own)
+    found = json.loads(out)
+    assert (code, found["release"], found["erratum"], found["retired"]) == (0, f"{EDITION}-r1", "x", False)
+
+
 def test_releases_stand_where_they_are_asked_to(own, tmp_path, call):
     code, out, _ = call("publish", EDITION, "--out", tmp_path / "there", "--state", own, "--json")
     assert code == 0 and json.loads(out)["folder"] == str(tmp_path / "there" / f"{EDITION}-r1")

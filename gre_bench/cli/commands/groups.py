@@ -82,7 +82,7 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **more: Any) -> Any:
         """Adds a command, as `typer.Typer.command` does."""
-        return super().command(name, **{"cls": Command} | more)
+        return super().command(name, cls=Command, **more)
 
 
 def _unwrapped(text: str) -> str:

@@ -25,9 +25,7 @@ Wait = Annotated[
     float,
     typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes the edition."),
 ]
-Engine = Annotated[
-    bool, typer.Option("--prefect/--no-prefect", help="Run under the Prefect engine, or as plain functions.")
-]
+NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run as plain functions, without Prefect.")]
 Form = Annotated[
     Format,
     typer.Option(

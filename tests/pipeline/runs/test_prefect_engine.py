@@ -30,7 +30,7 @@ ASKED = {
     "models tune lm": ("--model", "base", *TRAINED),
     "models tune mixture": (*TRAINED, "--choose", "8:16", "--model", "lm"),
 }
-"""Every command with ``--prefect``, as far as its flow."""
+"""Every command that runs under Prefect, with what it needs to reach its flow."""
 
 
 def test_every_command_that_has_an_engine_is_asked_here():
@@ -60,4 +60,4 @@ def commands(group, above=""):
 
 
 def takes_engine(command):
-    return any("--no-prefect" in option.secondary_opts for option in command.params)
+    return any("--no-prefect" in option.opts for option in command.params)

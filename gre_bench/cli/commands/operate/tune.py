@@ -24,7 +24,7 @@ def tune_cache_ngram(
     out: tune_options.ModelFolder,
     choose: tune_options.ChooseRows = None,
     writer: options.OnlyWriter = None,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -37,7 +37,7 @@ def tune_cache_ngram(
     from gre_bench.tasks import steps
 
     asked = (judgments, train, choose, out, writer)
-    found = perform(engine, lambda: tune_cache_ngram(*asked), lambda: tune(*asked, steps.undecorated()))
+    found = perform(not no_prefect, lambda: tune_cache_ngram(*asked), lambda: tune(*asked, steps.undecorated()))
     if as_json:
         return screen.print_json(found)
     screen.out.print(
@@ -59,7 +59,7 @@ def tune_lm(
     settings: tune_options.TuningFile = None,
     override: tune_options.TuningSet = None,
     full: tune_options.Full = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -83,7 +83,7 @@ def tune_lm(
         from gre_bench.tasks import steps
 
         job = TuningJob(base, tuple(judgments), tuple(train), out, choose, writer, papers, chosen, state, budget)
-        found = perform(engine, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
+        found = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
     if as_json:
         return screen.print_json(found)
     _tell(found)
@@ -98,7 +98,7 @@ def tune_mixture(
     out: tune_options.MixtureFolder,
     writer: options.OnlyWriter = None,
     override: tune_options.LMSet = None,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -114,7 +114,7 @@ def tune_mixture(
     named = [f"evaluation_lm.{setting}" for setting in override or ()]
     settings = load(None, ("evaluation_lm.backend=transformers", *named, f"evaluation_lm.folder={lm}"))
     asked = Rows(judgments, train, choose, writer), settings.evaluation_lm, out
-    found = perform(engine, lambda: tune_mixture(*asked), lambda: fit_mixture(*asked, steps.undecorated()))
+    found = perform(not no_prefect, lambda: tune_mixture(*asked), lambda: fit_mixture(*asked, steps.undecorated()))
     if as_json:
         return screen.print_json(found)
     _tell_mixture(found["held_out"])

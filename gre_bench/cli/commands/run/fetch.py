@@ -52,7 +52,7 @@ def fetch(
     when_paused: Paused = None,
     again: options.Again = False,
     unverified_venue: options.UnverifiedVenue = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -75,7 +75,7 @@ def fetch(
     job = FetchJob(chosen, state.resolve(), again)
     with _followed(take_of(job) / "status.json", as_json):
         summary = perform(
-            engine,
+            not no_prefect,
             lambda: fetch_flow(chosen, job.state, again),
             lambda: bring(job, steps.undecorated(), lambda line: screen.say(line, screen.err)),
         )

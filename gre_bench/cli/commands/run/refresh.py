@@ -28,7 +28,7 @@ def refresh(
     limit: options.Limit = None,
     dry_run: options.DryRun = False,
     retry_failed: options.RetryFailed = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -43,7 +43,7 @@ def refresh(
     if dry_run:
         found = _estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
         return screen.print_json(found) if as_json else screen.estimate(found)
-    summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, engine, as_json)
+    summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, not no_prefect, as_json)
     if as_json:
         screen.print_json(summary)
     else:

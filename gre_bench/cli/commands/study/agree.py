@@ -17,7 +17,7 @@ def agree(
     edition: options.Edition = None,
     override: options.Set = None,
     retry_failed: options.RetryFailed = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -40,7 +40,7 @@ def agree(
         job = Job(chosen, state.resolve(), None, None, retry_failed, wait)
         usable(job)
         summary = perform(
-            engine,
+            not no_prefect,
             lambda: agree_with_humans(chosen, state.resolve(), retry_failed, wait),
             lambda: plain(job, steps.undecorated()),
         )

@@ -53,7 +53,7 @@ def compare(
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -88,7 +88,7 @@ def compare(
     if dry_run:
         found = estimate(job)
         return screen.print_json(found) if as_json else show_estimate(found)
-    summary = perform(engine, lambda: examiner_study(job), lambda: study(job, steps.undecorated()))
+    summary = perform(not no_prefect, lambda: examiner_study(job), lambda: study(job, steps.undecorated()))
     screen.print_json(summary) if as_json else show(summary)
     raise ended(summary)
 

@@ -32,7 +32,7 @@ def compare(
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -60,7 +60,7 @@ def compare(
     if dry_run:
         found = estimate(job)
         return screen.print_json(found) if as_json else _show_estimate(found)
-    summary = perform(engine, lambda: compare_guidelines(job), lambda: plain(job, steps.undecorated()))
+    summary = perform(not no_prefect, lambda: compare_guidelines(job), lambda: plain(job, steps.undecorated()))
     _finish(summary, as_json)
 
 
@@ -78,7 +78,7 @@ def quality(
     bounds: options.Budget = None,
     dry_run: options.DryRun = False,
     again: options.RetryFailed = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
@@ -97,7 +97,7 @@ def quality(
     if dry_run:
         plan = estimate(job)
         return screen.print_json(plan) if as_json else _show_models(plan)
-    found = perform(engine, lambda: review_quality(job), lambda: judged(job, steps.undecorated()))
+    found = perform(not no_prefect, lambda: review_quality(job), lambda: judged(job, steps.undecorated()))
     screen.print_json(found) if as_json else show_quality(found)
     raise ended(found)
 

@@ -18,7 +18,7 @@ def validate(
     override: options.Set = None,
     limit: options.Limit = None,
     retry_failed: options.RetryFailed = False,
-    engine: options.Engine = True,
+    no_prefect: options.NoPrefect = False,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     figures: options.Figures = None,
@@ -45,7 +45,7 @@ def validate(
         job = Job(chosen, state.resolve(), None, limit, retry_failed, wait)
         usable(job)
         summary = perform(
-            engine,
+            not no_prefect,
             lambda: validate_metrics(chosen, state.resolve(), limit, retry_failed, wait),
             lambda: plain(job, steps.undecorated()),
         )
