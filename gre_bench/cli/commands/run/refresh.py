@@ -62,14 +62,19 @@ def run_refresh(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """Refreshes the edition of *chosen*, under Prefect if *engine*; the summary of the run."""
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.pipeline.runs.unchanged import unchanged
+
+    store = Store(state, chosen.edition.edition)
+    job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
+    if found := unchanged(store, job):
+        return found
     settle(state)
-    with progress_bar(Store(state, chosen.edition.edition), quiet):
+    with progress_bar(store, quiet):
         from gre_bench.flows.annual_refresh import annual_refresh, usable
         from gre_bench.flows.annual_refresh import refresh as plain
-        from gre_bench.pipeline.runs.job import Job
         from gre_bench.tasks import steps
 
-        job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
         usable(job)
         return perform(
             engine,
