@@ -65,7 +65,10 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Study": {"study": study.app},
     "Operate": {"models": models.app, "doctor": doctor},
 }  # fmt: skip
-"""Commands and groups of commands in the order of ``--help``, by the heading they stand under."""
+"""Commands and groups of commands in the order of ``--help``, by the heading they stand under.
+
+`import_domains` adds its commands to the group that `imports` opens.
+"""
 
 
 class Program(TopGroup):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from gre_bench.cli.commands import completion
-from gre_bench.guidelines.review_quality import Group
 
 GivenReviews = Annotated[
     Path | None,
@@ -52,7 +51,9 @@ Judge = Annotated[
 ]
 WithoutDates = Annotated[bool, typer.Option("--without-dates", help="Do not use the dates of the notes.")]
 Size = Annotated[int, typer.Option("--size", metavar="N", min=1, help="Reviews to sample of each group.")]
-GroupName = Annotated[Group, typer.Option("--group", help="Group of reviews that the guideline imitates.")]
+GroupName = Annotated[
+    Literal["good", "middle", "bad"], typer.Option("--group", help="Group of reviews that the guideline imitates.")
+]
 OneModel = Annotated[
     str, typer.Option("--model", metavar="NAME", help="Model of the catalogue that makes the guideline.")
 ]
