@@ -74,9 +74,9 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
 class Program(TopGroup):
     """The top level, in the order of `PANELS`."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the commands, panel by panel."""
-        return [name for entries in PANELS.values() for name in entries]
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.commands = {name: self.commands[name] for entries in PANELS.values() for name in entries}
 
 
 app = Commands(
