@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from gre_bench.cli.commands import study
 from gre_bench.cli.commands.groups import Commands, TopGroup
 from gre_bench.cli.commands.operate import models
 from gre_bench.cli.commands.operate.doctor import doctor
@@ -24,6 +23,7 @@ from gre_bench.cli.commands.run.refresh import refresh
 from gre_bench.cli.commands.run.remove import remove
 from gre_bench.cli.commands.run.status import status
 from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE, STOPPED
+from gre_bench.cli.commands.study import group as study
 from gre_bench.cli.commands.use.compare import compare
 from gre_bench.cli.commands.use.demo import demo
 from gre_bench.cli.commands.use.history import history
