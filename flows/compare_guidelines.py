@@ -96,11 +96,11 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
         examine.guided(model, job.desk)
     chosen = conditions(job.conditions, job.guidelines)
     if job.edition and (job.papers or job.ratings):
-        raise SettingsError("an edition has papers and ratings of its own: leave out --papers and --ratings")
+        raise SettingsError("an edition has papers and ratings of its own: leave out --papers-file and --ratings")
     if job.edition:
         return from_edition(job.state, job.edition, job.limit), chosen
     if not job.papers or not job.ratings:
-        raise SettingsError("name the papers: --edition EDITION, or --papers FILE and --ratings FILE")
+        raise SettingsError("name the papers: --edition EDITION, or --papers-file FILE and --ratings FILE")
     return from_files(job.papers, job.ratings, job.limit), chosen
 
 

@@ -143,7 +143,9 @@ def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Step
         raise SettingsError(f"no group {group!r}; the groups are {', '.join(get_args(Group))}")
     path = state / "studies" / "guidelines" / name / f"{group}.jsonl"
     if not path.is_file():
-        raise SettingsError(f"no study {name} with a group {group} in {state}; make it: gre-bench guidelines quality")
+        raise SettingsError(
+            f"no study {name} with a group {group} in {state}; make it: gre-bench study guidelines quality"
+        )
     reviews = [FieldedReview(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no total that is computable belongs to it")

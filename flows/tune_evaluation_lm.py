@@ -179,7 +179,7 @@ def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
     if chosen is None:
         return ("gem", "gem_s_abstract") if any(paper.abstract for paper in known.values()) else ("gem",)
     if job.papers is None and (lost := [metric for metric in chosen if SYNOPSES[metric] != "none"]):
-        raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers")
+        raise SettingsError(f"{lost[0]} needs the papers' abstracts; name their file with --papers-file")
     return chosen
 
 

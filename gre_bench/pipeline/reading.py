@@ -202,6 +202,6 @@ def reading_notes(store: Store, limit: int | None) -> list[str]:
             found.setdefault((row["status"], bool(row["characters"])), []).append(row["paper_id"])
     return [
         f"papers read with status {status}: {len(ids)} ({'text in use' if text else 'without text'}), first {ids[0]}; "
-        f"see gre-bench texts {store.key}"
+        f"see gre-bench papers texts {store.key}"
         for (status, text), ids in sorted(found.items())
     ]

@@ -126,7 +126,7 @@ def _read(file: Path) -> Certificate:
             raise ValueError(f"{file} is none")
         return made
     except (OSError, ValueError, TypeError, AttributeError):
-        raise StoreError(f"{file} is damaged; remove it, or validate again: gre-bench validate") from None
+        raise StoreError(f"{file} is damaged; remove it, or validate again: gre-bench study validate") from None
 
 
 _RULES = ("level", "splitter", "seed", "resamples", "margin", "smallest")

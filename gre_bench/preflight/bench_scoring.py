@@ -1,4 +1,4 @@
-"""``gre-bench bench scoring``: how fast this machine scores, method against method, and what an edition would take."""
+"""``gre-bench models bench scoring``: how fast this machine scores, by each method, and what an edition would take."""
 
 from __future__ import annotations
 

@@ -71,7 +71,9 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
             yield Finding("evaluation LM", "problem", str(broken), "use another model, dtype or engine")
         elif given.total <= alone.total:
             said = f"{lm.identity.name}: a review is no likelier after the same review than without it"
-            yield Finding("evaluation LM", "warning", said, "its scores may say nothing: gre-bench validate tells")
+            yield Finding(
+                "evaluation LM", "warning", said, "its scores may say nothing: gre-bench study validate tells"
+            )
         else:
             seconds = time.monotonic() - began
             yield Finding("evaluation LM", "ok", f"{lm.identity.name}, {seconds:.1f} s to open and to ask")

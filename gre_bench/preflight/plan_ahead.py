@@ -48,8 +48,8 @@ class Writing:
 def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again: bool = False) -> dict[str, Any]:
     """What a fetch and then a refresh with *settings* would take; nothing is sent and nothing is written.
 
-    *rates*: the output of ``gre-bench bench scoring --json`` on the machine that will score. *again*: as if nothing
-    had been fetched. Seconds are at the limits known now, tokens and USD per LM; None: not known.
+    *rates*: the output of ``gre-bench models bench scoring --json`` on the machine that will score. *again*: as if
+    nothing had been fetched. Seconds are at the limits known now, tokens and USD per LM; None: not known.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
@@ -201,7 +201,7 @@ def _scoring(settings: Settings, papers: int, rates: Path | None, assumed: list[
     pairs = papers * candidates * 2 * len(settings.scoring.with_chance)
     pace = _pace(rates, settings) if rates else None
     if pace is None:
-        assumed.append("no pace of scoring: give --rates, the output of gre-bench bench scoring --json")
+        assumed.append("no pace of scoring: give --rates, the output of gre-bench models bench scoring --json")
     return {"pairs": pairs, "pairs_per_s": pace, "gpu_hours": None if pace is None else round(pairs / pace / 3600, 3)}
 
 
@@ -213,7 +213,9 @@ def _pace(rates: Path, settings: Settings) -> float:
         raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         engine = settings.evaluation_lm.engine
-        raise SettingsError(f"rates {rates} has no pairs_per_s of {engine}; make it: bench scoring --json") from None
+        raise SettingsError(
+            f"rates {rates} has no pairs_per_s of {engine}; make it: gre-bench models bench scoring --json"
+        ) from None
 
 
 def _sum(amounts: list[float | None]) -> float | None:

@@ -27,7 +27,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
     if len(names) != 2 or names[0] == names[1]:
-        raise SettingsError(f"--in compares two candidates, got {', '.join(names) or 'none'}")
+        raise SettingsError(f"--edition compares two candidates, got {', '.join(names) or 'none'}")
     planned = store.read("planned_signatures")
     found = []
     for signature in shown_signatures(store, metrics):

@@ -50,7 +50,7 @@ def from_run(name: str, kind: Kind, state: Path) -> Side:
     try:
         return _side(name, kind, found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        wanted = {"board": "gre-bench leaderboard --json", "effects": "gre-bench validate --json"}[kind]
+        wanted = {"board": "gre-bench leaderboard --json", "effects": "gre-bench study validate --json"}[kind]
         raise SourceError(f"{name}: not what `{wanted}` writes ({type(error).__name__}: {error})") from None
 
 
@@ -66,7 +66,7 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
         # Those of the last plan; of an earlier one where the last has validated nothing.
         effects = store.read("effects", signature_ids=ids) or store.read("effects", signature_ids=None)
         if not effects:
-            raise SettingsError(f"edition {key} has no effects yet; run: gre-bench validate --edition {key}")
+            raise SettingsError(f"edition {key} has no effects yet; run: gre-bench study validate --edition {key}")
         return {"signatures": signatures, "effects": effects}
     return {"signatures": signatures, "rows": store.read("leaderboard", signature_ids=ids)}
 

@@ -1,4 +1,4 @@
-"""Figures of a board as files: of an edition, of a release, of a board that was printed."""
+"""Figures of a board as files: of an edition, or of a board that was printed."""
 
 from __future__ import annotations
 
@@ -18,65 +18,26 @@ from gre_bench.release.pages.contents import Contents
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.publishing import DATABASE
 from gre_bench.release.reading import boards
-from gre_bench.reports.publishing import additions, shelf_of
-from gre_bench.store import Store, find_editions
+from gre_bench.reports.publishing import additions
+from gre_bench.store import Store
 
 _SIZE = published.SIZE
 
 
-def plotted(what: str, out: Path, state: Path) -> list[Path]:
-    """Writes the figures of *what* (edition, release, published board) into *out*; the files.
+def plot_edition(store: Store, out: Path) -> list[Path]:
+    """Writes the figures of the edition's board into *out*, as SVG and PNG; the files.
 
-    `SettingsError` where nothing can draw.
+    `SettingsError` where the packages that draw are not installed.
     """
-    if what in published.tables():
-        return _of_table(what, out)
-    return write_figures(_drawn(_boards(what, state)), out, png=True)
+    return write_figures(_drawn(_boards(store)), out, png=True)
 
 
-def _drawn(found: tuple[Board, ...]) -> Drawings:
-    """The figures of *found*; `SettingsError` where nothing can draw them."""
-    pictures = drawn(found)
-    if pictures.problem:
-        raise SettingsError(pictures.problem)
-    return pictures
+def plot_table(table: str, out: Path) -> list[Path]:
+    """Writes the figures of a published board into *out*, and the board as a page; the files.
 
-
-def _boards(what: str, state: Path) -> tuple[Board, ...]:
-    if (Path(what) / DATABASE).is_file():
-        return _of_release(Path(what))
-    if what in find_editions(state):
-        return _of_edition(Store(state, what))
-    try:
-        shelf, name = shelf_of(what, state / "releases")
-    except SettingsError:
-        known = ", ".join(find_editions(state)) or "none yet"
-        raise SettingsError(f"no edition, release or published board {what!r}; editions in {state}: {known}") from None
-    return _of_release(shelf.folder / name)
-
-
-def _of_release(folder: Path) -> tuple[Board, ...]:
-    if not (folder / DATABASE).is_file():
-        raise SettingsError(f"no release in {folder}")
-    with opened(folder / DATABASE) as connection:
-        return boards(connection)
-
-
-def _of_edition(store: Store) -> tuple[Board, ...]:
-    """As a release of the edition would show it now."""
-    signatures = store.read("current_signatures")
-    if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
-    with TemporaryDirectory(prefix="gre-bench-") as folder:
-        copy, database = Path(folder) / store.read_file.name, Path(folder) / DATABASE
-        store.copy.copy_to(copy)
-        write_database(copy, database, additions(store, Settings(), signatures), may_publish)
-        with opened(database) as connection:
-            return boards(connection)
-
-
-def _of_table(table: str, out: Path) -> list[Path]:
-    """Figures and board of a published table, which prints neither intervals nor the human baseline nor dates."""
+    The table prints neither intervals nor the human baseline nor dates. `SettingsError` as for `plot_edition`, and for
+    a table that is no board.
+    """
     if published.kind(table) != "board":
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
     found = printed_boards(table)
@@ -100,6 +61,27 @@ def _of_table(table: str, out: Path) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     (out / "index.html").write_text(page, encoding="utf-8")
     return [out / "index.html", *written]
+
+
+def _drawn(found: tuple[Board, ...]) -> Drawings:
+    """The figures of *found*; `SettingsError` where nothing can draw them."""
+    pictures = drawn(found)
+    if pictures.problem:
+        raise SettingsError(pictures.problem)
+    return pictures
+
+
+def _boards(store: Store) -> tuple[Board, ...]:
+    """As a release of the edition would show it now."""
+    signatures = store.read("current_signatures")
+    if not signatures:
+        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    with TemporaryDirectory(prefix="gre-bench-") as folder:
+        copy, database = Path(folder) / store.read_file.name, Path(folder) / DATABASE
+        store.copy.copy_to(copy)
+        write_database(copy, database, additions(store, Settings(), signatures), may_publish)
+        with opened(database) as connection:
+            return boards(connection)
 
 
 def printed_boards(table: str) -> tuple[Board, ...]:

@@ -2,7 +2,7 @@
 
 Run it as `python -m tests.bench.bench_hidden_text [folder of research papers] [folder of hostile files]`. Each way of
 `tests.ingest.pdf.hidden_text` hides one passage in each sample paper; recall is the share of passages of which a finding
-has the text. What is hidden in papers that nobody altered may be hidden indeed: look at it with `gre-bench audit`.
+has the text. What is hidden in papers that nobody altered may be hidden indeed: look at it with `gre-bench papers audit`.
 """
 
 from __future__ import annotations

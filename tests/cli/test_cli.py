@@ -29,7 +29,7 @@ def lm(monkeypatch):
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):
-    """Runs gre-bench in this process; (exit code, standard output, standard error)."""
+    """Runs ``gre-bench`` in this process; (exit code, standard output, standard error)."""
     monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
 

@@ -21,7 +21,7 @@ DONE, BAD_INPUT = 0, 2
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):
-    """Runs gre-bench import in this process; (exit code, standard output, standard error)."""
+    """Runs ``gre-bench import`` in this process; (exit code, standard output, standard error)."""
     monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
 
     def calling(*arguments: str):

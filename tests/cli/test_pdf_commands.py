@@ -1,4 +1,4 @@
-"""The commands parse, audit and texts, as a user runs them."""
+"""``gre-bench papers``, as a user runs them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def gre_bench(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_parse_prints_statuses_and_texts_and_ends_with_0():
-    done = gre_bench("parse", PAPER)
+    done = gre_bench("papers", "parse", PAPER)
     assert done.returncode == 0, done.stderr
     assert f"{PAPER}: ok, 3 pages" in done.stdout
     assert "1,274  kept" in done.stdout and "all words" in done.stdout
@@ -40,7 +40,7 @@ def test_parse_ends_with_2_where_one_file_of_many_is_not_sound(tmp_path):
     page.write_text("<!doctype html><title>Verifying your browser</title>")
     cut = tmp_path / "cut.pdf"
     cut.write_bytes(PAPER.read_bytes()[:5000])
-    done = gre_bench("parse", "--json", page, PAPER, cut)
+    done = gre_bench("papers", "parse", "--json", page, PAPER, cut)
     assert done.returncode == 2
     found = json.loads(done.stdout)
     assert [row["status"] for row in found] == ["not_a_pdf", "ok", "truncated"]
@@ -49,14 +49,14 @@ def test_parse_ends_with_2_where_one_file_of_many_is_not_sound(tmp_path):
 
 
 def test_parse_names_a_file_that_is_not_there():
-    done = gre_bench("parse", "nowhere.pdf")
+    done = gre_bench("papers", "parse", "nowhere.pdf")
     assert done.returncode == 2 and "cannot read nowhere.pdf" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_audit_lists_what_is_hidden_and_draws_the_page(tmp_path):
     paper = tmp_path / "doubtful.pdf"
     paper.write_bytes(with_hidden(PAPER.read_bytes(), "white"))
-    done = gre_bench("audit", paper, "--out", tmp_path / "seen", "--json")
+    done = gre_bench("papers", "audit", paper, "--out", tmp_path / "seen", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     (finding,) = found["findings"]
@@ -68,7 +68,7 @@ def test_audit_lists_what_is_hidden_and_draws_the_page(tmp_path):
 
 @pytest.mark.parametrize("what", ["P1", "missing.pdf"])
 def test_audit_says_what_it_cannot_find(what, tmp_path):
-    done = gre_bench("audit", what, "--state", tmp_path)
+    done = gre_bench("papers", "audit", what, "--state", tmp_path)
     assert done.returncode == 2 and "error:" in done.stderr and "Traceback" not in done.stderr
 
 
@@ -98,7 +98,7 @@ def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
 def test_a_doubtful_paper_ends_parse_with_2_and_says_why(tmp_path):
     paper = tmp_path / "tables.pdf"
     paper.write_bytes(of_tables())
-    done = gre_bench("parse", "--quiet", paper)
+    done = gre_bench("papers", "parse", "--quiet", paper)
     assert done.returncode == 2, done.stdout
     assert "doubtful" in done.stdout and "most words are dropped" in done.stdout and "figures and tables" in done.stdout
 
@@ -126,9 +126,9 @@ def test_a_refresh_reports_doubtful_papers_and_texts_shows_where_their_words_wen
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"papers read with status doubtful: 1 (text in use), first {doubtful.stem}" in done.stdout
     assert f"papers read with status truncated: 1 (without text), first {cut.stem}" in done.stdout
-    shown = gre_bench("texts", *state)
+    shown = gre_bench("papers", "texts", *state)
     assert shown.returncode == 0 and "1 pdf: doubtful" in shown.stdout and "references" in shown.stdout
-    rows = {row["paper_id"]: row for row in json.loads(gre_bench("texts", "--json", *state).stdout)}
+    rows = {row["paper_id"]: row for row in json.loads(gre_bench("papers", "texts", "--json", *state).stdout)}
     assert len(rows) == 16
     for row in rows.values():
         counts = [count for page in row["by_page"] for count in page["words"].values()]

@@ -19,7 +19,7 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
-from tests.flows.fetching import ACCOUNT, SAMPLE, fetched, served, settings
+from tests.flows.fetching import ACCOUNT, fetched, served, settings
 
 DONE, BAD_INPUT, INCOMPLETE = 0, 2, 3
 
@@ -32,7 +32,7 @@ def logged_in(monkeypatch):
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capsys):
-    """Runs gre-bench in this process; (exit code, standard output, standard error)."""
+    """Runs ``gre-bench`` in this process; (exit code, standard output, standard error)."""
     monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
 
@@ -143,12 +143,11 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
         (("fetch", "NOWHERE", "2026"), "NOWHERE 2026"),
         (("fetch", "SAMPLE", "2026"), "name a host"),
         (("fetch", "SAMPLE", "2026", "--host", "not a url"), "fetch.host"),
-        (("fetch", "SAMPLE", "2026", "--when-paused", "maybe"), "fetch.when_paused"),
+        (("fetch", "SAMPLE", "2026", "--when-paused", "maybe"), "'maybe' is not one of 'wait', 'exit'"),
         (("fetch", "SAMPLE", "2026", "--set", "fetch.password=hunter2"), "fetch.password"),
         (("fetch", "ICLR", "2026"), "--unverified-venue"),
         (("verify", "none"), "no snapshot at none"),
         (("plan", "NOWHERE", "2026"), "NOWHERE 2026"),
-        (("serve-openreview", str(SAMPLE / "notes.jsonl"), "--pdfs", "nowhere"), "--pdfs nowhere is no folder"),
         (
             ("refresh", "--no-prefect", "--edition", "SAMPLE-2026", "--set", "sources.snapshot=none"),
             "no snapshot of SAMPLE 2026",

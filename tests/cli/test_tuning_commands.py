@@ -1,4 +1,4 @@
-"""`gre-bench tune`: what its commands leave, and how they refuse."""
+"""`gre-bench models tune`: what its commands leave, and how they refuse."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(monkeypatch, capsys, *given: object) -> tuple[int, str, str]:
-    """Runs gre-bench tune in this process; (exit code, standard output, error)."""
-    monkeypatch.setattr(sys, "argv", ["gre-bench", "tune", *map(str, given), "--no-prefect"])
+    """Runs ``gre-bench models tune`` in this process; (exit code, standard output, error)."""
+    monkeypatch.setattr(sys, "argv", ["gre-bench", "models", "tune", *map(str, given), "--no-prefect"])
     monkeypatch.setattr(screen.err, "width", 500, raising=False)
     try:
         app.main()
@@ -55,7 +55,7 @@ def test_a_mixture_is_fitted_over_any_folder_by_the_command(
 ) -> None:
     rows = ("--judgments", judgments, "--train", "0:10", "--choose", "10:14")
     code, told, error = call(
-        monkeypatch, capsys, "mixture", "--lm", model, *rows, "--out", tmp_path / "mixture", "--json"
+        monkeypatch, capsys, "mixture", "--model", model, *rows, "--out", tmp_path / "mixture", "--json"
     )
     assert code == 0, error
     assert json.loads(told)["held_out"]["auc"] > 0.6
@@ -63,7 +63,7 @@ def test_a_mixture_is_fitted_over_any_folder_by_the_command(
     assert "mixture" in open_lm(settings).identity.name
 
 
-NEEDED = {"cache-ngram": (), "mixture": ("--lm",), "lm": ("--base",)}
+NEEDED = {"cache-ngram": (), "mixture": ("--model",), "lm": ("--model",)}
 
 
 @pytest.mark.parametrize("command", NEEDED)
@@ -91,7 +91,7 @@ def test_papers_to_learn_from_and_papers_kept_aside_are_kept_apart(
 def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(
     model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
 ) -> None:
-    named = ("--lm", model) if command == "mixture" else ()
+    named = ("--model", model) if command == "mixture" else ()
     asked = (command, *named, "--judgments", judgments, "--train", train, "--json")
     out = tmp_path / "out"
     code, told, _ = call(monkeypatch, capsys, *asked, "--choose", choose, "--out", out)
@@ -120,7 +120,7 @@ def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(
 def test_a_folder_left_by_a_kill_is_written_anew(
     model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
 ) -> None:
-    named = ("--lm", model) if command == "mixture" else ()
+    named = ("--model", model) if command == "mixture" else ()
     asked = (command, *named, "--judgments", judgments, "--train", train, "--choose", choose, "--json")
 
     def killed(*_: object) -> None:

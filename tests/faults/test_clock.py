@@ -48,7 +48,7 @@ class Busy(OverlapLM):
 use(Busy())
 main()
 """
-"""gre-bench with a scripted evaluation LM that is slow without a sleep, which libfaketime refuses in some versions."""
+"""``gre-bench`` with a scripted evaluation LM that is slow without a sleep, which libfaketime refuses in some versions."""
 
 
 @pytest.fixture(scope="module")

@@ -90,14 +90,16 @@ def told(place):
     found["csv file"] = said("sql", EDITION, SQL, "--format", "csv", "--out", pictures / "all.csv", *use_state)
     found["status"] = said("status", *use_state)
     found["status json"] = said("status", "--json", *use_state)
-    found["texts"] = said("texts", EDITION, *use_state)
-    found["hygiene"] = said("hygiene", EDITION, *use_state)
+    found["texts"] = said("papers", "texts", EDITION, *use_state)
+    found["hygiene"] = said("study", "hygiene", EDITION, *use_state)
     found["publish"] = said("publish", EDITION, "--all-texts", *use_state)
     found["publish what is free"] = said("publish", EDITION, "--out", work / "out" / "free", *use_state)
-    found["errata"] = said("errata", f"{EDITION}-r1", TEXTS["html"], *use_state)
-    found["errata, several lines"] = said("errata", f"{EDITION}-r1", TEXTS["terminal"], *use_state)
+    found["errata"] = said("publish", "--of", f"{EDITION}-r1", "--erratum", TEXTS["html"], *use_state)
+    found["errata, several lines"] = said(
+        "publish", "--of", f"{EDITION}-r1", "--erratum", TEXTS["terminal"], *use_state
+    )
     found["publish again"] = said("publish", EDITION, "--all-texts", "--again", *use_state)
-    found["plot"] = said("plot", EDITION, "--out", pictures / "figures", *use_state)
+    found["plot"] = said("leaderboard", EDITION, "--figures", pictures / "figures", *use_state)
     for paper in PAPERS:
         found[f"why {paper}"] = said(
             "why", "--no-recount", *use_state, f"--paper={paper}", "--", EDITION, "gem", "human"

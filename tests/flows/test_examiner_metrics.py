@@ -117,7 +117,17 @@ def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_pat
     with scripted_chat(write=grader, logprobs=shares) as server:
         file = study(server)
         shown = CliRunner().invoke(
-            app, ["validate", "--settings", str(file), "--state", str(tmp_path / "state"), "--no-prefect", "--json"]
+            app,
+            [
+                "study",
+                "validate",
+                "--settings",
+                str(file),
+                "--state",
+                str(tmp_path / "state"),
+                "--no-prefect",
+                "--json",
+            ],
         )
         assert shown.exit_code == 0, shown.output
         asked = server.count

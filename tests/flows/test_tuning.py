@@ -65,13 +65,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def call(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Runs gre-bench tune lm in this process, judgments and base given; (exit code, standard output, error)."""
+    """Runs gre-bench models tune lm in this process, judgments and base given; (exit code, standard output, error)."""
     monkeypatch.setenv("GRE_BENCH_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(place)
 
     def calling(*arguments: str, base: str = "base", judgments: str = "judgments.jsonl", fast: bool = True):
-        given = ["--base", base, "--judgments", judgments, *(FAST if fast else ()), *arguments]
-        monkeypatch.setattr(sys, "argv", ["gre-bench", "tune", "lm", "--no-prefect", *given])
+        given = ["--model", base, "--judgments", judgments, *(FAST if fast else ()), *arguments]
+        monkeypatch.setattr(sys, "argv", ["gre-bench", "models", "tune", "lm", "--no-prefect", *given])
         monkeypatch.setattr(screen, "out", screen.Console(width=300))
         monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=300))
         code = DONE
@@ -87,7 +87,7 @@ def call(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 
 def test_the_command_tunes_and_says_where_how_well_and_how_to_use_it(call, place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    code, said, _ = call("--train", "0:4", "--choose", "4:6", "--papers", "papers.jsonl", "--out", str(out))
+    code, said, _ = call("--train", "0:4", "--choose", "4:6", "--papers-file", "papers.jsonl", "--out", str(out))
     assert code == DONE
     for part in (
         "on 72 conversations of 4 papers in 9 steps", "lora", "loss on the 2 papers kept aside, nats a token:",
@@ -113,7 +113,7 @@ def test_as_json_it_gives_the_training_record(call, tmp_path: Path) -> None:
 
 def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, tmp_path: Path) -> None:
     code, said, _ = call(
-        "--train", "0:3", "--papers", "texts.jsonl", "--out", str(tmp_path / "out"), "--json",
+        "--train", "0:3", "--papers-file", "texts.jsonl", "--out", str(tmp_path / "out"), "--json",
         "--set", 'metrics=["gem_s_assw"]',
     )  # fmt: skip
     found = json.loads(said)
@@ -130,8 +130,12 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, t
         (("--train", "0-4"), {}, "are not written as FIRST:END"),
         (("--train", "0:4", "--writer", "nobody"), {}, "rows 0:4 have no human judgments by nobody"),
         (("--train", "0:4", "--choose", "3:5"), {}, "paper p3 is in rows 0:4 and 3:5; keep them apart"),
-        (("--train", "7:8", "--papers", "papers.jsonl"), {}, "papers.jsonl has no abstract of a paper of rows 7:8"),
-        (("--train", "0:4", "--set", "metrics=['gem_s_abstract']"), {}, "name their file with --papers"),
+        (
+            ("--train", "7:8", "--papers-file", "papers.jsonl"),
+            {},
+            "papers.jsonl has no abstract of a paper of rows 7:8",
+        ),
+        (("--train", "0:4", "--set", "metrics=['gem_s_abstract']"), {}, "name their file with --papers-file"),
         (("--train", "0:4", "--set", "epoch=1"), {}, "unknown setting epoch; did you mean epochs?"),
         (("--train", "0:4", "--set", "batch=0"), {}, "setting batch"),
         (("--train", "0:4", "--set", "learning_rate=inf"), {}, "setting learning_rate"),
@@ -211,7 +215,7 @@ def test_the_last_point_of_a_training_is_read_from_its_history(tmp_path: Path) -
 def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [
-        sys.executable, "-m", "gre_bench.cli.app", "tune", "lm", "--no-prefect", "--base", str(place / "base"), "--judgments",
+        sys.executable, "-m", "gre_bench.cli.app", "models", "tune", "lm", "--no-prefect", "--model", str(place / "base"), "--judgments",
         str(place / "judgments.jsonl"), "--train", "0:6", "--out", str(out), *FAST, "--set", "epochs=2",
         "--set", "save_every=1", "--state", str(tmp_path / "state"), "--json",
     ]  # fmt: skip
@@ -237,7 +241,7 @@ def test_a_training_stopped_by_hand_goes_on_with_the_same_command(place: Path, t
 @pytest.mark.slow
 def test_the_flow_runs_under_the_engine(place: Path, tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "gre_bench.cli.app", "tune", "lm", "--base", str(place / "base"), "--judgments",
+        sys.executable, "-m", "gre_bench.cli.app", "models", "tune", "lm", "--model", str(place / "base"), "--judgments",
         str(place / "judgments.jsonl"), "--train", "0:3", "--choose", "3:4", "--out", str(tmp_path / "out"), *FAST,
         "--state", str(tmp_path / "state"), "--json",
     ]  # fmt: skip

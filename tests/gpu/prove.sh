@@ -38,14 +38,14 @@ if [ "$device" = cuda ]; then
 else
     skip kernels "pytest -m gpu needs CUDA"
 fi
-step random 200 bash -c "gre_bench bench scoring --shape $shape --device $device --dtype $dtype \
+step random 200 bash -c "gre_bench models bench scoring --shape $shape --device $device --dtype $dtype \
     --candidates $candidates --rounds $rounds --growth --json"
 if gre_bench models where smollm2-135m >"$out/where" 2>/dev/null; then
-    step smollm2 120 bash -c "gre_bench bench scoring --model smollm2-135m --device $device --dtype $dtype \
+    step smollm2 120 bash -c "gre_bench models bench scoring --model smollm2-135m --device $device --dtype $dtype \
         --candidates $candidates --rounds $rounds --json"
     rm -rf "$out/tuned"
     "$python" tests/gpu/table.py --judgments >"$out/judgments.jsonl"
-    step training 120 bash -c "gre_bench tune lm --no-prefect --base smollm2-135m --judgments $out/judgments.jsonl \
+    step training 120 bash -c "gre_bench models tune lm --no-prefect --model smollm2-135m --judgments $out/judgments.jsonl \
         --train 0:12 --choose 12:16 --out $out/tuned --set device=$device --set max_steps=$steps --set batch=9 \
         --set accumulation=1 --set share_prefixes=true --set evaluate_every=0 --json"
 else

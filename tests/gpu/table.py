@@ -1,6 +1,6 @@
 """The table that `tests/gpu/prove.sh` ends in, from the files of its folder; exit code 1 if a step failed.
 
-With ``--judgments``: the human reviews of the sample, numbered by paper, as `gre-bench tune` reads them.
+With ``--judgments``: the human reviews of the sample, numbered by paper, as `gre-bench models tune` reads them.
 """
 
 from __future__ import annotations

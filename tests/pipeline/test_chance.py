@@ -210,7 +210,7 @@ def test_why_takes_a_specific_score_apart_and_counts_it_again(state):
 
 
 def test_two_candidates_are_compared_by_what_they_have_above_chance_too(state):
-    code, told = shown("compare", "knows", "knows-nothing", "--in", EDITION, "--state", state, "--json")
+    code, told = shown("compare", "knows", "knows-nothing", "--edition", EDITION, "--state", state, "--json")
     found = json.loads(told)["candidates"]
     specific = scores(state, "gem_specific")
     by_paper = defaultdict(list)

@@ -180,7 +180,7 @@ def test_the_end_of_a_name_is_enough_where_it_is_the_only_one(state):
     assert "twin may be a/twin or b/twin: name one of them in full" in told
 
 
-@pytest.mark.parametrize("command", [("why", EDITION, "gem", "hunam"), ("compare", "hunam", "generic", "--in", EDITION),
+@pytest.mark.parametrize("command", [("why", EDITION, "gem", "hunam"), ("compare", "hunam", "generic", "--edition", EDITION),
                                      ("leaderboard", EDITION, "-c", "hunam"), ("remove", EDITION, "hunam")])  # fmt: skip
 def test_a_misspelt_candidate_is_told_with_the_nearest_first(state, command):
     assert "has no candidate hunam; known, nearest first: human, " in line(*command)
@@ -201,12 +201,12 @@ def test_names_are_found_by_their_nearness():
 
 
 def test_rank_takes_a_csv_and_answers_on_one_screen(ruled):
-    code, out, _ = call("rank", written("mine.csv", rows_of()), "--on", EDITION, "--as", "my-model")
+    code, out, _ = call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "my-model")
     assert code == DONE
     for part in (
         "mine.csv: reviews by my-model; columns read: paper_id, review", "papers: 16 of the 16 of SAMPLE-2026",
         "judgments a review: ", "(human ", "my-model on SAMPLE-2026", "against human: ", "against chance, ",
-        "best papers: ", "worst: ", "next:", f"gre-bench compare my-model human --in {EDITION}",
+        "best papers: ", "worst: ", "next:", f"gre-bench compare my-model human --edition {EDITION}",
     ):  # fmt: skip
         assert part in out
     assert all(len(one) <= 80 for one in out.splitlines())
@@ -221,14 +221,14 @@ def test_rank_reads_a_folder_of_texts_and_names_what_is_missing(ruled):
     for row in rows_of(range(1, 5)):
         Path("mine", f"{row['paper_id']}.txt").write_text(row["review"])
     Path("mine", "zz.md").write_text("The method is sound.")
-    code, out, _ = call("rank", "mine", "--on", EDITION, "--as", "my-model")
+    code, out, _ = call("rank", "mine", "--edition", EDITION, "--as", "my-model")
     assert code == DONE
     assert "papers: 4 of the 16" in out and "without a review: 12 (" in out and "no rank: only 8 of 32 pairs" in out
     assert "1 row of 1 paper that SAMPLE-2026 does not know, such as zz" in " ".join(out.split())
 
 
 def test_rank_as_json_holds_what_was_understood_and_where_it_stands(ruled):
-    told = json.loads(call("rank", written("mine.jsonl", rows_of()), "--on", EDITION, "--as", "m", "--json")[1])
+    told = json.loads(call("rank", written("mine.jsonl", rows_of()), "--edition", EDITION, "--as", "m", "--json")[1])
     assert (told["understood"]["matched"], told["understood"]["lacking"]) == (16, [])
     assert {row["metric"] for row in told["rows"]} == {"gem", "gem_s_abstract"}
     assert len(told["papers"]) == 16 and told["summary"]["outcome"] == "done"
@@ -238,19 +238,19 @@ def test_of_a_file_with_several_candidates_the_one_that_is_named_is_ranked(ruled
     for column in ("candidate", "model"):
         file = written("two.jsonl", [*rows_of(**{column: "a/x"}), *rows_of(**{column: "a/y"})])
         assert f"2 candidates by its column {column}, and none is called z" in line(
-            "rank", file, "--on", EDITION, "--as", "z"
+            "rank", file, "--edition", EDITION, "--as", "z"
         )
-        assert call("rank", file, "--on", EDITION, "--as", "a/x")[0] == DONE
+        assert call("rank", file, "--edition", EDITION, "--as", "a/x")[0] == DONE
     assert query(ruled, "select distinct candidate from reviews where candidate <> 'human'") == [("a/x",)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("--on", "SAMPEL-2026", "--as", "m"), "did you mean SAMPLE-2026?"),
-        (("--on", EDITION, "--as", "human"), "human is the baseline"),
-        (("--on", EDITION, "--as", "generic"), "generic is a control"),
-        (("--on", EDITION, "--as", "a b"), "a candidate cannot be called a b"),
+        (("--edition", "SAMPEL-2026", "--as", "m"), "did you mean SAMPLE-2026?"),
+        (("--edition", EDITION, "--as", "human"), "human is the baseline"),
+        (("--edition", EDITION, "--as", "generic"), "generic is a control"),
+        (("--edition", EDITION, "--as", "a b"), "a candidate cannot be called a b"),
     ],
 )
 def test_rank_refuses_what_cannot_be_ranked(ruled, arguments, part):
@@ -260,14 +260,14 @@ def test_rank_refuses_what_cannot_be_ranked(ruled, arguments, part):
 def test_rank_stores_nothing_of_a_file_without_a_paper_of_the_edition(ruled):
     file = written("mine.csv", [row | {"paper_id": f"x{row['paper_id']}"} for row in rows_of()])
     assert "has no review of a paper of SAMPLE-2026: 16 rows of 16 papers" in line(
-        "rank", file, "--on", EDITION, "--as", "m"
+        "rank", file, "--edition", EDITION, "--as", "m"
     )
     assert query(ruled, "select count(*) from reviews where candidate = 'm'") == [(0,)]
 
 
 def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_that_it_offers_can_be_made(state):
     file = written("mine.csv", rows_of())
-    told = line("rank", file, "--on", EDITION, "--as", "m")
+    told = line("rank", file, "--edition", EDITION, "--as", "m")
     assert (
         "scored with judgments by sample-author, which nothing here writes, and 16 of these reviews have none" in told
     )
@@ -275,9 +275,9 @@ def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_th
     offered = shlex.split(told.partition("which you make once: ")[2])
     assert offered[:4] == ["gre-bench", "refresh", "--edition", f"{EDITION}-rule"]
     assert call(*offered[1:], "--no-prefect")[0] == DONE
-    assert call("rank", file, "--on", f"{EDITION}-rule", "--as", "m")[0] == DONE
+    assert call("rank", file, "--edition", f"{EDITION}-rule", "--as", "m")[0] == DONE
     given = written("judged.jsonl", [row | {"candidate": "m"} for row in reviews_by("m")])
-    assert call("rank", given, "--on", EDITION, "--as", "m")[0] == DONE
+    assert call("rank", given, "--edition", EDITION, "--as", "m")[0] == DONE
 
 
 def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled):
@@ -311,7 +311,7 @@ def columns(state, table: str) -> set[str]:
 
 def test_who_is_removed_leaves_the_store_as_it_was(ruled):
     before = left(ruled)
-    assert call("rank", written("mine.csv", rows_of()), "--on", EDITION, "--as", "me/mine")[0] == DONE
+    assert call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "me/mine")[0] == DONE
     assert "16 reviews" in line("remove", EDITION, "mine") and "--yes" in line("remove", EDITION, "mine")
     code, out, _ = call("remove", EDITION, "mine", "--yes")
     assert (code, "removed me/mine from SAMPLE-2026: 16 reviews, 16 judgments" in out) == (DONE, True)
@@ -324,7 +324,7 @@ def test_who_is_removed_leaves_the_store_as_it_was(ruled):
 
 def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled, monkeypatch):
     before = left(ruled)
-    call("rank", written("mine.csv", rows_of()), "--on", EDITION, "--as", "m")
+    call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "m")
     with monkeypatch.context() as stopped:
         stopped.setattr(removal, "settle", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped")))
         assert call("remove", EDITION, "m", "--yes")[0] == INCOMPLETE
@@ -335,22 +335,22 @@ def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled
 
 def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
     first = written("first.csv", rows_of(range(1, 9)))
-    call("rank", first, "--on", EDITION, "--as", "m")
+    call("rank", first, "--edition", EDITION, "--as", "m")
     second = written("second.csv", [row | {"review": f"{row['review']} More."} for row in rows_of()])
-    told = line("rank", second, "--on", EDITION, "--as", "m")
+    told = line("rank", second, "--edition", EDITION, "--as", "m")
     assert "m has other reviews of 8 of these papers" in told and "--replace" in told
-    assert "say that you mean it with --yes" in line("rank", second, "--on", EDITION, "--as", "m", "--replace")
-    code, out, _ = call("rank", second, "--on", EDITION, "--as", "m", "--replace", "--yes")
+    assert "say that you mean it with --yes" in line("rank", second, "--edition", EDITION, "--as", "m", "--replace")
+    code, out, _ = call("rank", second, "--edition", EDITION, "--as", "m", "--replace", "--yes")
     assert (code, "its 8 earlier reviews are replaced" in out) == (DONE, True)
     assert query(ruled, "select count(*), count(*) filter (text like '%More.') from reviews where candidate = 'm'") == [
         (16, 16)
     ]
     after = left(ruled)
     call("remove", EDITION, "m", "--yes")
-    call("rank", second, "--on", EDITION, "--as", "m")
+    call("rank", second, "--edition", EDITION, "--as", "m")
     assert_same(left(ruled), after)
     broken = written("broken.csv", [{"paper_id": "zz", "review": "x"}])
-    line("rank", broken, "--on", EDITION, "--as", "m", "--replace", "--yes")
+    line("rank", broken, "--edition", EDITION, "--as", "m", "--replace", "--yes")
     assert_same(left(ruled), after)
 
 

@@ -56,7 +56,7 @@ def own(state, tmp_path):
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """Runs gre-bench in this process; (exit code, standard output, standard error)."""
+    """Runs ``gre-bench`` in this process; (exit code, standard output, standard error)."""
 
     def calling(*arguments):
         monkeypatch.setattr(sys, "argv", ["gre-bench", *map(str, arguments)])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ from gre_bench.release.names import page_of_paper
 from gre_bench.release.pages.axis import across, ticks
 from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.board_csv import as_csv
-from gre_bench.reports.plotting import plotted, printed_boards
+from gre_bench.reports.plotting import plot_table, printed_boards
 from tests.conftest import ROOT
 from tests.release.made_up import EDITION
 
@@ -27,7 +29,7 @@ from tests.release.made_up import EDITION
 @pytest.fixture(scope="module")
 def table6(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plot")
-    return plotted("table6", folder, folder), folder
+    return plot_table("table6", folder), folder
 
 
 def printed(table):
@@ -134,15 +136,30 @@ def test_who_cannot_draw_is_told_what_to_install(own, call, monkeypatch):
     install = "altair is not installed: pip install 'gre-bench[plots]'"
     code, out, err = call("publish", EDITION, "--again", "--state", own)
     assert code == 0 and f"without figures: {install}" in out + err
-    code, out, err = call("plot", EDITION, "--out", own / "figures", "--state", own)
+    code, out, err = call("leaderboard", EDITION, "--figures", own / "figures", "--state", own)
     assert code == 2 and install in err and not (own / "figures").exists()
+
+
+def test_a_board_is_drawn_whole_or_not_at_all(own, call):
+    code, out, err = call("leaderboard", EDITION, "--figures", own / "f", "--metric", "gem", "--state", own)
+    assert (code, out) == (2, "") and "--figures draws the whole board" in err
+    code, out, err = call("compare", "--published", "table6", "--published", "table7", "--figures", own / "f")
+    assert (code, out) == (2, "") and "--figures draws one published board" in err
+    (own / "file").touch()
+    code, out, err = call("compare", "--published", "table6", "--figures", own / "file")
+    assert (code, out) == (2, "") and "file is a file; name a folder" in err
+    assert not (own / "f").exists()
+
+
+def test_the_figures_of_a_published_board_are_named_by_the_command(tmp_path, call):
+    code, out, _ = call("compare", "--published", "table7", "--figures", tmp_path / "f", "--json")
+    assert code == 0 and all(Path(name).is_file() for name in json.loads(out))
+    assert str(tmp_path / "f" / "index.html") in json.loads(out)
 
 
 def test_what_is_no_board_is_one_line(tmp_path):
     with pytest.raises(SettingsError, match="table1 is no board"):
-        plotted("table1", tmp_path, tmp_path)
-    with pytest.raises(SettingsError, match="no edition, release or published board"):
-        plotted("nothing", tmp_path, tmp_path)
+        plot_table("table1", tmp_path)
 
 
 points = st.tuples(st.floats(0, 400), st.floats(0, 300))

@@ -109,7 +109,9 @@ def test_a_line_of_the_ledger_that_a_kill_cut_off_is_none_and_is_taken_off(own):
 def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_no_longer_the_latest(own, call):
     state = ("--state", own)
     assert call("publish", EDITION, "--again", *state)[0] == 0
-    code, out, _ = call("errata", f"{EDITION}-r2", "Two reviews were swapped <b>", "--retire", *state)
+    code, out, _ = call(
+        "publish", "--erratum", "Two reviews were swapped <b>", "--of", f"{EDITION}-r2", "--retire", *state
+    )
     assert code == 0 and f"latest is {EDITION}-r1" in out
     assert os.readlink(shelf_of(own).latest) == f"{EDITION}-r1"
     code, out, _ = call("verify", own / "releases" / f"{EDITION}-r2")
@@ -118,9 +120,33 @@ def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_n
     assert made.name == f"{EDITION}-r3" == os.readlink(shelf_of(own).latest)
     page = (made.folder / "index.html").read_text()
     assert "Two reviews were swapped &lt;b&gt;" in page
-    code, _, err = call("errata", f"{EDITION}-r9", "x", *state)
+    code, _, err = call("publish", "--erratum", "x", "--of", f"{EDITION}-r9", *state)
     assert code == 2 and f"no release {EDITION}-r9" in err and f"{EDITION}-r3" in err
-    assert call("errata", "nonsense", "x", *state)[0] == 2
+    assert call("publish", "--erratum", "x", "--of", "nonsense", *state)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--erratum", "x"), "an erratum needs both: --erratum TEXT and --of RELEASE"),
+        (("--of", f"{EDITION}-r1"), "an erratum needs both"),
+        (("--retire",), "an erratum needs both"),
+        (("--erratum", "x", "--of", f"{EDITION}-r1", "--again"), "--erratum publishes nothing"),
+        (("ICLR-2020", "--erratum", "x", "--of", f"{EDITION}-r1"), f"{EDITION}-r1 is no release of ICLR-2020"),
+        (("--erratum", "two\nlines", "--of", f"{EDITION}-r1"), "an erratum is one line of text"),
+    ],
+)
+def test_an_erratum_is_asked_for_whole_and_publishes_nothing(own, call, arguments, says):
+    before = shelf_of(own).entries()
+    code, out, err = call("publish", *arguments, "--state", own)
+    assert (code, out) == (2, "") and says in err
+    assert shelf_of(own).entries() == before
+
+
+def test_an_erratum_comes_as_json_too(own, call):
+    code, out, _ = call("publish", EDITION, "--erratum", "x", "--of", f"{EDITION}-r1", "--json", "--state", own)
+    found = json.loads(out)
+    assert (code, found["release"], found["erratum"], found["retired"]) == (0, f"{EDITION}-r1", "x", False)
 
 
 def test_releases_stand_where_they_are_asked_to(own, tmp_path, call):

@@ -67,14 +67,14 @@ def board_file(folder, name, scores, writer="w"):
 def test_two_boards_of_ones_own_are_compared_by_rank_controls_left_out(tmp_path):
     a = board_file(tmp_path, "A", {"m1": 1.0, "m2": 2.0, "m3": 3.0, "m4": 4.0})
     b = board_file(tmp_path, "B", {"m1": 10.0, "m2": 30.0, "m3": 20.0, "m4": 40.0}, writer="other")
-    code, shown = compare("--board", a, "--board", b, "--json")
+    code, shown = compare(a, b, "--json")
     assert code == 0
     found = json.loads(shown)
     (row,) = found["consistency"]
     assert (row["n"], round(row["spearman"], 6)) == (4, 0.8)
     assert found["left_out"] == {str(path): {"generic": "control"} for path in (a, b)}
     assert found["differ_in"] == {"writer": ["w", "other"]}
-    assert "signatures differ in writer: w | other" in compare("--board", a, "--board", b)[1]
+    assert "signatures differ in writer: w | other" in compare(a, b)[1]
 
 
 def test_a_board_beside_a_published_one_shows_no_differences_of_nats(tmp_path):
@@ -154,12 +154,12 @@ def test_an_edition_is_a_board_by_its_key_and_has_no_effects_before_it_is_valida
     refreshed(tmp_path)
     side = from_run(EDITION, "board", tmp_path)
     assert {figure.item for figure in side.figures} == {"human"} and "generic" in side.left_out
-    code, shown = compare("--board", EDITION, "--published", "table6", "--state", tmp_path, "--json")
+    code, shown = compare(EDITION, "--published", "table6", "--state", tmp_path, "--json")
     found = json.loads(shown)
     assert code == 0 and {row["n"] for row in found["consistency"]} == {0}
     assert all(row["only_second"] == ["human"] for row in found["consistency"])
-    assert "not defined" in compare("--board", EDITION, "--published", "table6", "--state", tmp_path)[1]
-    with pytest.raises(SettingsError, match=f"no effects yet; run: gre-bench validate --edition {EDITION}"):
+    assert "not defined" in compare(EDITION, "--published", "table6", "--state", tmp_path)[1]
+    with pytest.raises(SettingsError, match=f"no effects yet; run: gre-bench study validate --edition {EDITION}"):
         from_run(EDITION, "effects", tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""``gre-bench compare A B --in EDITION`` of two evaluation LMs: orders compare, scores never stand side by side."""
+"""``gre-bench compare A B --edition EDITION`` of two evaluation LMs: orders compare, scores never stand side by side."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LMS = ("scripted-overlap", "scripted-first-words")
 
 
 def test_two_lms_are_compared_on_the_pairs_that_both_have_scored(call, state):
-    code, shown = call(*LMS, "--in", EDITION, "--json")
+    code, shown = call(*LMS, "--edition", EDITION, "--json")
     assert code == 0
     (row,) = json.loads(shown)["evaluation_lms"]
     assert (row["metric"], row["differ_in"], row["problem"]) == ("gem", {}, None)
@@ -67,15 +67,15 @@ def test_two_lms_are_compared_on_the_pairs_that_both_have_scored(call, state):
 
 
 def test_no_score_of_one_stands_beside_a_score_of_the_other(call, state):
-    code, shown = call(*LMS, "--in", EDITION)
+    code, shown = call(*LMS, "--edition", EDITION)
     assert code == 0 and "1 is scripted-overlap (signature" in shown and "lead by 1" in shown
-    told = json.loads(call(*LMS, "--in", EDITION, "--json")[1])["evaluation_lms"][0]
+    told = json.loads(call(*LMS, "--edition", EDITION, "--json")[1])["evaluation_lms"][0]
     assert {key for line in told["candidates"] for key in line} == {"candidate", "pairs", "ranks", "leads", "spearman"}
 
 
 def test_signatures_are_named_by_their_ids_too(call, state):
-    ids = json.loads(call(*LMS, "--in", EDITION, "--json")[1])["evaluation_lms"][0]["signature_ids"]
-    code, shown = call(ids[0][:8], ids[1], "--in", EDITION, "--json")
+    ids = json.loads(call(*LMS, "--edition", EDITION, "--json")[1])["evaluation_lms"][0]["signature_ids"]
+    code, shown = call(ids[0][:8], ids[1], "--edition", EDITION, "--json")
     assert code == 0 and json.loads(shown)["evaluation_lms"][0]["signature_ids"] == ids
 
 
@@ -89,5 +89,5 @@ def test_signatures_are_named_by_their_ids_too(call, state):
     ],
 )
 def test_what_does_not_compare_is_one_line(call, arguments, part):
-    code, line = call(*arguments, "--in", EDITION)
+    code, line = call(*arguments, "--edition", EDITION)
     assert (code, part in line, "\n" in line) == (2, True, False), line

@@ -92,13 +92,13 @@ def test_an_anchor_that_nobody_scored_is_one_line(call):
 
 
 def test_two_candidates_are_compared_on_the_pairs_that_both_have(call, state):
-    code, shown = call("compare", "model-b", "model-a", "--in", EDITION, "--json")
+    code, shown = call("compare", "model-b", "model-a", "--edition", EDITION, "--json")
     (row,) = json.loads(shown)["candidates"]
     found = leads(state, EDITION, "model-b", "model-a")
     assert code == 0
     assert (row["difference"], row["p"]) == pytest.approx((found.mean(), stats.ttest_1samp(found, 0).pvalue))
     assert (row["won"], row["lost"]) == ((found > 0).sum(), (found < 0).sum())
-    assert "asked alone" in call("compare", "model-b", "model-a", "--in", EDITION)[1]
+    assert "asked alone" in call("compare", "model-b", "model-a", "--edition", EDITION)[1]
 
 
 @pytest.mark.parametrize(
@@ -109,5 +109,5 @@ def test_two_candidates_are_compared_on_the_pairs_that_both_have(call, state):
     ],
 )
 def test_candidates_that_are_not_there_are_one_line(call, names, part):
-    code, line = call("compare", *names, "--in", EDITION)
+    code, line = call("compare", *names, "--edition", EDITION)
     assert (code, part in line) == (2, True)

@@ -1,4 +1,4 @@
-"""``gre-bench hygiene`` on the sample edition: new scores against candidates' reviews, and nothing kept."""
+"""``gre-bench study hygiene`` on the sample edition: new scores against candidates' reviews, and nothing kept."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def state(tmp_path_factory):
 def call(state):
     use(OverlapLM())
 
-    return lambda *arguments: shown("hygiene", EDITION, *arguments, "--state", state)
+    return lambda *arguments: shown("study", "hygiene", EDITION, *arguments, "--state", state)
 
 
 def test_a_candidate_gains_most_by_its_own_references_and_nothing_is_kept(call, state):
     before = query(state, "select count(*) from scores")
-    code, shown = call("-m", "gem", "--by", "model-a", "--papers", "5", "--json")
+    code, shown = call("-m", "gem", "--candidate", "model-a", "--papers", "5", "--json")
     assert code == 0
     (found,) = json.loads(shown)["metrics"]
     swap = {row["candidate"]: row for row in found["swap"]}
@@ -45,7 +45,7 @@ def test_a_candidate_gains_most_by_its_own_references_and_nothing_is_kept(call, 
 
 
 def test_the_score_against_a_swapped_reference_is_the_metrics_own(call, state):
-    (found,) = json.loads(call("-m", "gem", "--by", "model-b", "--papers", "1", "--json")[1])["metrics"]
+    (found,) = json.loads(call("-m", "gem", "--candidate", "model-b", "--papers", "1", "--json")[1])["metrics"]
     (row,) = [row for row in found["swap"] if row["candidate"] == "model-a"]
     ((first, human),) = query(
         state, "select paper_id, text from sample join judgments using (review_id) where position = 0 and place = 0"
@@ -90,7 +90,7 @@ def test_a_file_that_says_nothing_is_one_line(call, tmp_path, content, part):
 
 
 def test_an_unknown_intruder_and_another_evaluation_lm_are_one_line_each(call):
-    code, line = call("--by", "nobody")
+    code, line = call("--candidate", "nobody")
     assert (code, "no model nobody on its board; there are: model-a, model-b" in line) == (2, True)
     use(OverlapLM("scripted-other"))
     code, line = call("-m", "gem", "--papers", "2")

@@ -282,12 +282,14 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
             sys.executable,
             "-m",
             "gre_bench.cli.app",
+            "study",
             "examiners",
+            "compare",
             "--items",
             str(asked.items),
             "--settings",
             str(tmp_path / "study.toml"),
-            "--models",
+            "--models-file",
             str(tmp_path / "models.toml"),
             "--state",
             str(asked.state),
@@ -482,7 +484,7 @@ def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job
     assert (
         len(rows) == 5 and rows[0]["rationale"] == "It names 2 of the 3 main points." and rows[0]["hallucination"] == ""
     )
-    shown = CliRunner().invoke(app, ["examiners", "errors", f"mine={sheet}"])
+    shown = CliRunner().invoke(app, ["study", "examiners", "errors", f"mine={sheet}"])
     assert "row 1 of the sheet: write yes or no into column inconsistent" in str(shown.exception)
     for place, row in enumerate(rows):
         row |= {
@@ -494,7 +496,7 @@ def test_rationales_are_written_to_a_sheet_whose_shares_stand_beside_table_9(job
         writer = csv.DictWriter(lines, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    shown = CliRunner().invoke(app, ["examiners", "errors", f"mine={sheet}"])
+    shown = CliRunner().invoke(app, ["study", "examiners", "errors", f"mine={sheet}"])
     table = {line.split()[1]: line.split()[-3:] for line in shown.output.splitlines() if re.match(r" +\d ", line)}
     assert shown.exit_code == 0
     assert table == {
@@ -624,14 +626,16 @@ def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
     with scripted_chat(write=examiner(), **ill) as server:
         asked = job(server)
         command = [
+            "study",
             "examiners",
+            "compare",
             "--items",
             str(asked.items),
             "--settings",
             str(tmp_path / "study.toml"),
-            "-m",
+            "--model",
             "scripted",
-            "--models",
+            "--models-file",
             str(tmp_path / "models.toml"),
             "--state",
             str(asked.state),
@@ -645,7 +649,9 @@ def test_the_command_ends_with_a_code_that_says_how_it_went(job, tmp_path):
         shown = CliRunner().invoke(app, [*command, "--layout", "003_table9", "--dry-run"])
         assert shown.exit_code == 0 and "scripted: 72 requests" in shown.output
     assert isinstance(
-        CliRunner().invoke(app, ["examiners", "--settings", str(tmp_path / "nope.toml"), "--items", "x.tsv"]).exception,
+        CliRunner()
+        .invoke(app, ["study", "examiners", "compare", "--settings", str(tmp_path / "nope.toml"), "--items", "x.tsv"])
+        .exception,
         SettingsError,
     )
 

@@ -1,4 +1,4 @@
-"""``gre-bench known-answers`` as a user runs it."""
+"""``gre-bench study known-answers`` as a user runs it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gre_bench.cli import app
-from gre_bench.cli.commands.known_answers import _is_right
+from gre_bench.cli.commands.study.known_answers import _is_right
 from gre_bench.core.errors import SettingsError
 from gre_bench.studies import known_answers as flow
 from gre_bench.studies import learning_curves
@@ -26,7 +26,18 @@ def short_lessons(monkeypatch):
 
 def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
     pytest.importorskip("altair")
-    arguments = ["known-answers", "--worlds", "20", "--papers", "50", "--processes", "1", "--out", tmp_path / "k"]
+    arguments = [
+        "study",
+        "known-answers",
+        "--worlds",
+        "20",
+        "--papers",
+        "50",
+        "--processes",
+        "1",
+        "--out",
+        tmp_path / "k",
+    ]
     done = CliRunner().invoke(app.app, list(map(str, arguments)))
     assert done.exit_code == 0, done.output
     for words in ("Exact evaluation LM", "Coverage", "Order", "Learnt LMs", "cache-ngram"):
@@ -76,5 +87,5 @@ def test_a_wrong_answer_is_exit_code_1():
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     path = tmp_path / "x"
     path.write_text("")
-    done = CliRunner().invoke(app.app, ["known-answers", "--worlds", "1", "--out", str(path)])
+    done = CliRunner().invoke(app.app, ["study", "known-answers", "--worlds", "1", "--out", str(path)])
     assert isinstance(done.exception, SettingsError) and "is a file; name a folder" in str(done.exception)

@@ -337,7 +337,8 @@ def test_a_folder_that_cannot_be_read_says_where_and_why(tmp_path, more, why):
 
 def test_the_commands_show_what_was_found(tmp_path):
     shown = CliRunner().invoke(
-        app, ["guidelines", "--reviews", str(given(tmp_path / "d")), "--state", str(tmp_path / "state")]
+        app,
+        ["study", "guidelines", "compare", "--reviews", str(given(tmp_path / "d")), "--state", str(tmp_path / "state")],
     )
     assert (
         shown.exit_code == 0
@@ -346,11 +347,25 @@ def test_the_commands_show_what_was_found(tmp_path):
     )
     sample = str(ROOT / "data" / "sample" / "notes.jsonl")
     shown = CliRunner().invoke(
-        app, ["guidelines", "quality", sample, "-e", "SAMPLE-2026", "--state", str(tmp_path / "state"), "--no-prefect"]
+        app,
+        [
+            "study",
+            "guidelines",
+            "quality",
+            sample,
+            "-e",
+            "SAMPLE-2026",
+            "--state",
+            str(tmp_path / "state"),
+            "--no-prefect",
+        ],
     )
     assert shown.exit_code == 0 and "not_asked: no LM was asked" in shown.output
-    assert isinstance(CliRunner().invoke(app, ["guidelines", "--reviews", "x", "compare"]).exception, SettingsError)
-    assert "human_ratings.tsv" in CliRunner().invoke(app, ["guidelines", "--help"]).output
+    assert isinstance(
+        CliRunner().invoke(app, ["study", "guidelines", "compare", "--reviews", "x", "--model", "m"]).exception,
+        SettingsError,
+    )
+    assert "human_ratings.tsv" in CliRunner().invoke(app, ["study", "guidelines", "compare", "--help"]).output
 
 
 def real(*parts):

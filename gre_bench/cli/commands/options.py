@@ -1,4 +1,8 @@
-"""The options of ``gre-bench``, each described once."""
+"""The options and arguments that several commands share, each described once.
+
+An edition is the argument EDITION of a command about one edition. It is the option --edition where the argument is
+something else (a file, candidates) or where a settings file may name it. A short flag means the same everywhere.
+"""
 
 from __future__ import annotations
 
@@ -7,102 +11,108 @@ from typing import Annotated
 
 import typer
 
-EXIT_CODES = (
-    "Exit codes: 0 done · 1 fault (a broken evaluation LM, a damaged store, a bug) · 2 bad input (one line says what "
-    "and what to do) · 3 incomplete (pairs are still missing or the edition is busy: run it again) · 130 stopped by "
-    "hand. Whatever the code, what was done is kept."
-)
+from gre_bench.cli.commands import completion
+from gre_bench.cli.views.board_formats import Format
 
 State = Annotated[
-    Path, typer.Option("--state", envvar="GRE_BENCH_STATE", help="Folder that keeps everything a run makes.")
-]
-Edition = Annotated[str | None, typer.Option("--edition", "-e", help="Edition: VENUE-YEAR or VENUE-YEAR-SAMPLE.")]
-IntoEdition = Annotated[str, typer.Option("--edition", "-e", help="Edition to add them to, such as ICLR-2025.")]
-OneEdition = Annotated[
-    str | None, typer.Argument(help="Edition, such as ICLR-2025; the only one there is, if not given.")
-]
-AnyEdition = Annotated[str | None, typer.Argument(help="Edition, such as ICLR-2025; all of them, if not given.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait while another process writes the edition.")]
-Engine = Annotated[
-    bool, typer.Option("--prefect/--no-prefect", help="Run under the Prefect engine, or as plain functions.")
-]
-SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", "-s", help="TOML file of settings, or the name of a shipped one, such as demo or gpu."),
-]
-Set = Annotated[list[str] | None, typer.Option("--set", help="One setting, group.key=value; repeatable.")]
-Budget = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="One bound, such as budget.usd=5 or budget.models.NAME.requests=200; repeatable."),
-]
-Candidate = Annotated[list[str] | None, typer.Option("--candidate", "-c", help="Add just this candidate; repeatable.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N papers of the sample (a pilot).")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be done and how long it takes; change nothing.")
-]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try finally failed pairs again.")]
-Metric = Annotated[list[str] | None, typer.Option("--metric", "-m", help="Only this metric; repeatable.")]
-PapersFile = Annotated[
-    Path, typer.Argument(help=".jsonl, .csv or .parquet with paper_id and optional title, abstract, text, row.")
-]
-ReviewsFile = Annotated[
     Path,
-    typer.Argument(
-        help=".jsonl, .csv or .parquet with paper_id, candidate, and review and/or judgments; or a folder of texts, "
-        "each named by its paper: <paper id>.txt or .md."
+    typer.Option(
+        "--state", metavar="FOLDER", envvar="GRE_BENCH_STATE", help="Folder that keeps everything a run makes."
     ),
 ]
-New = Annotated[bool, typer.Option("--new", help="Start the edition if it is not there yet.")]
-By = Annotated[str | None, typer.Option("--as", help="Candidate whose reviews these are, where the file names none.")]
-ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, where the file names no candidate.")]
-NotesFile = Annotated[Path, typer.Argument(help="OpenReview notes, one a line (.jsonl or .jsonl.gz), API v1 or v2.")]
-Texts = Annotated[Path | None, typer.Option("--text", help="Papers' texts (.parquet, .csv or .jsonl: paper_id, text).")]
-Pdfs = Annotated[Path | None, typer.Option("--pdfs", help="Folder with the papers' PDFs, <paper id>.pdf.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Wait = Annotated[
+    float,
+    typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes the edition."),
+]
+NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run as plain functions, without Prefect.")]
+Form = Annotated[
+    Format,
+    typer.Option(
+        "--format", "-f", metavar="FORMAT", help="table, json, csv, markdown or parquet; only markdown and table round."
+    ),
+]
+Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write, not standard output.")]
+Figures = Annotated[
+    Path | None, typer.Option("--figures", metavar="FOLDER", help="Write the figures into this folder (SVG and PNG).")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+_EDITION = {"metavar": "EDITION", "autocompletion": completion.editions}
+TheEdition = Annotated[str, typer.Argument(**_EDITION, help="Edition, such as ICLR-2025.")]
+OneEdition = Annotated[
+    str | None, typer.Argument(**_EDITION, help="Edition, such as ICLR-2025; not needed if there is only one.")
+]
+AnyEdition = Annotated[str | None, typer.Argument(**_EDITION, help="Edition, such as ICLR-2025; default: all.")]
+Edition = Annotated[
+    str | None, typer.Option("--edition", "-e", **_EDITION, help="Edition: VENUE-YEAR or VENUE-YEAR-SAMPLE.")
+]
+IntoEdition = Annotated[str, typer.Option("--edition", "-e", **_EDITION, help="Edition to add to, such as ICLR-2025.")]
+
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings", "-s", metavar="FILE", help="TOML file of settings, or the name of a shipped one: demo, gpu, ..."
+    ),
+]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting, as group.key=value; repeatable.")
+]
+Budget = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One limit, such as budget.usd=5; repeatable."),
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", metavar="N", min=1, help="Only the first N papers of the sample (a pilot).")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate work, time and cost; change nothing.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try again what failed for good.")]
+Again = Annotated[bool, typer.Option("--again", help="Ask for everything again, and report what changed.")]
+
+Metric = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric", "-m", metavar="METRIC", autocompletion=completion.metrics, help="Only this metric; repeatable."
+    ),
+]
+Candidate = Annotated[
+    list[str] | None, typer.Option("--candidate", "-c", metavar="NAME", help="Only this candidate; repeatable.")
+]
+Writer = Annotated[
+    str | None,
+    typer.Option("--writer", metavar="NAME", help="Who wrote the judgments, where the file does not say."),
+]
+OnlyWriter = Annotated[
+    str | None, typer.Option("--writer", metavar="NAME", help="Only judgments that this writer wrote.")
+]
+Rows = Annotated[
+    str | None,
+    typer.Option("--rows", metavar="FIRST:END", help="Only rows whose column `row` is in this range."),
+]
+Pdfs = Annotated[
+    Path | None, typer.Option("--pdfs", metavar="FOLDER", help="Folder with the papers' PDFs, <paper id>.pdf.")
+]
+NotesFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="OpenReview notes, one a line (.jsonl or .jsonl.gz), API v1 or v2.")
+]
 UnverifiedVenue = Annotated[
-    bool, typer.Option("--unverified-venue", help="Accept a venue-year whose notes nobody here has seen yet.")
+    bool,
+    typer.Option("--unverified-venue", help="Accept a venue-year whose note format is known from documents only."),
 ]
-Rows = Annotated[str | None, typer.Option("--rows", help="FIRST:END, only rows whose column row is in that range.")]
-JudgmentsBy = Annotated[
-    str | None, typer.Option("--writer", help="Who wrote the judgments, where the file does not say.")
+Papers = Annotated[int | None, typer.Option("--papers", metavar="N", min=2, help="Papers of the sample; default: 300.")]
+PapersFile = Annotated[
+    Path | None,
+    typer.Option("--papers-file", metavar="FILE", help="Papers with their texts, in the format of import papers."),
 ]
-MakePapers = Annotated[bool, typer.Option("--make-papers", help="Make a bare paper for each paper id not yet known.")]
 JudgmentsFile = Annotated[
-    Path, typer.Option("--judgments", help="Reviews with judgments, in the format of import reviews.")
+    Path, typer.Option("--judgments", metavar="FILE", help="Reviews with judgments, in the format of import reviews.")
 ]
-JudgmentsFiles = Annotated[
-    list[Path],
-    typer.Option("--judgments", help="Reviews with judgments, in the format of import reviews; repeatable."),
+ModelsFile = Annotated[
+    Path | None, typer.Option("--models-file", metavar="FILE", help="Catalogue of models; default: data/models.toml.")
 ]
-TrainRows = Annotated[str, typer.Option("--train", help="FIRST:END, rows to train on.")]
-TrainRowsOfEach = Annotated[
-    list[str], typer.Option("--train", help="FIRST:END, rows to train on: once for each --judgments, in their order.")
+Model = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="NAME", help="Model of the catalogue of models; repeatable."),
 ]
-ChooseRows = Annotated[
-    str | None,
-    typer.Option("--choose", help="FIRST:END, rows to choose the weights on; else a sixth of the training papers."),
-]
-Out = Annotated[Path, typer.Option("--out", help="Folder for the model.")]
-OnlyWriter = Annotated[str | None, typer.Option("--writer", help="Only judgments by this writer.")]
-Base = Annotated[Path, typer.Option("--base", help="Model to start from: its folder, or a name of gre-bench models.")]
-KeptRows = Annotated[
-    str | None,
-    typer.Option("--choose", help="FIRST:END, rows of the first --judgments that the loss is measured on, not learnt."),
-]
-AbstractsFile = Annotated[
-    Path | None, typer.Option("--papers", help="Papers' abstracts, in the format of import papers; brings in GEM-S.")
-]
-TuningFile = Annotated[
-    Path | None, typer.Option("--settings", "-s", help="TOML file of training settings; else those of the paper.")
-]
-TuningSet = Annotated[list[str] | None, typer.Option("--set", help="One training setting, key=value; repeatable.")]
-Full = Annotated[bool, typer.Option("--full", help="Train all weights instead of an adapter (method=full).")]
-MixtureRows = Annotated[
-    str, typer.Option("--choose", help="FIRST:END, rows not learnt from; the mixture is fitted to them.")
-]
-CountRows = Annotated[str, typer.Option("--train", help="FIRST:END, rows to count document frequencies on.")]
-MixedFolder = Annotated[Path, typer.Option("--lm", help="Model whose log-probabilities are mixed: its folder or name.")]
-MixtureOut = Annotated[Path, typer.Option("--out", help="Folder for the mixture, such as MODEL/mixture.")]
-LMSet = Annotated[
-    list[str] | None, typer.Option("--set", help="One setting of evaluation_lm, such as dtype=bfloat16; repeatable.")
-]
+StudyName = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the study, for its files.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random choices.")]

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.cli.views.screen import plain
+from gre_bench.cli.views.screen import plain, print_json, say
 from gre_bench.core.errors import SettingsError
 from gre_bench.store import Row
 
@@ -49,6 +49,16 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot write {out}: {error.strerror}") from None
+
+
+def show_written(files: Sequence[Path], drawn: str, as_json: bool) -> None:
+    """The figures of the board *drawn* that were written, one a line; or why there is none."""
+    if as_json:
+        return print_json([str(path) for path in files])
+    for path in files:
+        say(str(path))
+    if not files:
+        say(f"{drawn}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
 
 
 def _json(rows: Sequence[Row], names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What ``gre-bench compare A B --in EDITION`` shows of two evaluation LMs."""
+"""What ``gre-bench compare A B --edition EDITION`` shows of two evaluation LMs."""
 
 from __future__ import annotations
 

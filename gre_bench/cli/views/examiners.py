@@ -1,4 +1,4 @@
-"""What ``gre-bench examiners`` shows."""
+"""What ``gre-bench study examiners`` shows."""
 
 from __future__ import annotations
 

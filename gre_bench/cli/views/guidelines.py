@@ -1,4 +1,4 @@
-"""What ``gre-bench guidelines`` shows."""
+"""What ``gre-bench study guidelines`` shows."""
 
 from __future__ import annotations
 

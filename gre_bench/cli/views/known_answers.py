@@ -1,4 +1,4 @@
-"""What ``gre-bench known-answers`` shows: a table for each finding."""
+"""What ``gre-bench study known-answers`` shows: a table for each finding."""
 
 from __future__ import annotations
 

@@ -127,6 +127,6 @@ def _next(found: dict[str, Any], first: Row) -> list[str]:
     if found["papers"]:
         worst = found["papers"][-1]["paper_id"]
         lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}")
-    lines.append(f"gre-bench compare {name} human --in {edition}")
+    lines.append(f"gre-bench compare {name} human --edition {edition}")
     lines.append(f"gre-bench leaderboard {edition} --metric {metric}")
     return lines

@@ -52,6 +52,11 @@ def say(text: str, console: Console | None = None) -> None:
     (console or out).print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
+def fail(text: str) -> None:
+    """One line on standard error that says what is wrong."""
+    err.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True, highlight=False)
+
+
 def print_json(value: Any) -> None:
     """*value* as JSON for machines; a number that is none is a bug."""
     print(json.dumps(value, indent=2, default=str, allow_nan=False))

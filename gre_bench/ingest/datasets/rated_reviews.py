@@ -73,7 +73,9 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:
-        raise SourceError(f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench guidelines --help")
+        raise SourceError(
+            f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
+        )
     found: dict[tuple[str, str, str], GivenReview] = {}
     for place, row in _parquet(path) if path.suffix == ".parquet" else _objects(path):
         try:

@@ -90,7 +90,7 @@ class PdfText:
         """Notes and findings, one line each; of the findings the first *most*."""
         more = len(self.findings) - most
         lines = [*self.notes, *(finding.line() for finding in self.findings[:most])]
-        return lines + ([f"{more} more findings; see gre-bench audit"] if more > 0 else [])
+        return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])
 
     def to_json(self) -> dict[str, Any]:
         """All of it in plain values."""

@@ -69,7 +69,9 @@ def load(folder: Path) -> Blend:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         made_for = config["format"], config["own terms"], config["terms"], tuple(config["levels"])
         if made_for != (_FORMAT, list(OWN_TERMS), list(TERMS), LEVELS):
-            raise LMError(f"the mixture in {folder} is of another format: fit it again with `gre-bench tune mixture`")
+            raise LMError(
+                f"the mixture in {folder} is of another format: fit it again with `gre-bench models tune mixture`"
+            )
         rows = _rows(config["own"], len(OWN_TERMS)), _rows(config["weights"], len(TERMS))
         arrays = load_file(folder / ARRAYS)
         bend = tuple(config["bend"][feature] for feature in FEATURES) if config["bend"] else ()
@@ -79,7 +81,7 @@ def load(folder: Path) -> Blend:
     except FileNotFoundError as error:
         raise LMError(
             f"no mixture in {folder}: {Path(error.filename or ARRAYS).name} is missing; "
-            "fit one with `gre-bench tune mixture`"
+            "fit one with `gre-bench models tune mixture`"
         ) from error
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())

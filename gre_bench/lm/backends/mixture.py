@@ -63,7 +63,7 @@ class Mixture:
         if blend.lm != identity.digest:
             raise LMError(
                 f"this mixture was fitted for another evaluation LM than {identity.name}: "
-                "fit one with `gre-bench tune mixture`"
+                "fit one with `gre-bench models tune mixture`"
             )
         size = len(blend.arrays["counts"])
         if len(inner.tokenizer) > size:

@@ -41,7 +41,7 @@ def read_files(folder: Path) -> NgramFiles:
         if config["format"] != FORMAT:
             raise LMError(
                 f"the evaluation LM in {folder} has format {config['format']!r}, this version reads {FORMAT}: "
-                "train it again with `gre-bench tune cache-ngram`"
+                "train it again with `gre-bench models tune cache-ngram`"
             )
         for name in (VOCABULARY, WEIGHTS):
             if hashlib.sha256(files[name]).hexdigest() != config["sha256"][name]:
@@ -54,7 +54,7 @@ def read_files(folder: Path) -> NgramFiles:
     except FileNotFoundError as error:
         raise LMError(
             f"no evaluation LM in {folder}: {Path(error.filename).name} is missing; "
-            "restore the folder or train one with `gre-bench tune cache-ngram`"
+            "restore the folder or train one with `gre-bench models tune cache-ngram`"
         ) from error
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())

@@ -261,17 +261,18 @@ def test_the_commands_end_with_one_line_and_code_3_at_a_bound_and_status_tells_i
     with scripted_chat(write=answer) as server:
         made = job("guidelines", server.url)
         asked = [
+            "study",
             "guidelines",
             "compare",
-            "-m",
+            "--model",
             LM,
-            "--papers",
+            "--papers-file",
             str(made.papers),
             "--ratings",
             str(made.ratings),
             "--name",
             "mine",
-            "--models",
+            "--models-file",
             str(made.models_file),
             "--state",
             str(made.state),

@@ -20,17 +20,17 @@ TRAINED = ("--judgments", "judgments.jsonl", "--train", "0:8", "--out", "out")
 ASKED = {
     "refresh": SCRIPTED,
     "demo": (),
-    "validate": SCRIPTED,
-    "agree": SCRIPTED,
+    "study validate": SCRIPTED,
+    "study agree": SCRIPTED,
     "fetch": ("SAMPLE", "2026", "--host", "http://127.0.0.1:9"),
-    "examiners": ("--items", "items.tsv"),
-    "guidelines compare": ("--model", "any", "--papers", "papers.jsonl"),
-    "guidelines quality": ("notes.jsonl", "--edition", "SAMPLE-2026"),
-    "tune cache-ngram": TRAINED,
-    "tune lm": ("--base", "base", *TRAINED),
-    "tune mixture": (*TRAINED, "--choose", "8:16", "--lm", "lm"),
+    "study examiners compare": ("--items", "items.tsv"),
+    "study guidelines compare": ("--model", "any", "--papers-file", "papers.jsonl"),
+    "study guidelines quality": ("notes.jsonl", "--edition", "SAMPLE-2026"),
+    "models tune cache-ngram": TRAINED,
+    "models tune lm": ("--model", "base", *TRAINED),
+    "models tune mixture": (*TRAINED, "--choose", "8:16", "--model", "lm"),
 }
-"""Every command with ``--prefect``, as far as its flow."""
+"""Every command that runs under Prefect, with what it needs to reach its flow."""
 
 
 def test_every_command_that_has_an_engine_is_asked_here():
@@ -60,4 +60,4 @@ def commands(group, above=""):
 
 
 def takes_engine(command):
-    return any("--no-prefect" in option.secondary_opts for option in command.params)
+    return any("--no-prefect" in option.opts for option in command.params)

@@ -1,0 +1,48 @@
+"""What the shell offers for a word that is not yet whole: names of editions, metrics, models and shipped settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import GreBenchError
+
+
+def editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """Editions in the state folder that the line names, the environment, or ``state``."""
+    from gre_bench.store import find_editions
+
+    state = ctx.params.get("state") or os.environ.get("GRE_BENCH_STATE") or "state"
+    try:
+        return sorted(find_editions(Path(state)))
+    except (GreBenchError, OSError):
+        return []
+
+
+def metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """Metrics of the catalogue."""
+    from gre_bench.core.metrics import METRICS
+
+    return list(METRICS)
+
+
+def pretrained(ctx: Any, args: list[str], incomplete: str) -> list[tuple[str, str]]:
+    """Models that can be downloaded, with their titles."""
+    from gre_bench.core.pretrained.entries import entries
+
+    return [(name, entry.title) for name, entry in entries().items()]
+
+
+def domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """Domains of ``data/domains.toml``."""
+    from gre_bench.catalogs.domains import domains as known
+
+    return list(known())
+
+
+def published_tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """The published tables."""
+    from gre_bench.ranking.published import tables
+
+    return list(tables())

@@ -1,0 +1,99 @@
+"""Groups and commands as the help screens show them, and the names under which commands were known before."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from gre_bench.cli.views import screen
+from gre_bench.core.errors import SettingsError
+
+MOVED = {
+    "agree": "gre-bench study agree",
+    "audit": "gre-bench papers audit",
+    "bench": "gre-bench models bench",
+    "errata": "gre-bench publish --erratum TEXT --of RELEASE",
+    "examiners": "gre-bench study examiners",
+    "guidelines": "gre-bench study guidelines",
+    "hygiene": "gre-bench study hygiene",
+    "known-answers": "gre-bench study known-answers",
+    "parse": "gre-bench papers parse",
+    "plot": "gre-bench leaderboard EDITION --figures FOLDER",
+    "serve-openreview": "python -m gre_bench.ingest.openreview.loopback",
+    "symmetry": "gre-bench study symmetry",
+    "texts": "gre-bench papers texts",
+    "tune": "gre-bench models tune",
+    "validate": "gre-bench study validate",
+}
+"""Former top-level command to the command that does its work now."""
+
+
+class Command(TyperCommand):
+    """A command whose help shows no type where the name already says it, and fills its lines."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.help = _unwrapped(self.help or "")
+
+    def get_params(self, ctx: Any) -> Any:
+        """Its parameters, without the type of flags and of named arguments."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands, shown as `Command` is."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Its parameters, without the type of flags."""
+        return _without_types(super().get_params(ctx))
+
+
+class TopGroup(Group):
+    """The whole program: it knows the former names of its commands."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called; `SettingsError` names the successor of a former command."""
+        if args and args[0] in MOVED and not ctx.resilient_parsing:
+            raise SettingsError(f"the command {args[0]} has moved; use: {MOVED[args[0]]}")
+        return super().resolve_command(ctx, args)
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Runs the program and exits; an error of usage is one line, as every other error is."""
+        try:
+            code = super().main(*args, **more | {"standalone_mode": False})
+        except typer.TyperException as error:
+            code = error.exit_code
+            # Without a message: a group was called alone, and its help is printed already.
+            if message := " ".join(error.format_message().split()).rstrip("."):
+                context = getattr(error, "ctx", None)
+                more_help = f" (see: {context.command_path} --help)" if context else ""
+                screen.fail(message.replace(": Value error, ", ": ") + more_help)
+        sys.exit(code or 0)
+
+
+class Commands(typer.Typer):
+    """A `typer.Typer` of `Command`; called without arguments, a group shows its help."""
+
+    def __init__(self, help: str, cls: type[Group] = Group, **more: Any) -> None:
+        super().__init__(help=help, cls=cls, no_args_is_help=True, pretty_exceptions_enable=False, **more)
+
+    def command(self, name: str | None = None, **more: Any) -> Any:
+        """Adds a command, as `typer.Typer.command` does."""
+        return super().command(name, cls=Command, **more)
+
+
+def _unwrapped(text: str) -> str:
+    """*text* with each paragraph on one line, as a screen of any width needs it."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def _without_types(params: list[Any]) -> list[Any]:
+    for param in params:
+        if isinstance(param, TyperOption) and param.is_flag:
+            param.metavar = ""
+        elif isinstance(param, TyperArgument) and param.metavar:
+            param.display_type_rich = lambda ctx: None  # pyright: ignore[reportAttributeAccessIssue]
+    return params

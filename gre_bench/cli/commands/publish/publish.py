@@ -1,0 +1,127 @@
+"""``gre-bench publish``: releases of an edition, and what is said of a release later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import randrange
+from typing import Annotated
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.running import stored_edition
+from gre_bench.cli.views import screen
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import edition_of
+from gre_bench.store import Frozen
+
+Releases = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the releases; default: releases/ of the state."),
+]
+AllTexts = Annotated[
+    bool, typer.Option("--all-texts", help="Include texts of any licence: for a release that you do not pass on.")
+]
+Again = Annotated[bool, typer.Option("--again", help="Make a new release even if no table has changed.")]
+Recount = Annotated[
+    int,
+    typer.Option("--recount", metavar="N", min=0, help="First score N pairs again; publish nothing if one differs."),
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the pairs to score again; default: random.")
+]
+Erratum = Annotated[
+    str | None,
+    typer.Option("--erratum", metavar="TEXT", help="Publish nothing; note this line on the release named by --of."),
+]
+Release = Annotated[
+    str | None,
+    typer.Option("--of", metavar="RELEASE", help="Release of --erratum, such as ICLR-2025-r1, or its folder."),
+]
+Retire = Annotated[
+    bool, typer.Option("--retire", help="With --erratum: the release is no longer the latest. It stays in its place.")
+]
+
+
+def publish(
+    edition: options.OneEdition = None,
+    out: Releases = None,
+    all_texts: AllTexts = False,
+    again: Again = False,
+    recount: Recount = 0,
+    seed: Seed = None,
+    erratum: Erratum = None,
+    release: Release = None,
+    retire: Retire = False,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Publish an edition as a numbered release, or note an erratum.
+
+    A release is immutable: database, Parquet, manifest and page. The link EDITION-latest points to the newest. Texts
+    are included only where their licence lets anyone pass them on; else their SHA-256. While a run is writing the
+    edition, nothing is published (exit code 3). An erratum stands beside the releases, and on later pages.
+    """
+    if erratum is not None or release is not None or retire:
+        if all_texts or again or recount:
+            raise SettingsError("--erratum publishes nothing: leave out --all-texts, --again and --recount")
+        return _note(edition, erratum, release, retire, out or state / "releases", as_json)
+    from gre_bench.release.figures.pictures import lacking
+    from gre_bench.release.release_store import Shelf
+    from gre_bench.reports.publishing import publish_edition
+
+    store = stored_edition(edition, state)
+    shelf = Shelf(out or state / "releases", store.key)
+    look = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
+    made = publish_edition(store, shelf, all_texts, again, wait, look)
+    found = {"release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
+    if as_json:
+        return screen.print_json(found | {"tables": dict(made.tables)})
+    if not made.new:
+        return screen.say(f"{made.name} holds all this already: {made.folder}; --again makes a new release anyway")
+    screen.say(f"{made.name}: {made.folder}, digest {made.digest}")
+    screen.say(f"the page: {made.folder / 'index.html'}")
+    if problem := lacking():
+        screen.say(f"without figures: {problem}; then publish it --again")
+    if not all_texts:
+        screen.say("texts: where their licence allows it; --all-texts makes a release that is not to be passed on")
+
+
+def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
+    """What scores *count* pairs once more before they are published."""
+    from gre_bench.pipeline.runs.prefect_engine import settle
+
+    settle(state)
+
+    def look(edition: Frozen) -> None:
+        from gre_bench.reports.recount import recount_some
+        from gre_bench.tasks import steps
+
+        screen.say(f"scoring {count} pairs once more, sampled with --seed {seed}", screen.err)
+        found = recount_some(edition, steps.undecorated(), count, seed, state.resolve())
+        screen.say(f"{found} pairs came out as they are in the store", screen.err)
+
+    return look
+
+
+def _note(edition: str | None, text: str | None, release: str | None, retire: bool, out: Path, as_json: bool) -> None:
+    """Writes an erratum on a release, or retires it."""
+    from gre_bench.reports.publishing import shelf_of
+
+    if text is None or release is None:
+        raise SettingsError("an erratum needs both: --erratum TEXT and --of RELEASE")
+    shelf, name = shelf_of(release, out)
+    if edition is not None and edition_of(edition).key != shelf.edition:
+        raise SettingsError(f"{name} is no release of {edition}; leave out the edition, or name a release of it")
+    if not text.strip() or not text.isprintable():
+        raise SettingsError("an erratum is one line of text")
+    with shelf.lock():
+        shelf.say("retired" if retire else "erratum", name, {"text": text.strip()})
+        latest = shelf.point()
+    if as_json:
+        return screen.print_json(
+            {"release": name, "erratum": text.strip(), "retired": retire, "ledger": str(shelf.ledger), "latest": latest}
+        )
+    screen.say(f"{name}: {'retired' if retire else 'noted'} in {shelf.ledger}; latest is {latest or 'none'}")

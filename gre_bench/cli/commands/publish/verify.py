@@ -1,0 +1,108 @@
+"""``gre-bench verify``: whether a snapshot or release is as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.snapshots import show_changes, show_counts
+from gre_bench.core.errors import SettingsError, SourceError
+
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a snapshot, or of a release.")]
+Against = Annotated[
+    Path | None, typer.Option("--against", metavar="FOLDER", help="An earlier snapshot: report what changed since.")
+]
+Public = Annotated[
+    Path | None,
+    typer.Option("--public", metavar="FILE", help="Write what may be published of the snapshot to this .jsonl file."),
+]
+InStore = Annotated[
+    bool, typer.Option("--store", help="Of a release: compare its tables with those of the edition's store.")
+]
+
+
+def verify(
+    folder: Folder,
+    against: Against = None,
+    public: Public = None,
+    in_store: InStore = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Check every file of a snapshot or release by its digest.
+
+    Of a snapshot also what changed since another, and what of it may be published. Of a release also whether its tables
+    are those of the edition's store (--store).
+    """
+    from gre_bench.release.manifest import is_release
+
+    if is_release(folder) and not (against or public):
+        return _verify_release(folder, state if in_store else None, as_json)
+    if in_store:
+        raise SettingsError(f"{folder} is no release, and --store compares a release with its edition's store")
+    from gre_bench.ingest.records.venues import venue_of
+    from gre_bench.ingest.snapshot.diff import changes
+    from gre_bench.ingest.snapshot.publication import write_public
+    from gre_bench.ingest.snapshot.snapshot import Snapshot
+
+    opened = Snapshot.open(folder)
+    opened.verify()
+    manifest = opened.manifest
+    found: dict[str, Any] = {"snapshot": str(folder), "digest": opened.digest, "files": len(manifest.files)}
+    found |= {"counts": manifest.counts, "remarks": manifest.remarks, "source": manifest.source}
+    found |= {"changes": changes(Snapshot.open(against), opened)} if against else {}
+    if public:
+        found |= {"public": write_public(opened, venue_of(manifest.venue, manifest.year), public)}
+    if as_json:
+        return screen.print_json(found)
+    screen.say(f"{folder}: {found['files']} files are as they were written; digest {opened.digest}")
+    screen.say(f"{manifest.venue} {manifest.year}, {manifest.source}, made {manifest.created_at}")
+    show_counts(manifest.counts)
+    for remark in manifest.remarks:
+        screen.say(f"note: {remark}")
+    if against:
+        show_changes(found["changes"])
+    if public:
+        screen.say(f"{public}: {found['public']['texts']} texts, {found['public']['withheld']} withheld by licence")
+
+
+def _verify_release(folder: Path, state: Path | None, as_json: bool) -> None:
+    found = _verified(folder, state)
+    return screen.print_json(found) if as_json else _show_verified(folder, found)
+
+
+def _verified(folder: Path, state: Path | None = None) -> dict[str, Any]:
+    """Name, digest and errata of a release whose every byte is as it was written.
+
+    With *state*, its tables are compared with the edition's store there too. `SourceError` names what differs.
+    """
+    from gre_bench.release import manifest
+    from gre_bench.reports.agreeing import agree
+    from gre_bench.reports.publishing import shelf_of
+
+    found = manifest.verify(folder)
+    digest = manifest.digest_of(folder)
+    shelf, name = shelf_of(str(folder.resolve()), folder.parent)
+    entries = shelf.entries(name)
+    stated = [entry["digest"] for entry in entries if entry["what"] == "published"]
+    if stated and digest not in stated:
+        raise SourceError(f"{folder}: not the release that was published under this name; see {shelf.ledger}")
+    if state:
+        agree(folder, found, state)
+    said = [entry for entry in entries if entry["what"] != "published"]
+    return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
+            "agrees_with_store": True if state else None, "created_at": found["created_at"],
+            "texts": found["texts"]}  # fmt: skip
+
+
+def _show_verified(folder: Path, found: dict[str, Any]) -> None:
+    screen.say(f"{folder}: {found['files']} files are as they were written; digest {found['digest']}")
+    if found["agrees_with_store"]:
+        screen.say(f"its tables are those of the store of {found['release'].rpartition('-')[0]}")
+    screen.say(f"{found['release']}, made {found['created_at']}; texts: {found['texts']}")
+    for entry in found["errata"]:
+        screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")

@@ -1,0 +1,163 @@
+"""``gre-bench fetch``: a venue-year's papers and reviews from OpenReview into a snapshot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.running import ended
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.snapshots import show_changes, show_counts
+from gre_bench.core import settings as configuration
+
+
+class WhenPaused(StrEnum):
+    """What a fetch does while the service allows no more requests."""
+
+    wait = "wait"
+    exit = "exit"
+
+
+Venue = Annotated[str, typer.Argument(metavar="VENUE", help="Venue, such as ICLR.")]
+Year = Annotated[int, typer.Argument(metavar="YEAR", help="Year of the venue.")]
+SampleSeed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample; default: 0.")]
+Host = Annotated[
+    str | None,
+    typer.Option("--host", metavar="URL", help="Host to ask instead of the venue's, such as one on this machine."),
+]
+Paused = Annotated[
+    WhenPaused | None,
+    typer.Option("--when-paused", help="Wait until the service allows more requests, or exit with code 3."),
+]
+
+
+def fetch(
+    venue: Venue,
+    year: Year,
+    papers: options.Papers = None,
+    seed: SampleSeed = None,
+    settings: options.SettingsFile = None,
+    override: options.Set = None,
+    host: Host = None,
+    when_paused: Paused = None,
+    again: options.Again = False,
+    unverified_venue: options.UnverifiedVenue = False,
+    no_prefect: options.NoPrefect = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Download a venue-year's papers and reviews from OpenReview.
+
+    The result is a snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and
+    OPENREVIEW_PASSWORD (OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE where the account asks for a second factor), or
+    with OPENREVIEW_TOKEN. If it is stopped, the same command continues it.
+    """
+    from gre_bench.pipeline.runs.prefect_engine import perform, settle
+
+    more = [f"fetch.when_paused={when_paused.value}"] if when_paused else []
+    more += ["sources.unverified_venue=true"] if unverified_venue else []
+    chosen = venue_settings(venue, year, papers, seed, settings, [*(override or []), *more], host)
+    settle(state)
+    from gre_bench.flows.fetch import FetchJob, bring, take_of
+    from gre_bench.flows.fetch import fetch as fetch_flow
+    from gre_bench.tasks import steps
+
+    job = FetchJob(chosen, state.resolve(), again)
+    with _followed(take_of(job) / "status.json", as_json):
+        summary = perform(
+            not no_prefect,
+            lambda: fetch_flow(chosen, job.state, again),
+            lambda: bring(job, steps.undecorated(), lambda line: screen.say(line, screen.err)),
+        )
+    if as_json:
+        screen.print_json(summary)
+    else:
+        _show_fetched(summary, chosen, settings, override or [], state)
+    raise ended(summary)
+
+
+def venue_settings(
+    venue: str, year: int, papers: int | None, seed: int | None, file: Path | None, override: list[str] | None,
+    host: str | None,
+) -> configuration.Settings:  # fmt: skip
+    """Settings of *venue* and *year* with the options of the command line over those of *file*."""
+    given = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.papers": papers, "edition.seed": seed}
+    more = [f"{key}={value}" for key, value in given.items() if value is not None]
+    more += [f'fetch.host="{host}"'] if host else []
+    return configuration.load(file, (*more, *(override or [])))
+
+
+@contextmanager
+def _followed(status: Path, quiet: bool) -> Iterator[None]:
+    """Draws how far the fetch is, with what the limits known now leave to wait; nothing where nobody looks."""
+    if quiet or not screen.err.is_terminal:
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    stop = threading.Event()
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=screen.err, transient=True) as progress:
+        bar = progress.add_task("starting", total=None)
+
+        def follow() -> None:
+            while not stop.wait(0.25):
+                try:
+                    now = json.loads(status.read_text())
+                except (OSError, ValueError):
+                    continue
+                if now["pid"] == os.getpid():
+                    left = f", {screen.duration(now['remaining_s'])} by the limits" if now["remaining_s"] else ""
+                    text = f"{now['stage']}{left}"
+                    progress.update(bar, description=text, total=now["total"] or None, completed=now["done"])
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+def _show_fetched(
+    summary: dict[str, Any], chosen: configuration.Settings, file: Path | None, override: list[str], state: Path
+) -> None:
+    sent = ", ".join(f"{count} {kind}" for kind, count in sorted(summary["requests"].items())) or "none"
+    if summary["outcome"] != "done":
+        screen.say(f"{summary['venue']}: {summary['outcome']}; {summary['message']}")
+        screen.say(f"requests sent now: {sent}; what came is kept, the same command goes on from there")
+        return
+    screen.say(f"{summary['venue']}: {summary['snapshot']}; requests sent now: {sent}")
+    show_counts(summary["counts"])
+    for remark in summary["remarks"]:
+        screen.say(f"note: {remark}")
+    if summary["changes"]:
+        show_changes(summary["changes"])
+    screen.say(f"next: {_next(chosen, summary['snapshot'], file, override, state)}")
+
+
+def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, override: list[str], state: Path) -> str:
+    """The command that scores what was fetched: the same sample, with the settings *file* and overrides of the fetch.
+
+    Who writes the judgments is named where nobody is, as without any there is nothing to score.
+    """
+    edition = chosen.edition
+    names = [f"sources.snapshot={snapshot}", f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
+    names += ["sources.unverified_venue=true"] if chosen.sources.unverified_venue else []
+    names += [] if chosen.writing.judgments else ["writing.judgments=rule"]
+    names += [one for one in override if not one.startswith("fetch.")]
+    words = ["gre-bench", "refresh", "--edition", edition.edition.key]
+    words += [word for name in names for word in ("--set", name)]
+    words += ["--settings", str(file)] if file else []
+    return shlex.join([*words, *(["--state", str(state)] if state != Path("state") else [])])

@@ -1,0 +1,105 @@
+"""``gre-bench import yelp`` and ``import graded``: data of other domains in the form in which others give it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gre_bench.cli.commands import completion, options
+from gre_bench.cli.commands.run.imports import New, app, import_into
+
+Businesses = Annotated[Path, typer.Argument(metavar="BUSINESS", help="business.json of the Yelp data set, or its .gz.")]
+Reviews = Annotated[Path, typer.Argument(metavar="REVIEWS", help="review.json of the Yelp data set, or its .gz.")]
+Restaurants = Annotated[int, typer.Option("--restaurants", metavar="N", min=1, help="Restaurants to sample.")]
+Each = Annotated[
+    int, typer.Option("--reviews-each", metavar="N", min=1, help="Reviews to sample of each; an edition needs 3.")
+]
+Enough = Annotated[int, typer.Option("--min-reviews", metavar="N", min=1, help="Long reviews that a restaurant needs.")]
+Long = Annotated[int, typer.Option("--min-characters", metavar="N", min=1, help="Characters of a long review.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl, or one of them gzipped; one row a review.")]
+DomainName = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME",
+        autocompletion=completion.domains,
+        help="Entry of data/domains.toml; default: by the file's columns.",
+    ),
+]
+GradeColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--grade-column",
+        metavar="COLUMN",
+        help="Column of the grades; default: grade (RottenReviews: overall quality).",
+    ),
+]
+Grades = Annotated[
+    str | None,
+    typer.Option(
+        "--grades", metavar="NAMES", help='Names of grades, worst first, such as "C,B,A"; default: the domain\'s.'
+    ),
+]
+
+
+@app.command("yelp")
+def import_yelp(
+    businesses: Businesses,
+    reviews: Reviews,
+    edition: options.IntoEdition,
+    new: New = False,
+    restaurants: Restaurants = 300,
+    reviews_each: Each = 3,
+    min_reviews: Enough = 50,
+    min_characters: Long = 1000,
+    seed: options.Seed = 0,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add restaurants of the Yelp data set, with reviews.
+
+    As in Xu et al. 2025, appendix A.4: a restaurant becomes a paper, and its categories become the synopsis. The
+    defaults are those of the paper. The sample depends on the seed and the ids alone. Files of any size are read line
+    by line.
+    """
+    from gre_bench.ingest.datasets.yelp_files import Terms
+    from gre_bench.pipeline import domain_intake
+
+    terms = Terms(restaurants, reviews_each, min_reviews, min_characters, seed=seed)
+    import_into(
+        "yelp", edition, new, state, wait, as_json,
+        lambda store, run_id, _: domain_intake.import_yelp(store, run_id, businesses, reviews, terms),
+    )  # fmt: skip
+
+
+@app.command("graded")
+def import_graded(
+    file: File,
+    edition: options.IntoEdition,
+    new: New = False,
+    domain: DomainName = None,
+    grade_column: GradeColumn = None,
+    grades: Grades = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add graded reviews of papers, proposals or other items.
+
+    Columns: item_id; review, or strengths, weaknesses, suggestions; grade (a number or a name; blank: not graded);
+    review_id or reviewer; title, abstract, text (in one row of an item); rating; group. Files of RottenReviews are
+    read as they are. Rows are checked one by one; a report says which were refused and why.
+    """
+    from gre_bench.catalogs.domains import domain_of
+    from gre_bench.pipeline import domain_intake
+
+    if domain is not None:
+        domain_of(domain)
+    names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
+    import_into(
+        "graded", edition, new, state, wait, as_json,
+        lambda store, run_id, _: domain_intake.import_graded(store, run_id, file, domain, grade_column, names),
+    )  # fmt: skip

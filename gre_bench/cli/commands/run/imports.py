@@ -1,0 +1,150 @@
+"""``gre-bench import papers``, ``reviews`` and ``notes``: what is there already, into an edition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.groups import Commands
+from gre_bench.cli.commands.running import BAD_INPUT, DONE
+from gre_bench.cli.views import screen
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN
+from gre_bench.core.settings import SourceSettings
+from gre_bench.store import Store, no_edition
+
+app = Commands("Add papers, reviews, notes or graded texts to an edition.")
+
+PapersFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help=".jsonl, .csv or .parquet with paper_id and optional title, abstract, text, row."
+    ),
+]
+ReviewsFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help=".jsonl, .csv or .parquet with paper_id, candidate, and review and/or judgments; or a folder of texts, "
+        "each named by its paper: <paper id>.txt or .md.",
+    ),
+]
+New = Annotated[bool, typer.Option("--new", help="Start the edition if it does not exist yet.")]
+By = Annotated[
+    str | None,
+    typer.Option("--as", metavar="NAME", help="Candidate whose reviews these are, where the file names none."),
+]
+ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, where the file names no candidate.")]
+MakePapers = Annotated[bool, typer.Option("--make-papers", help="Make a bare paper for each unknown paper id.")]
+Texts = Annotated[
+    Path | None,
+    typer.Option("--texts", metavar="FILE", help="Papers' texts (.parquet, .csv or .jsonl: paper_id, text)."),
+]
+
+
+@app.command("papers")
+def import_papers(
+    file: PapersFile,
+    edition: options.IntoEdition,
+    new: New = False,
+    rows: options.Rows = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add papers to an edition.
+
+    Rows are checked one by one; a report says which were refused and why.
+    """
+    from gre_bench.pipeline import intake
+
+    kept = intake.row_range(rows)
+    import_into(
+        "papers", edition, new, state, wait, as_json,
+        lambda store, run_id, _: intake.import_papers(store, run_id, file, kept),
+    )  # fmt: skip
+
+
+@app.command("reviews")
+def import_reviews(
+    file: ReviewsFile,
+    edition: options.IntoEdition,
+    by: By = None,
+    human: ByHumans = False,
+    writer: options.Writer = None,
+    new: New = False,
+    rows: options.Rows = None,
+    make_papers: MakePapers = False,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add reviews by humans or by a candidate.
+
+    They may come with judgments. Columns: paper_id; review_id (or slot, for human reviews); candidate (or --as,
+    --human); review; judgments (text or list of lines); writer; slot; rating; row. Rows are checked one by one; a
+    report says which were refused and why.
+    """
+    from gre_bench.pipeline import intake
+
+    if by is not None and human:
+        raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
+    how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
+    import_into(
+        "reviews", edition, new, state, wait, as_json,
+        lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how),
+    )  # fmt: skip
+
+
+@app.command("notes")
+def import_notes(
+    file: options.NotesFile,
+    edition: options.IntoEdition,
+    texts: Texts = None,
+    pdfs: options.Pdfs = None,
+    new: New = False,
+    unverified_venue: options.UnverifiedVenue = False,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add papers and human reviews from a file of OpenReview notes.
+
+    The notes are kept as a snapshot, with the PDFs or texts of the papers.
+    """
+    from gre_bench.pipeline.reading import import_notes
+
+    named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
+    import_into(
+        "notes", edition, new, state, wait, as_json,
+        lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named),
+    )  # fmt: skip
+
+
+def import_into(
+    kind: str, edition: str, new: bool, state: Path, wait: float, as_json: bool, work: Callable[..., Any]
+) -> None:
+    """Runs *work* on the locked store of *edition* and shows its report; exit code 2 if a row was refused.
+
+    `SettingsError` if the edition does not exist, unless *new*.
+    """
+    from gre_bench.pipeline.runs.job import recorded
+
+    parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items())
+    chosen = configuration.load_over({}, parts)
+    store = Store(state, edition)
+    if not (new or store.exists):
+        raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
+    with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
+        report = work(store, progress.status["run_id"], chosen)
+        progress.end("done")
+    if as_json:
+        screen.print_json(report)
+    else:
+        screen.imported(report, store.key)
+    raise typer.Exit(BAD_INPUT if report["refused"] else DONE)

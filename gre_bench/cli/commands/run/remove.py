@@ -1,0 +1,48 @@
+"""``gre-bench remove``: a candidate and its scores off an edition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.running import confirm, settings_of, stored_edition
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.one_candidate import say
+
+TheCandidate = Annotated[
+    str, typer.Argument(metavar="CANDIDATE", help="Candidate, or the end of its name after a slash.")
+]
+
+
+def remove(
+    edition: options.TheEdition,
+    candidate: TheCandidate,
+    yes: options.Yes = False,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Remove a candidate from an edition, with all its scores.
+
+    Its reviews and their judgments go too. The human baseline and the controls stay. Published releases keep what they
+    hold.
+    """
+    from gre_bench.pipeline.removal import found
+    from gre_bench.pipeline.removal import remove as remove_from
+
+    store = stored_edition(edition, state)
+    chosen = settings_of(None, edition, None, state)
+    there = found(store, candidate)
+    name = there["candidate"]
+    if not yes:
+        confirm(f"remove {name} from {store.key}: {there['reviews']} reviews, {there['scores']} scores")
+    told = remove_from(store, chosen, state.resolve(), name, wait)
+    if as_json:
+        return screen.print_json(told)
+    counts = ", ".join(f"{told[what]:,} {what}" for what in ("reviews", "judgments", "scores"))
+    say(f"removed {name} from {store.key}: {counts}; the others' ranks were tested again")
+    for note in told["notes"]:
+        say(f"note: {note}")

@@ -1,0 +1,105 @@
+"""What commands share when they run something: settings, the progress bar and the exit code of an outcome."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from gre_bench.cli.views import screen
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.resources import resource
+from gre_bench.core.settings import BudgetSettings, Settings
+from gre_bench.reports.signatures import the_edition
+from gre_bench.store import Store, no_edition
+
+DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
+OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
+DEMO = resource("deployments", "demo.toml")
+
+
+def ended(summary: dict[str, Any]) -> typer.Exit:
+    """The exit with the code of the outcome of *summary*."""
+    return typer.Exit(OUTCOMES.get(summary["outcome"], INCOMPLETE))
+
+
+def settings_of(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
+    """The settings of a run: of *file*, else of the last refresh of *edition*, else of the demo; then *overrides*."""
+    changes = list(overrides or [])
+    if edition is not None:
+        changes += [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
+    if file is None and edition is not None:
+        last = _last_settings(Store(state, edition))
+        return configuration.load_over(json.loads(last) if last else {}, tuple(changes))
+    return configuration.load(file or DEMO, tuple(changes))
+
+
+def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
+    """The budget in *settings* with the *limits* of the command line. The spending of one study's runs adds up."""
+    return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))
+
+
+def stored_edition(edition: str | None, state: Path) -> Store:
+    """The store of *edition*, or of the only one there is; `SettingsError` names those there are."""
+    store = Store(state, the_edition(edition, state))
+    if not store.exists:
+        raise no_edition(state, store.key)
+    return store
+
+
+def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
+    """Name to file of *pairs* NAME=FILE; `SettingsError` names a pair that is not written so, or is there twice."""
+    files: dict[str, Path] = {}
+    for pair in pairs or ():
+        name, equals, file = pair.partition("=")
+        if not (name and equals and file):
+            raise SettingsError(f"{option} {pair}: write it as NAME=FILE".strip())
+        if name in files:
+            raise SettingsError(f"{option} {name} is there twice".strip())
+        files[name] = Path(file)
+    return files
+
+
+def folder_to_write(folder: Path) -> Path:
+    """*folder*, which need not exist yet; `SettingsError` if it is a file."""
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"{folder} is a file; name a folder")
+    return folder
+
+
+def confirm(change: str) -> None:
+    """Returns if the user agrees to *change*; `SettingsError` if they do not, or if nobody can be asked."""
+    if not sys.stdin or not sys.stdin.isatty():
+        raise SettingsError(f"{change}: say that you mean it with --yes")
+    if not typer.confirm(f"{change}?", err=True):
+        raise SettingsError("nothing was changed")
+
+
+@contextmanager
+def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
+    """Draws the run's own status on a terminal while the run works; nothing if *quiet*."""
+    if quiet or not screen.err.is_terminal:
+        yield
+        return
+    from gre_bench.cli.views.bar import drawn
+
+    with drawn(store):
+        yield
+
+
+def _last_settings(store: Store) -> str | None:
+    """Settings of the edition's last refresh, from the store itself where the read copy lacks them."""
+    if not store.exists:
+        return None
+    try:
+        rows = store.read("last_settings")
+    except StoreError:
+        with store.lock("look at the last settings"):
+            rows = store.rows("last_settings")
+    return rows[0]["settings"] if rows else None

@@ -1,0 +1,15 @@
+"""``gre-bench study``: tests of metrics, evaluation LMs, references and guidelines."""
+
+from gre_bench.cli.commands.groups import Commands
+from gre_bench.cli.commands.study import examiners, guidelines
+from gre_bench.cli.commands.study.agree import agree
+from gre_bench.cli.commands.study.hygiene import hygiene
+from gre_bench.cli.commands.study.known_answers import known_answers
+from gre_bench.cli.commands.study.symmetry import symmetry
+from gre_bench.cli.commands.study.validate import validate
+
+app = Commands("Test metrics, evaluation LMs, references and guidelines.")
+for _command in (validate, agree, symmetry, hygiene, known_answers):
+    app.command()(_command)
+app.add_typer(guidelines.app, name="guidelines")
+app.add_typer(examiners.app, name="examiners")

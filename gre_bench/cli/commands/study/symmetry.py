@@ -1,0 +1,38 @@
+"""``gre-bench study symmetry``: an evaluation LM against itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.running import ended, progress_bar, settings_of
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.agreement import show_symmetry
+from gre_bench.pipeline.runs.prefect_engine import settle
+from gre_bench.store import Store
+
+
+def symmetry(
+    settings: options.SettingsFile = None,
+    edition: options.Edition = None,
+    override: options.Set = None,
+    limit: options.Limit = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Check that P(x)P(y|x) and P(y)P(x|y) agree for human reviews.
+
+    Scores all ordered pairs of an edition's human reviews by GEM; Spearman by paper (Xu et al. 2025, A.5).
+    """
+    chosen = settings_of(settings, edition, override, state)
+    settle(state)
+    with progress_bar(Store(state, chosen.edition.edition), as_json):
+        from gre_bench.pipeline.runs.job import Job
+        from gre_bench.studies.symmetry import check_symmetry
+        from gre_bench.tasks import steps
+
+        job = Job(chosen, state.resolve(), None, limit, False, wait)
+        summary = check_symmetry(job, steps.undecorated())
+    screen.print_json(summary) if as_json else show_symmetry(summary)
+    raise ended(summary)

@@ -1,0 +1,144 @@
+"""``gre-bench compare``: runs beside published numbers, boards, releases, candidates, evaluation LMs, benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gre_bench.cli.commands import completion, options
+from gre_bench.cli.commands.running import folder_to_write
+from gre_bench.cli.views import comparison as shown
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.board_formats import show_written
+from gre_bench.core.errors import SettingsError
+from gre_bench.ranking import comparison
+from gre_bench.reports.compare_boards import correlated, ranked
+from gre_bench.reports.compare_sides import Side, from_run, from_table
+from gre_bench.store import Store
+
+Runs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME",
+        help="Edition, release, or file of leaderboard --json or study validate --json; with --edition: candidates or "
+        "evaluation LMs.",
+    ),
+]
+Published = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--published", metavar="TABLE", autocompletion=completion.published_tables,
+        help="Table of Xu et al. 2025: table1 to table14; repeatable.",
+    ),
+]  # fmt: skip
+Benchmarks = Annotated[
+    Path | None,
+    typer.Option("--benchmarks", metavar="FILE", help="CSV of model,benchmark,value: correlations as in table 5."),
+]
+WithinEdition = Annotated[
+    str | None,
+    typer.Option(
+        "--edition", "-e", metavar="EDITION", autocompletion=completion.editions,
+        help="Compare two candidates of this edition, or two of its evaluation LMs.",
+    ),
+]  # fmt: skip
+Figures = Annotated[
+    Path | None,
+    typer.Option("--figures", metavar="FOLDER", help="Draw the one --published board into this folder, with a page."),
+]
+
+
+def compare(
+    runs: Runs = None,
+    table: Published = None,
+    benchmarks: Benchmarks = None,
+    edition: WithinEdition = None,
+    figures: Figures = None,
+    metric: options.Metric = None,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Compare two boards, releases, candidates or evaluation LMs.
+
+    Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, where they
+    compare, and what they rest on. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side.
+    With --benchmarks and one board: Spearman and Pearson per metric and benchmark, missing entries counted.
+    """
+    if figures is not None:
+        if len(table or ()) != 1 or runs or benchmarks or edition:
+            raise SettingsError("--figures draws one published board: name it with --published and leave out the rest")
+        return _draw((table or [""])[0], figures, as_json)
+    if edition is not None:
+        return _within(edition, list(runs or ()), metric, state, as_json)
+    if runs and len(runs) == 2 and not (table or benchmarks) and _are_releases(runs, state):
+        from gre_bench.cli.views.comparison_releases import show_releases
+        from gre_bench.reports.compare_releases import compare_releases
+
+        told = compare_releases((runs[0], runs[1]), state)
+        return screen.print_json(told) if as_json else show_releases(told)
+    found = _compared(_sides(runs or (), table or (), benchmarks, state), benchmarks)
+    if as_json:
+        return screen.print_json(found)
+    shown.show(found)
+
+
+def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
+    """What is compared: published tables, and runs, whose effects are taken where a table holds effects."""
+    published = [from_table(name) for name in tables]
+    kind = "effects" if any(side.kind == "effects" for side in published) and benchmarks is None else "board"
+    return [
+        *published,
+        *(from_run(name, kind, state) for name in runs),
+    ]
+
+
+def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
+    """Two *sides* beside each other, or one beside *benchmarks*; `SettingsError` if they cannot be compared."""
+    if benchmarks is not None:
+        found = correlated(sides, benchmarks)
+    elif len(sides) != 2:
+        raise SettingsError(
+            f"compare sets two things beside each other, got {len(sides)}; see: gre-bench compare --help"
+        )
+    elif {side.kind for side in sides} == {"board"}:
+        found = ranked(*sides)
+    elif len({side.kind for side in sides}) == 1:
+        found = {"beside": [asdict(row) for row in comparison.beside(*(side.figures for side in sides))]}
+    else:
+        raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
+    left_out = {side.name: side.left_out for side in sides if side.left_out}
+    return {"compared": [side.name for side in sides], **found, "left_out": left_out}
+
+
+def _within(edition: str, names: list[str], metrics: list[str] | None, state: Path, as_json: bool) -> None:
+    """Two candidates of one edition, or two of its evaluation LMs."""
+    from gre_bench.cli.views.comparison_lms import show_lms
+    from gre_bench.reports.compare_candidates import compare_candidates
+    from gre_bench.reports.compare_lms import are_lms, compare_lms
+
+    if len(names) == 2 and are_lms(Store(state, edition), names):
+        told = compare_lms(state, edition, names, metrics)
+        return screen.print_json(told) if as_json else show_lms(told)
+    told = compare_candidates(state, edition, names, metrics)
+    return screen.print_json(told) if as_json else shown.show_candidates(told)
+
+
+def _draw(table: str, folder: Path, as_json: bool) -> None:
+    """Writes the figures and the page of a published board."""
+    from gre_bench.reports.plotting import plot_table
+
+    show_written(plot_table(table, folder_to_write(folder)), table, as_json)
+
+
+def _are_releases(names: Sequence[str], state: Path) -> bool:
+    """Whether both are; `SettingsError` where one is and the other is not."""
+    from gre_bench.reports.release_rows import release_folder
+
+    found = [release_folder(name, state) is not None for name in names]
+    if any(found) and not all(found):
+        raise SettingsError(f"{names[found.index(False)]} is no release; a release is compared with a release")
+    return all(found)

@@ -1,0 +1,37 @@
+"""``gre-bench demo``: the sample edition from nothing to a board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.run.refresh import run_refresh
+from gre_bench.cli.commands.running import DEMO, ended
+from gre_bench.cli.views import board, screen
+from gre_bench.core.settings import load
+from gre_bench.store import Store
+
+NEXT = (
+    "",
+    "Next:",
+    "  gre-bench leaderboard SAMPLE-2026 --json        # the same numbers for machines",
+    "  gre-bench rank --help                           # rank the reviews of your own model",
+    "  gre-bench refresh --dry-run --limit 4           # what a pilot would do, and how long it takes",
+)
+
+
+def demo(
+    no_prefect: options.NoPrefect = False,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Score the 16 sample papers and show the board. No key or GPU."""
+    summary = run_refresh(load(DEMO), state, wait=wait, engine=not no_prefect, quiet=as_json)
+    if as_json:
+        screen.print_json(summary)
+    else:
+        board.summary(summary, Store(state, summary["edition"]))
+        for line in NEXT:
+            screen.say(line)
+    raise ended(summary)

@@ -1,0 +1,136 @@
+"""``gre-bench leaderboard``: reading an edition's board. It never waits for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.running import folder_to_write
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.board import show_leaderboard, show_uncovered
+from gre_bench.cli.views.board_details import show_examples, show_outcomes
+from gre_bench.cli.views.board_formats import Format, show_written, write
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.known_names import resolved
+from gre_bench.reports.signatures import shown_signatures, the_edition
+from gre_bench.store import Row, Store
+
+
+class Board(StrEnum):
+    clean = "clean"
+    all = "all"
+
+
+class Kind(StrEnum):
+    human = "human"
+    model = "model"
+    control = "control"
+
+
+Candidates = Annotated[
+    list[str] | None,
+    typer.Option("--candidate", "-c", metavar="NAME", help="Only this candidate; repeatable. Ranks do not change."),
+]
+Kinds = Annotated[
+    list[Kind] | None,
+    typer.Option("--kind", "-k", metavar="KIND", help="Only this kind: human, model or control; repeatable."),
+]
+Groups = Annotated[
+    list[str] | None, typer.Option("--group", metavar="GROUP", help="Only candidates of this group; repeatable.")
+]
+Sort = Annotated[
+    str | None,
+    typer.Option("--sort", metavar="COLUMN", help="Sort each metric by this column, largest first; or COLUMN:up."),
+]
+Which = Annotated[
+    Board, typer.Option("--board", help="clean: models that may have read the reviews have no rank; all: they have.")
+]
+Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts and contamination.")]
+
+
+def leaderboard(
+    edition: options.OneEdition = None,
+    metric: options.Metric = None,
+    kind: Kinds = None,
+    candidate: Candidates = None,
+    group: Groups = None,
+    sort: Sort = None,
+    board: Which = Board.clean,
+    details: Details = False,
+    form: options.Form = Format.table,
+    out: options.Out = None,
+    figures: options.Figures = None,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Show an edition's board: scores, intervals and ranks.
+
+    Beside the board stand the tests that the ranks rest on. It never waits for a run. With --figures it writes the
+    figures of the board, and prints their names instead.
+    """
+    store = Store(state, the_edition(edition, state))
+    if figures is not None:
+        if metric or kind or candidate or sort or out or form is not Format.table:
+            raise SettingsError("--figures draws the whole board: leave out the options that filter or write rows")
+        from gre_bench.reports.plotting import plot_edition
+
+        return show_written(plot_edition(store, folder_to_write(figures)), store.key, as_json)
+    signatures = shown_signatures(store, metric)
+    ids = [row["signature_id"] for row in signatures]
+    rows = store.read("leaderboard" if board is Board.clean else "whole_board", signature_ids=ids)
+    rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
+    if form is not Format.table:
+        return write(rows, list(rows[0]), form, out, state)
+    separations, gaps = store.read("separation", signature_ids=ids), store.read("clean_gap", signature_ids=ids)
+    exposures, uncovered = store.read("exposures"), store.read("uncovered", signature_ids=ids)
+    if as_json:
+        found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
+                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read("outcomes"),
+                 "uncovered": uncovered}  # fmt: skip
+        return screen.print_json(found)
+    show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
+    show_uncovered(uncovered)
+    if details:
+        show_examples(store.read("judged_examples", writers=sorted({row["writer"] for row in signatures})))
+        show_outcomes(store.read("outcomes"))
+
+
+def _kept(
+    rows: list[Row],
+    kinds: Sequence[str] | None,
+    candidates: Sequence[str] | None,
+    groups: Sequence[str] | None,
+    key: str,
+) -> list[Row]:
+    there = sorted({row["candidate"] for row in rows})
+    candidates = [resolved(name, there, f"the board of {key} has no candidate") for name in candidates or ()]
+    known = sorted({row["group_name"] for row in rows} - {None})
+    groups = [resolved(name, known, f"the board of {key} has no group") for name in groups or ()]
+    kept = [
+        row
+        for row in rows
+        if (not kinds or row["kind"] in kinds)
+        and (not candidates or row["candidate"] in candidates)
+        and (not groups or row["group_name"] in groups)
+    ]
+    if not kept:
+        raise SettingsError(f"nobody on the board of {key} is asked for; there are: {', '.join(there) or 'none'}")
+    return kept
+
+
+def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
+    """*rows* of each metric by a column, what has no value last."""
+    if sort is None:
+        return rows
+    column, _, way = sort.partition(":")
+    if column not in rows[0] or way not in ("", "up", "down"):
+        raise SettingsError(f"cannot sort by {sort!r}; columns are: {', '.join(rows[0])}; write COLUMN or COLUMN:up")
+    there = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=way != "up")
+    ordered = [*there, *(row for row in rows if row[column] is None)]
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    return sorted(ordered, key=lambda row: (metrics.index(row["metric"]), row["group_name"] or ""))

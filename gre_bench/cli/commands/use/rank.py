@@ -1,0 +1,85 @@
+"""``gre-bench rank``: one's own reviews on a board that is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gre_bench.cli.commands import completion, options
+from gre_bench.cli.commands.running import confirm, ended, progress_bar, settings_of, stored_edition
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.one_candidate import say, show_one, show_understood
+from gre_bench.pipeline.runs.prefect_engine import settle
+
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
+        "<paper id>.txt or .md.",
+    ),
+]
+OnEdition = Annotated[
+    str,
+    typer.Option(
+        "--edition", "-e", metavar="EDITION", autocompletion=completion.editions,
+        help="Edition that has a board, such as ICLR-2025.",
+    ),
+]  # fmt: skip
+Name = Annotated[
+    str,
+    typer.Option("--as", metavar="NAME", help="Name on the board; of a file with several candidates, which of them."),
+]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Replace all reviews that the candidate has there by those of the file.")
+]
+
+
+def rank(
+    file: File,
+    edition: OnEdition,
+    name: Name,
+    replace: Replace = False,
+    yes: options.Yes = False,
+    writer: options.Writer = None,
+    override: options.Set = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Rank your own model's reviews on an edition's board.
+
+    Imports and scores the reviews, and says where they stand. Reviews need judgments by the edition's writer: from the
+    file, or written now as the edition's last refresh had them written. Where neither is possible, it stops before
+    anything is scored, and says what it needs.
+    """
+    store = stored_edition(edition, state)
+    chosen = settings_of(None, edition, override, state)
+    if replace and not yes and store.read("candidate_counts", candidate=name)[0]["reviews"]:
+        confirm(f"replace all reviews and scores of {name} in {store.key}")
+    settle(state)
+    from gre_bench.flows.annual_refresh import refresh, usable
+    from gre_bench.pipeline.own_reviews import bring
+    from gre_bench.pipeline.removal import own_name
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.tasks import steps
+
+    job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
+    run = steps.undecorated()
+    job, taken = bring(store, job, run, file, name, writer, replace)
+    if not as_json:
+        show_understood(taken)
+    with progress_bar(store, as_json):
+        summary = refresh(job, run)
+    from gre_bench.reports.one_candidate import one_candidate
+
+    found = one_candidate(store, name)
+    if as_json:
+        screen.print_json({"understood": taken, "summary": summary, **found})
+    else:
+        show_one(found)
+        if summary["outcome"] != "done":
+            say(f"{summary['outcome']}: {summary['message']}")
+    raise ended(summary)

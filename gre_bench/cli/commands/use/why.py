@@ -1,0 +1,143 @@
+"""``gre-bench why``: what a number on the board is made of, and whether it comes out again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from gre_bench.cli.commands import completion, options
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import escape, say
+from gre_bench.reports.signatures import shown_signatures
+from gre_bench.store import Row, Store
+
+if TYPE_CHECKING:
+    from gre_bench.reports.why_detail import Why
+
+SHOWN_PAIRS = 5
+SHOWN_TOKENS = 12
+SHOWN_LINES = 200
+SHOWN_SIGNS = 300
+LONGEST_LINE = 10_000
+
+Metric = Annotated[
+    str, typer.Argument(metavar="METRIC", autocompletion=completion.metrics, help="Metric, such as gem.")
+]
+Candidate = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate, as the board calls it.")]
+Paper = Annotated[
+    str | None, typer.Option("--paper", "-p", metavar="ID", help="Also tokens, texts and digests of this paper.")
+]
+NoRecount = Annotated[bool, typer.Option("--no-recount", help="Do not score the pairs once more.")]
+
+
+def why(
+    edition: options.TheEdition,
+    metric: Metric,
+    candidate: Candidate,
+    paper: Paper = None,
+    no_recount: NoRecount = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Explain a score: its pairs, tokens, texts and digests.
+
+    Every step from the texts to the number is checked, and the evaluation LM scores the pairs once more. The exit code
+    is 1 if anything does not hold. With --paper: the tokens that gained most, the texts, the prompts and the digests.
+    """
+    from gre_bench.pipeline.runs.prefect_engine import settle
+
+    settle(state)
+    from gre_bench.reports.why import why as explained
+    from gre_bench.tasks import steps
+
+    (signature,) = shown_signatures(Store(state, edition), [metric])
+    found = explained(
+        state.resolve(), edition, signature, candidate, paper, None if no_recount else steps.undecorated()
+    )
+    screen.print_json(asdict(found) | {"holds": found.holds}) if as_json else show(found)
+    raise typer.Exit(0 if found.holds else 1)
+
+
+def show(found: Why) -> None:
+    """The number, its pairs, what is asked of one paper, and whether each step holds."""
+    board, signature = found.board, found.signature
+    if board and board["mean"] is not None:
+        rank = f"rank {board['rank']}" if board["rank"] else board["unranked"]
+        say(f"{found.edition} · {signature['metric']} · {found.candidate}: {board['mean']:+.4f}, {rank}")
+    say(
+        f"signature {signature['signature_id']}: {signature['evaluation_lm']} {signature['lm_digest'][:16]}, "
+        f"{signature['engine_version']}, prompt {signature['prompt_sha256'][:16]}, judgments by {signature['writer']}"
+    )
+    say(f"scored by run {found.run['run_id']} ({found.run['command']}, version {found.run['code_version']})")
+    _pairs(found.pairs, whole=bool(found.details))
+    for detail in found.details:
+        _detail(detail)
+    _digests(found)
+    for row in found.checks:
+        mark = "[green]holds[/green]" if row["holds"] else "[red]DOES NOT HOLD[/red]"
+        detail = f" ({escape(row['detail'])})" if row["detail"] else ""
+        screen.out.print(f"{mark} {escape(row['what'])}{detail}", soft_wrap=True, highlight=False)
+
+
+def _pairs(pairs: Sequence[Row], whole: bool) -> None:
+    scored = sorted((row for row in pairs if row["state"] == "scored"), key=lambda row: row["value"], reverse=True)
+    shown = scored if whole or len(scored) <= 2 * SHOWN_PAIRS else [*scored[:SHOWN_PAIRS], *scored[-SHOWN_PAIRS:]]
+    table = Table("paper", "reference", box=None, padding=(0, 2, 0, 0))
+    for name in ("score", "recount"):
+        table.add_column(name, justify="right")
+    for row in shown:
+        again = row.get("recount")
+        table.add_row(
+            escape(row["paper_id"]), escape(row["reference_id"]), f"{row['value']:+.4f}",
+            "" if again is None else f"{again:+.4f}",
+        )  # fmt: skip
+    say("pairs:" if len(shown) == len(scored) else f"pairs, best and worst {SHOWN_PAIRS} of {len(scored)}:")
+    screen.out.print(table)
+    for row in pairs:
+        if row["state"] != "scored":
+            say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
+
+
+def _detail(detail: Row) -> None:
+    say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
+    for term in detail["terms"]:
+        say(f"  {term['total']:+.4f} nats over {len(term['logprobs'])} tokens, {term['of']} ({term['prediction']})")
+    tokens = sorted(detail["tokens"], key=lambda row: row["gain"], reverse=True)
+    for title, rows in (("gained", tokens[:SHOWN_TOKENS]), ("lost", tokens[::-1][:SHOWN_TOKENS])):
+        told = ", ".join(f"{row['token'].strip() or '␣'} {row['gain']:+.2f}" for row in rows if _moved(row, title))
+        if told:
+            say(f"  {title} most: {told}")
+    texts = [("the candidate's review (x)", detail["x"]), ("the reference (y)", detail["y"])]
+    texts += [("the candidate's review of another paper", detail["moved"])] if detail["moved"] else []
+    for name, text in texts:
+        say(f"  {name}:")
+        lines = text.splitlines()
+        for line in lines[:SHOWN_LINES]:
+            say(f"    {line[:LONGEST_LINE]}")
+        if len(lines) > SHOWN_LINES:
+            say(f"    and {len(lines) - SHOWN_LINES:,} lines more; --json gives them all")
+
+
+def _moved(row: Row, title: str) -> bool:
+    return row["gain"] > 0 if title == "gained" else row["gain"] < 0
+
+
+def _digests(found: Why) -> None:
+    if found.paper:
+        say("")
+        say(", ".join(f"{name} {value}" for name, value in _told(found.paper)))
+    for review in found.reviews:
+        say(", ".join(f"{name} {value}" for name, value in _told(review)))
+
+
+def _told(row: Row) -> list[tuple[str, Any]]:
+    return [(name.removesuffix("_sha256"), _short(value)) for name, value in row.items() if value is not None]
+
+
+def _short(value: Any) -> Any:
+    return f"{value[:SHOWN_SIGNS]}…" if isinstance(value, str) and len(value) > SHOWN_SIGNS else value

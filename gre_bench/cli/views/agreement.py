@@ -1,0 +1,74 @@
+"""What ``gre-bench study agree`` and ``study symmetry`` show: correlations with their intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from gre_bench.cli.views import screen
+from gre_bench.core.metrics import in_order, recipe_of
+from gre_bench.store import Row
+
+_NAMES = {"spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "pearson": "Pearson's r"}
+
+
+def show(summary: dict[str, Any]) -> None:
+    """One table a coefficient, then what has no score and why."""
+    for kind, name in _NAMES.items():
+        rows = [row for row in summary["agreements"] if row["kind"] == kind]
+        screen.out.print(_table(name, rows, summary))
+    lacking = [row for row in summary["reasons"] if row["reason"]]
+    for row in lacking:
+        screen.say(f"{row['metric']}: {row['pairs']} pairs {row['state']}, {row['reason']}")
+    for note in summary["notes"]:
+        screen.say(note)
+    if summary["message"]:
+        screen.say(summary["message"])
+
+
+def show_symmetry(summary: dict[str, Any]) -> None:
+    """Both correlations, and what they rest on."""
+    table = Table(
+        title=f"Symmetry of {screen.escape(summary['evaluation_lm'])} on {screen.escape(summary['edition'])}",
+        caption="Spearman over pairs of human reviews, each once; 95% intervals, papers resampled",
+    )
+    for head in ("Quantities", "ρ", "95%", "pairs", "papers"):
+        table.add_column(head)
+    named = {
+        "joint": "log P(x) + log P(y|x) against log P(y) + log P(x|y)",
+        "printed": "as printed: log P(x) + log P(x|y) against log P(y) + log P(y|x)",
+    }
+    for name, title in named.items():
+        row = summary["symmetry"][name]
+        interval = f"({row['low']:.3f}, {row['high']:.3f})"
+        table.add_row(title, f"{row['value']:.3f}", interval, str(row["items"]), str(row["groups"]))
+    screen.out.print(table)
+    for line in (*summary["notes"], summary["message"]):
+        if line:
+            screen.say(line)
+
+
+def _table(name: str, rows: list[Row], summary: dict[str, Any]) -> Table:
+    table = Table(
+        title=f"{name} with the grades · {screen.escape(summary['edition'])}, {summary['items']} items",
+        caption=f"95% intervals, items resampled · judgments by {screen.escape(summary['writer'])}",
+    )
+    for head in ("Metric", "all reviews", "p", "within items", "length held fixed", "less that of length", "n"):
+        table.add_column(head, justify="left" if head == "Metric" else "right")
+    order = in_order(row["metric"] for row in rows)
+    for row in sorted(rows, key=lambda row: order.index(row["metric"])):
+        title = recipe_of(row["metric"]).title
+        if row["value"] is None:
+            table.add_row(title, screen.escape(row["problem"]), "–", "–", "–", "–", str(row["reviews"]))
+            continue
+        table.add_row(
+            title, _cell(row, "value", "low", "high"), f"{row['p']:.1e}",
+            *(_cell(row, what, f"{what}_low", f"{what}_high") for what in ("within", "at_length", "over_length")),
+            str(row["reviews"]),
+        )  # fmt: skip
+    return table
+
+
+def _cell(row: Row, value: str, low: str, high: str) -> str:
+    return "–" if row[value] is None else f"{row[value]:+.3f} ({row[low]:+.3f}, {row[high]:+.3f})"

@@ -1,0 +1,206 @@
+"""The commands and their help: which there are, how they are shown, and that every text names those that exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import typer
+from typer.core import TyperArgument, TyperGroup, TyperOption
+from typer.testing import CliRunner
+
+from gre_bench.cli.app import EXIT_CODES, PANELS, app
+from gre_bench.cli.commands.groups import MOVED
+from tests.cli.calling import call
+from tests.conftest import ROOT
+
+PROGRAM = typer.main.get_command(app)
+ENDINGS = (".cfg", ".md", ".py", ".sh", ".sql", ".toml", ".txt", ".yaml", ".yml")
+MENTION = re.compile(r"gre-bench ((?:[a-z][a-z-]*[a-z](?![\w.=/:]))(?: [a-z][a-z-]*[a-z](?![\w.=/:]))?)")
+"""``gre-bench`` and up to two lower-case words."""
+
+
+def walk(group: TyperGroup = PROGRAM, path: str = "gre-bench"):
+    """Path and command of everything that can be called, groups too."""
+    yield path, group
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from walk(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+COMMANDS = dict(walk())
+
+
+def shown(path: str, columns: int = 80) -> str:
+    """The help screen of the command at *path*, that many columns wide."""
+    arguments = [*path.split()[1:], "--help"]
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns), "TERMINAL_WIDTH": str(columns)})
+    assert done.exit_code == 0, path
+    return done.stdout
+
+
+def test_twenty_commands_at_most_stand_under_five_headings():
+    assert list(PANELS) == ["Use", "Run", "Publish", "Study", "Operate"]
+    assert set(PROGRAM.commands) == {name for names in PANELS.values() for name in names}
+    assert len(PROGRAM.commands) <= 20
+
+
+def test_the_first_screen_has_a_line_for_each_command_and_the_exit_codes():
+    lines = shown("gre-bench").splitlines()
+    for name in PROGRAM.commands:
+        (row,) = [n for n, line in enumerate(lines) if re.match(rf"│ {name} ", line)]
+        assert lines[row].endswith(". │") or lines[row].rstrip("│ ").endswith("."), f"more than one line: {name}"
+    assert "".join(EXIT_CODES.split()) in "".join("".join(lines).split())
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_a_help_screen_says_what_the_command_does_in_plain_types(path):
+    command, screen = COMMANDS[path], shown(path)
+    assert command.help and command.help.split("\n\n")[0].strip().endswith(".")
+    first = " ".join(command.help.split("\n\n")[0].split())
+    assert path == "gre-bench" or len(first) <= 61, f"{path}: more than a line: {first}"
+    assert path == "gre-bench" or "Exit codes:" not in screen
+    assert not re.search(r"<(str|bool|path|file|list\[str\])>", screen), "a type that says nothing"
+    assert max(map(len, screen.splitlines())) <= 80
+
+
+def options(command) -> list[TyperOption]:
+    return [param for param in command.params if isinstance(param, TyperOption)]
+
+
+def test_an_option_means_the_same_in_every_command():
+    """Short flags belong to one option; a name takes a value everywhere or nowhere, and takes the same kind of value."""
+    short, kinds = defaultdict(set), defaultdict(set)
+    for command in COMMANDS.values():
+        for option in options(command):
+            names = [name for name in option.opts if name.startswith("--")]
+            assert len(names) == 1, option.opts
+            kinds[names[0]].add("flag" if option.is_flag else option.metavar or str(option.type_descriptor.annotation))
+            for letter in set(option.opts) - set(names):
+                short[letter].add(names[0])
+    assert {letter: names for letter, names in short.items() if len(names) > 1} == {}
+    # A folder of releases or pictures, a file of rows: --out is where the result goes, whatever it is.
+    both = {"--again": {"flag"}, "--out": {"FILE", "FOLDER"}}
+    odd = {name: kind for name, kind in kinds.items() if len(kind) > 1 and kind != both.get(name)}
+    assert odd == {}
+
+
+def test_one_thing_has_one_name():
+    """An argument or option that takes an edition is called so; the same holds for the other words."""
+    words = {"EDITION": {"--edition", "EDITION"}, "KEY=VALUE": {"--set"}, "METRIC": {"--metric", "METRIC"}}
+    for path, command in COMMANDS.items():
+        for param in command.params:
+            if param.metavar in words:
+                name = param.metavar if isinstance(param, TyperArgument) else param.opts[0]
+                assert name in words[param.metavar], (path, name)
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_a_former_command_names_its_successor_in_one_line(old, new):
+    code, out, err = call(old, "--anything", "x")
+    assert (code, out, err) == (2, "", f"the command {old} has moved; use: {new}")
+    assert old not in PROGRAM.commands
+    if new.startswith("gre-bench "):
+        assert not problems(new)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("leaderbord",), "No such command 'leaderbord'. Did you mean 'leaderboard'? (see: "),
+        (("rank",), "Missing argument 'FILE' (see: "),
+        (("leaderboard", "--kind", "robot"), "'robot' is not one of 'human', 'model', 'control' (see: "),
+        (("status", "--wait", "1"), "No such option: --wait"),
+        (("fetch", "ICLR", "x"), "Invalid value for 'YEAR'"),
+    ],
+)
+def test_an_error_of_usage_is_one_line(arguments, says):
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert says in err and err.startswith("error: ") and len(err.splitlines()) == 1
+
+
+def test_the_version_is_that_of_the_installation():
+    assert re.fullmatch(r"gre-bench \d+\.\d+\.\d+\S*\n", CliRunner().invoke(app, ["--version"]).stdout)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("gre-bench st", ["status", "study"]),
+        ("gre-bench study v", ["validate"]),
+        ("gre-bench leaderboard --kind m", ["model"]),
+        ("gre-bench leaderboard SAM", ["SAMPLE-2026"]),
+        ("gre-bench models get sm", ["smollm2-135m"]),
+        ("gre-bench leaderboard --metric gem_raw", ["gem_raw"]),
+    ],
+)
+def test_the_shell_completes_commands_choices_and_names(tmp_path, line, offered):
+    (tmp_path / "editions" / "SAMPLE-2026").mkdir(parents=True)
+    (tmp_path / "editions" / "SAMPLE-2026" / "edition.duckdb").touch()
+    asked = {"_GRE_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    done = CliRunner().invoke(app, [], prog_name="gre-bench", env=asked | {"GRE_BENCH_STATE": str(tmp_path)})
+    assert set(offered) <= set(done.stdout.split()), done.stdout
+
+
+def texts() -> list[Path]:
+    """Tracked files with text that a user or developer reads."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, text=True, capture_output=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    names = [name for name in listed.stdout.splitlines() if name.endswith(ENDINGS) or Path(name).name == "Makefile"]
+    return [ROOT / name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
+
+
+def problems(text: str) -> list[str]:
+    """Commands and options that *text* names after ``gre-bench`` and that do not exist."""
+    text = re.sub(r" *\\\n[ #]*", " ", text)
+    found = []
+    for mention in MENTION.finditer(text):
+        first, _, second = mention[1].partition(" ")
+        path = f"gre-bench {first}"
+        if isinstance(COMMANDS.get(path), TyperGroup) and second:
+            path = f"{path} {second}"
+            third = re.match(r" ([a-z][a-z-]*)", text[mention.end() :])
+            if isinstance(COMMANDS.get(path), TyperGroup) and third:
+                path = f"{path} {third[1]}"
+        if path not in COMMANDS:
+            found.append(path)
+            continue
+        known = {name for param in options(COMMANDS[path]) for name in (*param.opts, *param.secondary_opts)}
+        line = re.split(r"[`\n;|#)]|\"\"\"| {2,}|\. ", text[mention.start() :])[0]
+        named = {word.partition("=")[0] for word in line.split() if re.match(r"--[a-z]", word)}
+        found += [
+            f"{path} {name}"
+            for name in sorted({name.split('"')[0].rstrip("',:.") for name in named} - known - {"--help"})
+        ]
+    return found
+
+
+def wrong(files: list[Path]) -> dict[str, list[str]]:
+    found = {str(path.relative_to(ROOT)): problems(path.read_text(encoding="utf-8")) for path in files}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def is_manual(path: Path) -> bool:
+    return path.relative_to(ROOT).parts[0] in ("README.md", "docs")
+
+
+def test_every_command_that_code_and_data_name_exists():
+    assert wrong([path for path in texts() if not is_manual(path) and path != Path(__file__)]) == {}
+
+
+def test_every_command_that_the_manual_names_exists():
+    assert wrong([path for path in texts() if is_manual(path)]) == {}
+
+
+def test_a_text_with_a_wrong_command_is_found():
+    assert problems("run: gre-bench validate --edition X") == ["gre-bench validate"]
+    assert problems("`gre-bench models fetch NAME`") == ["gre-bench models fetch"]
+    assert problems("gre-bench rank FILE \\\n    --on X") == ["gre-bench rank --on"]
+    assert problems("``gre-bench study validate --edition X``, then gre-bench status") == []
