@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+from picture import rooms_picture
 from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +22,6 @@ MADE = "<!-- Made from the code when the site is built. -->\n\n"
 def on_files(files: Any, config: Any) -> Any:
     """Adds the reference pages and the picture of the rooms to the *files* of the site."""
     from mkdocs.structure.files import File
-    from picture import rooms_picture
 
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
@@ -33,9 +34,8 @@ def commands_page() -> str:
     import typer
 
     from gre_bench.cli.app import app
-    from gre_bench.cli.commands.options import EXIT_CODES
 
-    lines = ["# Commands", "", EXIT_CODES, ""]
+    lines = ["# Commands", "", "[Operations](../operations.md#exit-codes) lists the exit codes.", ""]
     group = typer.main.get_command(app)
     panels: dict[str, list[Any]] = {}
     for command in group.commands.values():
@@ -113,7 +113,7 @@ def _command(name: str, command: Any) -> list[str]:
     for parameter in command.params:
         record = parameter.get_help_record(context)
         if record and not getattr(parameter, "hidden", False):
-            lines.append(f"| `{_cell(record[0])}` | {_cell(_escaped(record[1]))} |")
+            lines.append(f"| {_code(record[0])} | {_cell(_escaped(record[1]))} |")
     if lines[-1] == "|---|---|":
         del lines[-3:]
     return [*lines, ""]
@@ -165,10 +165,21 @@ def _described(folder: Path) -> tuple[dict[str, list[str]], dict[tuple[str, str]
         if "migrations" in path.parts:
             continue
         for said, name, body in heads.findall(path.read_text(encoding="utf-8")):
-            notes.setdefault(name, [_escaped(line.lstrip("- ")) for line in said.splitlines()])
+            notes.setdefault(name, _sentences(said))
             for column, note in re.findall(r"^    (\w+) .*?--\s*(.*)$", body, re.M):
                 columns.setdefault((name, column), _escaped(note))
     return notes, columns
+
+
+def _sentences(said: str) -> list[str]:
+    """A comment's lines as paragraphs: a line that opens with a capital begins a new one."""
+    found: list[str] = []
+    for line in (line.lstrip("- ") for line in said.splitlines()):
+        if found and not line[:1].isupper():
+            found[-1] += f" {line}"
+        else:
+            found += ["", line] if found else [line[:1].upper() + line[1:]]
+    return [_escaped(line) for line in found]
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -182,6 +193,11 @@ def _escaped(text: str) -> str:
 
 def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    """*text* as code that may hold a bar, which would end the cell of a table."""
+    return f"<code>{escape(text).replace('|', '&#124;')}</code>"
 
 
 def _text(panel: Any) -> str:
