@@ -35,7 +35,7 @@ lint: $(VENV)/.lint             ## style, types, and who imports whom
 	@$(BIN)/lint-imports --no-cache
 
 docs: $(VENV)/.docs             ## the site of docs/, its links checked: build/site
-	@$(BIN)/mkdocs build --quiet --clean
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean
 	@echo "build/site/index.html"
 
 bench: $(VENV)/.test              ## measured ratios against the obvious alternatives

@@ -20,7 +20,9 @@ INK, PAPER, LINE = "#1f2937", "#eef2ff", "#94a3b8"
 
 def layers() -> list[list[str]]:
     """Rooms by layer, the highest first. A room whose parts have layers of their own stands at the highest of them."""
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][0]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ][0]
     seen: set[str] = set()
     found = []
     for layer in contract["layers"]:

@@ -79,7 +79,7 @@ def tables_page() -> str:
         remake_views(run)
         found = run.sql("select table_type, table_name from information_schema.tables order by all").fetchall()
         described = {name: run.sql(f'describe "{name}"').fetchall() for _, name in found}
-    lines = ["# Tables and views", "", "`gre-bench sql EDITION \"from leaderboard\"` reads them.", ""]
+    lines = ["# Tables and views", "", '`gre-bench sql EDITION "from leaderboard"` reads them.', ""]
     for title, kind in (("Views", "VIEW"), ("Tables", "BASE TABLE")):
         lines += [f"## {title}", ""]
         for name in (name for each, name in found if each == kind):
@@ -136,7 +136,9 @@ def _default(field: Any) -> str:
         return "not set"
     if isinstance(value, str | Path):
         return str(value) or "empty"
-    return repr(list(value)) if isinstance(value, tuple) else repr(value).replace("True", "true").replace("False", "false")
+    return (
+        repr(list(value)) if isinstance(value, tuple) else repr(value).replace("True", "true").replace("False", "false")
+    )
 
 
 def _type(annotation: Any) -> str:
@@ -160,7 +162,9 @@ def _described(folder: Path) -> tuple[dict[str, list[str]], dict[tuple[str, str]
     """What the SQL files say in comments: of each table and view (its lines), and of each column of a table."""
     notes: dict[str, list[str]] = {}
     columns: dict[tuple[str, str], str] = {}
-    heads = re.compile(r"((?:^--.*\n)*)^create (?:or replace )?(?:table|view)(?: if not exists)? (\w+)(.*?;)", re.M | re.S)
+    heads = re.compile(
+        r"((?:^--.*\n)*)^create (?:or replace )?(?:table|view)(?: if not exists)? (\w+)(.*?;)", re.M | re.S
+    )
     for path in sorted(folder.rglob("*.sql")):
         if "migrations" in path.parts:
             continue

@@ -24,7 +24,10 @@ from tests.docs.blocks import PAGES, Block, blocks, mentions
 
 KINDS = {"sh", "python", "sql", "text", "toml", "toml models"}
 ALL = [block for page in PAGES for block in blocks(page)]
-RUN = {page.stem: [block for block in blocks(page) if block.kind in ("sh", "python") and block.reason is None] for page in PAGES}
+RUN = {
+    page.stem: [block for block in blocks(page) if block.kind in ("sh", "python") and block.reason is None]
+    for page in PAGES
+}
 
 
 def lines(*kinds: str) -> list[tuple[str, list[str]]]:
@@ -116,4 +119,3 @@ def run(block: Block) -> None:
             done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, text=True, capture_output=True)
             code, said = done.returncode, done.stderr
         assert code == 0, f"{block.page.name}: {' '.join(words)}: {said}"
-
