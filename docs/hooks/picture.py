@@ -14,8 +14,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "gre_bench"
-WIDTH, HEIGHT, GAP, ROW = 118, 34, 16, 92
-INK, PAPER, LINE = "#1f2937", "#eef2ff", "#94a3b8"
+WIDTH, HEIGHT, GAP, ROW = 112, 34, 36, 92
+INK, PAPER = "#1f2937", "#eef2ff"
+COLOURS = "#4269d0", "#c2570c", "#047857", "#a21caf", "#64748b", "#b91c1c", "#0e7490"
+"""Of the arrows, by the room that they leave."""
+LANES = 7
+"""Arrows that pass a gap side by side."""
 
 
 def layers() -> list[list[str]]:
@@ -63,6 +67,34 @@ def reduced(graph: Mapping[str, set[str]], order: list[str]) -> set[tuple[str, s
     }
 
 
+def route(
+    place: Mapping[str, tuple[float, float]], rows: list[list[str]], room: str, other: str, shift: float = 0.0
+) -> str:
+    """The path of an arrow; it passes each row between by the gap nearest to the straight line, never behind a box.
+
+    *shift*, in pixels, keeps arrows apart that pass the same gap.
+    """
+    (x, y), (to_x, to_y) = place[room], place[other]
+    here, end = (x + WIDTH / 2, y + HEIGHT), (to_x + WIDTH / 2, to_y)
+    parts = [f"M{here[0]:g} {here[1]:g}"]
+    for row in rows:
+        top = place[row[0]][1]
+        if not y < top < to_y:
+            continue
+        gaps = [place[row[0]][0] - GAP / 2, *(place[each][0] + WIDTH + GAP / 2 for each in row)]
+        straight = here[0] + (end[0] - here[0]) * (top - here[1]) / (end[1] - here[1])
+        through = min(gaps, key=lambda gap: abs(gap - straight)) + shift
+        parts += [_curve(here, (through, top)), f"L{through:g} {top + HEIGHT:g}"]
+        here = through, top + HEIGHT
+    return "".join([*parts, _curve(here, end)])
+
+
+def _curve(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """A curve that leaves *start* and meets *end* vertically."""
+    middle = (start[1] + end[1]) / 2
+    return f"C{start[0]:g} {middle:g} {end[0]:g} {middle:g} {end[0]:g} {end[1]:g}"
+
+
 def rooms_picture() -> str:
     """The picture as SVG, which needs no font, script or file beside it."""
     rows = layers()
@@ -79,20 +111,22 @@ def rooms_picture() -> str:
         f'aria-label="Rooms of {PACKAGE} by layer, with an arrow from each room to those that it imports" '
         'font-family="system-ui, sans-serif" font-size="14">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-        f'<path d="M0 0 8 4 0 8Z" fill="{LINE}"/></marker></defs>',
+        '<path d="M0 0 8 4 0 8Z" fill="context-stroke"/></marker></defs>',
         f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff"/>',
     ]
+    order = [room for row in rows for room in row]
     for room, other in sorted(kept):
-        (x, y), (to_x, to_y) = place[room], place[other]
-        start, end, middle = y + HEIGHT, to_y, (y + HEIGHT + to_y) / 2
-        across, to_across = x + WIDTH / 2, to_x + WIDTH / 2
+        number = order.index(room)
+        shift = (number % LANES - LANES // 2) * (GAP - 8) / LANES
         parts.append(
-            f'<path d="M{across:g} {start:g}C{across:g} {middle:g} {to_across:g} {middle:g} {to_across:g} {end:g}" '
-            f'fill="none" stroke="{LINE}" marker-end="url(#tip)"><title>{room} imports {other}</title></path>'
+            f'<path d="{route(place, rows, room, other, shift)}" fill="none" stroke="{COLOURS[number % len(COLOURS)]}" '
+            'stroke-width="1.4" marker-end="url(#tip)">'
+            f"<title>{room} imports {other}</title></path>"
         )
     for room, (x, y) in place.items():
         parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="{PAPER}" stroke="{INK}"/>'
-            f'<text x="{x + WIDTH / 2:g}" y="{y + HEIGHT / 2 + 5:g}" text-anchor="middle" fill="{INK}">{escape(room)}</text>'
+            f'<text x="{x + WIDTH / 2:g}" y="{y + HEIGHT / 2 + 5:g}" text-anchor="middle" fill="{INK}">'
+            f"{escape(room)}</text>"
         )
     return "\n".join([*parts, "</svg>"])

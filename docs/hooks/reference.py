@@ -100,7 +100,7 @@ PAGES: dict[str, Callable[[], str]] = {
 def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The commands below *command*, or itself, with all the words that call them."""
     below = getattr(command, "commands", None)
-    if not below or command.callback and getattr(command, "invoke_without_command", False):
+    if not below or (command.callback and getattr(command, "invoke_without_command", False)):
         yield name, command
     for word, each in (below or {}).items():
         if not each.hidden:

@@ -18,8 +18,8 @@ from gre_bench.store.schema import TABLES
 from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "docs" / "hooks"))
-import picture  # noqa: E402
-import reference  # noqa: E402
+import picture
+import reference
 
 SVG = "{http://www.w3.org/2000/svg}"
 
