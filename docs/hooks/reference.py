@@ -5,6 +5,7 @@ MkDocs calls `on_files`. Each page is also a plain function that returns Markdow
 
 from __future__ import annotations
 
+import inspect
 import re
 import types
 from collections.abc import Callable, Iterator
@@ -90,8 +91,22 @@ def tables_page() -> str:
     return MADE + "\n".join(lines)
 
 
+def python_page() -> str:
+    """Every public name of the package with its signature and its docstring."""
+    import gre_bench
+
+    lines = ["# Python", "", *_paragraphs(inspect.getdoc(gre_bench) or ""), ""]
+    for name in gre_bench.__all__:
+        member = getattr(gre_bench, name)
+        signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(member)))
+        lines += [f"## {name}", "", "```python", f"{name}{signature}", "```", ""]
+        lines += [*_paragraphs(inspect.getdoc(member) or ""), ""]
+    return MADE + "\n".join(lines)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands_page,
+    "reference/python.md": python_page,
     "reference/settings.md": settings_page,
     "reference/tables.md": tables_page,
 }
@@ -187,7 +202,16 @@ def _sentences(said: str) -> list[str]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    return [_escaped(line) for line in text.replace("\f", "").splitlines()]
+    """The lines of a docstring or help text as Markdown, where indented blocks and text in backticks are code."""
+    lines = text.replace("\f", "").replace("::\n", ":\n").replace("``", "`").splitlines()
+    return [line if line.startswith("    ") else _outside_code(line) for line in lines]
+
+
+def _outside_code(line: str) -> str:
+    """*line* with all but its code and the names of its parameters (between stars) escaped."""
+    return "".join(
+        part if number % 2 else _escaped(part) for number, part in enumerate(re.split(r"(`[^`]*`|\*\w+\*)", line))
+    )
 
 
 def _escaped(text: str) -> str:

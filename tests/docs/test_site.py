@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import gre_bench
 from gre_bench.cli.app import app
 from gre_bench.core.settings import Settings
 from gre_bench.store.schema import TABLES
@@ -36,6 +37,13 @@ def test_every_command_has_a_section():
     page = reference.commands_page()
     assert {*names(typer.main.get_command(app), "gre-bench")} <= headings(page)
     assert "--edition" in page and "--state" in page
+
+
+def test_every_public_name_of_the_package_has_a_section_that_explains_it():
+    page = reference.python_page()
+    assert {*gre_bench.__all__} <= headings(page)
+    for name in gre_bench.__all__:
+        assert len(page.split(f"## {name}\n")[1].split("\n## ")[0].split("```")[2].split()) > 5, name
 
 
 def test_every_setting_has_a_row():
