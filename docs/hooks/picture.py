@@ -41,7 +41,7 @@ def arrows(rooms: set[str]) -> dict[str, set[str]]:
     """Which rooms each room imports."""
     found: dict[str, set[str]] = {room: set() for room in rooms}
     for room in rooms:
-        for path in (ROOT / PACKAGE / room).rglob("*.py"):
+        for path in (*(ROOT / PACKAGE).glob(f"{room}.py"), *(ROOT / PACKAGE / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom):
                     names = [f"{node.module}.{alias.name}" for alias in node.names]

@@ -62,10 +62,20 @@ def test_every_table_and_view_says_what_a_row_is():
         assert re.match(r"One row|One table", said), f"{name}: its grain is not said: {said!r}"
 
 
+def rooms() -> set[str]:
+    folders = {path.parent.name for path in (ROOT / "gre_bench").glob("*/__init__.py")}
+    return folders | {path.stem for path in (ROOT / "gre_bench").glob("*.py") if path.stem != "__init__"}
+
+
+def test_the_page_on_the_architecture_says_what_every_room_is():
+    told = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "architecture.md").read_text(), re.M))
+    assert told == rooms() - {"flows", "tasks"}, "flows and tasks stand in the tree"
+
+
 def test_the_picture_has_every_room_and_its_arrows_point_down():
     tree = ET.fromstring(picture.rooms_picture())
-    rooms = {node.text for node in tree.iter(f"{SVG}text")}
-    assert rooms == {path.parent.name for path in (ROOT / "gre_bench").glob("*/__init__.py")}
+    shown = {node.text for node in tree.iter(f"{SVG}text")}
+    assert shown == rooms()
     arrows = [path for path in tree.iter(f"{SVG}path") if path.find(f"{SVG}title") is not None]
     assert len(arrows) > 20
     for path in arrows:
