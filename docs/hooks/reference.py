@@ -177,23 +177,23 @@ def _described(folder: Path) -> tuple[dict[str, list[str]], dict[tuple[str, str]
     """What the SQL files say in comments: of each table and view (its lines), and of each column of a table."""
     notes: dict[str, list[str]] = {}
     columns: dict[tuple[str, str], str] = {}
-    heads = re.compile(
-        r"((?:^--.*\n)*)^create (?:or replace )?(?:table|view)(?: if not exists)? (\w+)(.*?;)", re.M | re.S
-    )
     for path in sorted(folder.rglob("*.sql")):
-        if "migrations" in path.parts:
-            continue
-        for said, name, body in heads.findall(path.read_text(encoding="utf-8")):
-            notes.setdefault(name, _sentences(said))
-            for column, note in re.findall(r"^    (\w+) .*?--\s*(.*)$", body, re.M):
-                columns.setdefault((name, column), _escaped(note))
+        said: list[str] = []
+        name = ""
+        for line in path.read_text(encoding="utf-8").splitlines() if "migrations" not in path.parts else ():
+            if created := re.match(r"create (?:or replace )?(?:table|view)(?: if not exists)? (\w+)", line):
+                name = created[1]
+                notes.setdefault(name, _sentences(said))
+            elif column := re.match(r"    (\w+) .*?--\s*(.*)$", line):
+                columns.setdefault((name, column[1]), _escaped(column[2]))
+            said = [*said, line] if line.startswith("--") and not line.startswith("-- name:") else []
     return notes, columns
 
 
-def _sentences(said: str) -> list[str]:
+def _sentences(said: list[str]) -> list[str]:
     """A comment's lines as paragraphs: a line that opens with a capital begins a new one."""
     found: list[str] = []
-    for line in (line.lstrip("- ") for line in said.splitlines()):
+    for line in (line.lstrip("- ") for line in said):
         if found and not line[:1].isupper():
             found[-1] += f" {line}"
         else:
