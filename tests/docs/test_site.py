@@ -54,6 +54,14 @@ def test_every_setting_has_a_row():
             assert f"| `{name}` |" in page, f"{group}.{name}"
 
 
+def test_every_deployment_and_settings_file_has_a_row():
+    page = reference.deployments_page()
+    for path in (ROOT / "deployments").glob("*.toml"):
+        assert f"| `{path.stem}` | " in page and not page.split(f"| `{path.stem}` | ")[1].startswith(" |")
+    names = re.findall(r"^  - name: (\S+)", (ROOT / "deployments" / "prefect.yaml").read_text(), re.M)
+    assert names and all(f"| `{name}` |" in page for name in names)
+
+
 def test_every_table_and_view_says_what_a_row_is():
     page = reference.tables_page()
     assert {*TABLES, "leaderboard", "pairs", "boards", "progress"} <= headings(page)
