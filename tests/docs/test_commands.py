@@ -64,6 +64,13 @@ def test_a_command_and_its_options_exist(page, words):
         raise AssertionError(f"{page}: no command {' '.join(words)}")
 
 
+def test_settings_of_a_refresh_are_settings():
+    for _, words in lines("sh"):
+        if words[:2] == ["gre-bench", "refresh"]:
+            given = [value for option, value in zip(words, words[1:], strict=False) if option == "--set"]
+            settings.load(None, tuple(given))
+
+
 def test_programs_and_targets_that_are_named_exist():
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
     for page, words in lines("sh"):
