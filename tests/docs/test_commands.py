@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_command_and_its_options_exist(page, words):
 def test_settings_of_a_refresh_are_settings():
     for _, words in lines("sh"):
         if words[:2] == ["gre-bench", "refresh"]:
-            given = [value for option, value in zip(words, words[1:], strict=False) if option == "--set"]
+            given = [value for option, value in pairwise(words) if option == "--set"]
             settings.load(None, tuple(given))
 
 
