@@ -8,7 +8,7 @@ AUDIT  ?=
 WORKERS ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
 
-.PHONY: demo test test-all test-vllm wheel-test faults lint audit sbom bench clean
+.PHONY: demo test test-all test-vllm wheel-test faults lint docs audit sbom bench clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench demo
@@ -33,6 +33,10 @@ lint: $(VENV)/.lint             ## style, types, and who imports whom
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.docs             ## the site of docs/, its links checked: build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean
+	@echo "build/site/index.html"
 
 bench: $(VENV)/.test              ## measured ratios against the obvious alternatives
 	@for bench in tests/bench/bench_*.py; do \
@@ -66,6 +70,10 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.lint: $(VENV)/.test
 	$(PIP) -e '.[lint]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e '.[docs]'
 	@touch $@
 
 $(TOOLS)/.installed: Makefile

@@ -155,14 +155,14 @@ def test_sql_on_an_unknown_edition_names_the_known_ones(state):
         Store(state, "NONE-2020").query("from leaderboard")
 
 
-def readme_queries() -> list[str]:
-    block = (ROOT / "README.md").read_text().split("```sql\n")[1].split("```")[0]
+def documented_queries() -> list[str]:
+    block = (ROOT / "docs" / "query.md").read_text().split("```sql\n")[1].split("```")[0]
     return [part.split("\n", 1)[1] for part in block.split("-- ")[1:]]
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_the_queries_of_the_readme_answer(call, number):
-    queries = readme_queries()
+def test_the_queries_of_the_documentation_answer(call, number):
+    queries = documented_queries()
     assert len(queries) == 5
     code, shown = call("sql", EDITION, queries[number], "--format", "json")
     assert code == 0

@@ -1,0 +1,43 @@
+"""The blocks of the README and of ``docs/``: commands that run on the sample edition, and those marked as not run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+_BLOCK = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: *kind* is its language and what follows it, *reason* why it is not run (None: it is)."""
+
+    page: Path
+    kind: str
+    text: str
+    reason: str | None
+
+    @property
+    def commands(self) -> list[list[str]]:
+        """The words of each command line, without comments; a line that ends in a backslash goes on in the next."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
+
+
+def blocks(page: Path) -> list[Block]:
+    """All fenced blocks of *page*."""
+    found = _BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [Block(page, block["info"].strip(), block["text"], block["reason"]) for block in found]
+
+
+def mentions(page: Path) -> list[list[str]]:
+    """Commands of ``gre-bench`` in backticks within the prose of *page*, as words."""
+    prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    return [shlex.split(text) for text in re.findall(r"`(gre-bench [^`]+)`", prose)]

@@ -1,0 +1,126 @@
+"""Every command block of the README and the site: it runs on the sample edition, or says why it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import typer
+
+from gre_bench.catalogs.models import Model
+from gre_bench.cli.app import app
+from gre_bench.core import settings
+from tests.cli.calling import call
+from tests.conftest import ROOT
+from tests.docs.blocks import PAGES, Block, blocks, mentions
+
+KINDS = {"sh", "python", "sql", "text", "toml", "toml models"}
+ALL = [block for page in PAGES for block in blocks(page)]
+RUN = {
+    page.stem: [block for block in blocks(page) if block.kind in ("sh", "python") and block.reason is None]
+    for page in PAGES
+}
+
+
+def lines(*kinds: str) -> list[tuple[str, list[str]]]:
+    return [(block.page.name, words) for block in ALL if block.kind in kinds for words in block.commands]
+
+
+def test_every_block_says_what_it_is():
+    assert {block.kind for block in ALL} <= KINDS
+    assert sum(block.text.count("\n") for block in ALL if block.reason is None) > 40
+    for page in PAGES:
+        assert page.read_text().count("\n```") == 2 * len(blocks(page)), f"{page.name}: a block is not closed"
+
+
+def test_a_block_that_is_not_run_says_why():
+    for block in ALL:
+        if block.reason is not None:
+            assert block.kind in ("sh", "python") and len(block.reason.split()) >= 2, block
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        *((page, words) for page, words in lines("sh") if words[0] == "gre-bench"),
+        *((page.name, words) for page in PAGES for words in mentions(page)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[1:5]),
+)
+def test_a_command_and_its_options_exist(page, words):
+    command, rest = typer.main.get_command(app), words[1:]
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command, rest = command.commands[rest[0]], rest[1:]
+    if rest and not hasattr(command, "commands") and "..." not in rest:
+        command.make_context(command.name, rest)
+    elif rest and not rest[0].startswith("-"):
+        raise AssertionError(f"{page}: no command {' '.join(words)}")
+
+
+def test_settings_of_a_refresh_are_settings():
+    for _, words in lines("sh"):
+        if words[:2] == ["gre-bench", "refresh"]:
+            given = [value for option, value in pairwise(words) if option == "--set"]
+            settings.load(None, tuple(given))
+
+
+def test_programs_and_targets_that_are_named_exist():
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
+    for page, words in lines("sh"):
+        if words[0] == "make":
+            assert set(words[1:]) <= {*targets}, f"{page}: make {words[1:]}"
+        if words[:2] == ["python", "-m"]:
+            path = ROOT / words[2].replace(".", "/")
+            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), f"{page}: {words[2]}"
+
+
+def test_settings_and_models_that_are_shown_are_taken():
+    for block in ALL:
+        if block.kind == "toml":
+            settings.parse(tomllib.loads(block.text), block.page.name)
+        elif block.kind == "toml models":
+            for entry in tomllib.loads(block.text).get("model", ()):
+                Model.model_validate(entry)
+
+
+@pytest.fixture(scope="module")
+def refreshed(tmp_path_factory) -> Path:
+    """A folder as ``make demo`` leaves it."""
+    folder = tmp_path_factory.mktemp("demo")
+    code, _, said = call("refresh", "--settings", "demo", "--no-prefect", "--state", folder / "state")
+    assert code == 0, said
+    return folder
+
+
+@pytest.mark.parametrize("page", [page for page, found in RUN.items() if found])
+def test_the_blocks_of_a_page_run_one_after_the_other(page, refreshed, tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    shutil.copytree(refreshed, here, symlinks=True)
+    for name in ("data", "deployments"):
+        (here / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(here)
+    for block in RUN[page]:
+        run(block)
+
+
+def run(block: Block) -> None:
+    if block.kind == "python":
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block.text, block.page.name, "exec"), {})
+        return
+    for words in block.commands:
+        if words[0] == "gre-bench":
+            code, _, said = call(*words[1:])
+        else:
+            assert words[:2] == ["python", "-m"], f"{block.page.name}: nothing here runs {words[0]}"
+            done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, text=True, capture_output=True)
+            code, said = done.returncode, done.stderr
+        assert code == 0, f"{block.page.name}: {' '.join(words)}: {said}"

@@ -1,0 +1,141 @@
+"""The site: its reference pages hold all that the code has, its links lead somewhere, it asks nobody for anything."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import typer
+
+import gre_bench
+from gre_bench.cli.app import app
+from gre_bench.core.settings import Settings
+from gre_bench.store.schema import TABLES
+from tests.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "docs" / "hooks"))
+import picture
+import reference
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def headings(page: str) -> set[str]:
+    return set(re.findall(r"^#+ (.+)$", page, re.M))
+
+
+def test_every_command_has_a_section():
+    def names(command, called):
+        below = getattr(command, "commands", {})
+        return [name for word, each in below.items() for name in names(each, f"{called} {word}")] or [called]
+
+    page = reference.commands_page()
+    assert {*names(typer.main.get_command(app), "gre-bench")} <= headings(page)
+    assert "--edition" in page and "--state" in page
+
+
+def test_every_public_name_of_the_package_has_a_section_that_explains_it():
+    page = reference.python_page()
+    assert {*gre_bench.__all__} <= headings(page)
+    for name in gre_bench.__all__:
+        assert len(page.split(f"## {name}\n")[1].split("\n## ")[0].split("```")[2].split()) > 5, name
+
+
+def test_every_setting_has_a_row():
+    page = reference.settings_page()
+    for group, field in Settings.model_fields.items():
+        assert f"[{group}]" in headings(page)
+        for name in field.annotation.model_fields:
+            assert f"| `{name}` |" in page, f"{group}.{name}"
+
+
+def test_every_deployment_and_settings_file_has_a_row():
+    page = reference.deployments_page()
+    for path in (ROOT / "deployments").glob("*.toml"):
+        assert f"| `{path.stem}` | " in page and not page.split(f"| `{path.stem}` | ")[1].startswith(" |")
+    names = re.findall(r"^  - name: (\S+)", (ROOT / "deployments" / "prefect.yaml").read_text(), re.M)
+    assert names and all(f"| `{name}` |" in page for name in names)
+
+
+def test_every_table_and_view_says_what_a_row_is():
+    page = reference.tables_page()
+    assert {*TABLES, "leaderboard", "pairs", "boards", "progress"} <= headings(page)
+    for name in headings(page) - {"Tables and views", "Tables", "Views"}:
+        said = page.split(f"### {name}\n\n")[1].splitlines()[0]
+        assert re.match(r"One row|One table", said), f"{name}: its grain is not said: {said!r}"
+
+
+def rooms() -> set[str]:
+    folders = {path.parent.name for path in (ROOT / "gre_bench").glob("*/__init__.py")}
+    return folders | {path.stem for path in (ROOT / "gre_bench").glob("*.py") if path.stem != "__init__"}
+
+
+def test_the_page_on_the_architecture_says_what_every_room_is():
+    told = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "architecture.md").read_text(), re.M))
+    assert told == rooms() - {"flows", "tasks"}, "flows and tasks stand in the tree"
+
+
+def test_the_picture_has_every_room_and_its_arrows_point_down():
+    tree = ET.fromstring(picture.rooms_picture())
+    shown = {node.text for node in tree.iter(f"{SVG}text")}
+    assert shown == rooms()
+    arrows = [path for path in tree.iter(f"{SVG}path") if path.find(f"{SVG}title") is not None]
+    assert len(arrows) > 20
+    for path in arrows:
+        numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", path.get("d"))]
+        assert numbers[1] < numbers[-1], path.find(f"{SVG}title").text
+
+
+def test_what_a_chain_of_arrows_implies_is_not_drawn():
+    graph = {"a": {"b", "c"}, "b": {"c"}, "c": set()}
+    assert picture.reduced(graph, ["a", "b", "c"]) == {("a", "b"), ("b", "c")}
+
+
+def anchors(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", path.read_text(), flags=re.S), re.M)
+    return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", title.lower()).strip()) for title in titles}
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", *sorted(p.name for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_links_lead_to_files_and_headings(name):
+    path = ROOT / name if (ROOT / name).is_file() else ROOT / "docs" / name
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        if file.startswith("reference/") or file == "images/rooms.svg":
+            continue  # made when the site is built, which checks them
+        assert target.is_file(), f"{name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{name}: {link}"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("material") is None:
+        pytest.skip("mkdocs-material is not installed: pip install -e '.[docs]' -c constraints.txt")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT, text=True, capture_output=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_builds_without_a_warning_and_without_what_it_is_made_by(site):
+    assert (site / "reference" / "tables.html").is_file() and (site / "images" / "rooms.svg").is_file()
+    assert not [path for path in site.rglob("*.py")]
+
+
+def test_no_page_of_the_site_asks_another_host_for_anything(site):
+    loads = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+    for path in site.rglob("*.html"):
+        assert not loads.findall(path.read_text()), path.name
+    for path in site.rglob("*.css"):
+        assert not re.search(r"(?:url\(|@import\s)\s*[\"']?(?:https?:)?//", path.read_text()), path.name
