@@ -58,6 +58,7 @@ from gre_bench.core.errors import (
 )
 from gre_bench.core.records import HUMAN
 from gre_bench.core.resources import resource
+from gre_bench.ingest.records.merge_index import UNFINISHED
 from gre_bench.pipeline.runs.prefect_engine import perform, settle
 from gre_bench.store import Store, find_editions, interrupted, no_edition
 
@@ -198,6 +199,40 @@ def import_reviews(
         wait,
         as_json,
         lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how),
+    )
+
+
+@imports.command("inspect", epilog=EXIT_CODES)
+def import_inspect(
+    logs: options.InspectLogs,
+    edition: options.IntoEdition,
+    by: options.InspectBy = None,
+    epoch: options.Epoch = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add the reviews in logs of inspect_ai: each sample is a paper, each model a candidate.
+
+    A sample's paper is its metadata's paper_id, else its id; its review is the completion of its output. Of several
+    epochs the first that has a review counts, of several logs the one started last. Samples that ended with an error,
+    were not run, were refused or are empty are reported one by one; exit code 3 if a retry may bring them.
+    """
+    from gre_bench.ingest.records.inspect_logs import logs_in
+    from gre_bench.pipeline import intake
+    from gre_bench.pipeline.removal import own_name
+
+    if by is not None:
+        own_name(by)
+    logs_in(logs)
+    _import(
+        "inspect logs",
+        edition,
+        False,
+        state,
+        wait,
+        as_json,
+        lambda store, run_id, _: intake.import_reviews(store, run_id, logs, by, only=by is not None, epoch=epoch),
     )
 
 
@@ -381,7 +416,7 @@ def _progress_bar(store: Store, quiet: bool) -> Iterator[None]:
 def _import(
     kind: str, edition: str, new: bool, state: Path, wait: float, as_json: bool, work: Callable[..., Any]
 ) -> None:
-    """Runs *work* on the locked store and shows its report; exit code 2 if a row was refused.
+    """Runs *work* on the locked store and shows its report; exit code 2 if a row was refused, 3 if it can still come.
 
     `SettingsError` for an edition that is not there, unless it is a *new* one.
     """
@@ -399,7 +434,8 @@ def _import(
         screen.print_json(report)
     else:
         screen.imported(report, store.key)
-    raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
+    later = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
+    raise typer.Exit(INCOMPLETE if later else BAD_INPUT if report["refused"] else DONE)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,15 @@ ReviewsFile = Annotated[
         "each named by its paper: <paper id>.txt or .md."
     ),
 ]
+InspectLogs = Annotated[
+    Path, typer.Argument(metavar="LOGS", help="A log of inspect_ai (.eval or .json), or a folder of logs.")
+]
+InspectBy = Annotated[
+    str | None, typer.Option("--as", help="Candidate on the board, where the logs are of one model; else its model.")
+]
+Epoch = Annotated[
+    int | None, typer.Option("--epoch", min=1, help="Take this epoch's reviews; else the first epoch that has one.")
+]
 New = Annotated[bool, typer.Option("--new", help="Start the edition if it is not there yet.")]
 By = Annotated[str | None, typer.Option("--as", help="Candidate whose reviews these are, where the file names none.")]
 ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, where the file names no candidate.")]

@@ -21,7 +21,7 @@ File = Annotated[
     typer.Argument(
         metavar="FILE",
         help="Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
-        "<paper id>.txt or .md.",
+        "<paper id>.txt or .md; or logs of inspect_ai.",
     ),
 ]
 On = Annotated[str, typer.Option("--on", help="Edition that has a board, such as ICLR-2025.")]
