@@ -42,7 +42,7 @@ _OF_THE_PLACE = {"state", "limit"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Sample:
+class LoggedSample:
     """One sample of one log: a review, or why there is none; *unfinished*: a retry may bring one."""
 
     candidate: str
@@ -87,13 +87,13 @@ def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tup
     or if no sample is of that epoch.
     """
     files, logs = logs_in(path), []
-    for file in files:
+    for place, file in enumerate(files, start=1):
         try:
             logs.append((file, _read(file)))
         except SourceError as error:
             if len(files) == 1:
                 raise
-            taken.refusals.append(Refusal(0, f"log {file.name}", str(error), UNFINISHED))
+            taken.refusals.append(Refusal(place, f"log {file.name}", str(error)))
     _asked_alike(path, logs)
     samples = [sample for file, log in logs for sample in _samples(file, log)]
     if epoch is not None:
@@ -101,7 +101,7 @@ def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tup
         if epoch not in there:
             raise SourceError(f"{path.name} has no sample of epoch {epoch}; its epochs: {listed(map(str, there))}")
         samples = [sample for sample in samples if sample.epoch == epoch]
-    return _chosen(samples, taken)
+    return choose(samples, taken)
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
@@ -162,13 +162,13 @@ def _asked(log: EvalLog) -> str:
     return digest([log.eval.model, repr(log.eval.model_args), log.eval.task, repr(arguments), repr(steps), configs])
 
 
-def _samples(file: Path, log: EvalLog) -> Iterator[_Sample]:
+def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     """All samples of *log*, and those that it was to have and has not."""
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
         papers[sample.id] = paper_id = paper_of(sample.id, sample.metadata)
-        found = _Sample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
+        found = LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
         yield found
     there = {(sample.id, sample.epoch) for sample in log.samples or ()}
     for name in log.eval.dataset.sample_ids or ():
@@ -176,7 +176,7 @@ def _samples(file: Path, log: EvalLog) -> Iterator[_Sample]:
             if (name, epoch) not in there:
                 paper_id = papers.get(name, str(name))
                 why = f"it has no sample in {file.name}, whose status is {log.status}"
-                yield _Sample(candidate, paper_id, epoch, started, file.name, None, why, True)
+                yield LoggedSample(candidate, paper_id, epoch, started, file.name, None, why, log.status != "success")
 
 
 def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
@@ -194,9 +194,9 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
     return review, "", False, stop in ("max_tokens", "model_length") or sample.limit is not None
 
 
-def _chosen(samples: Iterable[_Sample], taken: Imported) -> list[tuple[int, Row]]:
+def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, Row]]:
     """The review of each candidate and paper as a row, in the samples' order; refusals and counts for *taken*."""
-    groups: dict[tuple[str, str], list[_Sample]] = {}
+    groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)
     rows: list[tuple[int, Row]] = []
