@@ -17,7 +17,7 @@ from inspect_ai.solver import TaskState
 from gre_bench import stats
 from gre_bench.core.errors import GreBenchError
 from gre_bench.evals.board import ReviewScore, open_board
-from gre_bench.ingest.records.inspect_logs import paper_of, read_output
+from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 
 
 @contextmanager
@@ -72,12 +72,11 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
         if name not in board.metrics:
             raise PrerequisiteError(f"the board of {board.key} has no {name}; it has {', '.join(board.metrics)}")
 
-    async def score(task: TaskState, target: Target) -> Score:
-        stop = task.output.choices[0].stop_reason if task.output.choices else "unknown"
-        review, problem = read_output(task.output.completion, stop)
+    async def score(state: TaskState, target: Target) -> Score:
+        review, problem = read_output(state.output.completion, stop_of(state.output))
         if review is None:
             return Score.unscored(reason=problem, explanation=f"the output is {problem}")
-        paper_id = paper_of(task.sample_id, task.metadata)
+        paper_id = paper_of(state.sample_id, state.metadata)
         found = await anyio.to_thread.run_sync(board.score, name, paper_id, review)
         return _told_of(found, board.signatures[name].signature_id)
 

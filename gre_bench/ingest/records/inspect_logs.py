@@ -23,6 +23,7 @@ from gre_bench.ingest.records.merge_index import UNFINISHED, Imported, Refusal
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
+    from inspect_ai.model import ModelOutput
 
 EXTRA = "inspect_ai is not installed: pip install 'gre-bench[inspect]'"
 COLUMNS = ("paper_id", "candidate", "review")
@@ -120,6 +121,11 @@ def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
     return str((metadata or {}).get("paper_id") or sample_id)
 
 
+def stop_of(output: ModelOutput) -> str:
+    """Why the model stopped, in inspect_ai's words."""
+    return output.choices[0].stop_reason if output.choices else "unknown"
+
+
 def _read(file: Path) -> EvalLog:
     try:
         from inspect_ai.log import read_eval_log
@@ -186,7 +192,7 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
     if sample.error is not None:
         said = (sample.error.message.splitlines() or [""])[0][:200]
         return None, f"its sample ended with an error: {said}", True, False
-    stop = sample.output.choices[0].stop_reason if sample.output.choices else "unknown"
+    stop = stop_of(sample.output)
     review, problem = read_output(sample.output.completion, stop)
     if review is None:
         limit = f" (its sample met a limit: {sample.limit.type})" if sample.limit else ""
