@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("inspect_ai", reason="the task of inspect_ai needs the extra `inspect`")
 
 from inspect_ai import eval as evaluate
+from inspect_ai import eval_retry
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import SampleScore, Score
@@ -22,6 +23,8 @@ from gre_bench.core.records import Paper, Sampling
 from gre_bench.evals.board import open_board
 from gre_bench.evals.review import review
 from gre_bench.evals.scorers import gem, mean, stderr
+from gre_bench.ingest.records.inspect_logs import read_logs
+from gre_bench.ingest.records.merge_index import UNFINISHED, Imported
 from gre_bench.store import Store
 from gre_bench.writing.http_writer import _messages
 from gre_bench.writing.lm_writer import chat_of
@@ -56,7 +59,8 @@ def state(by_rule, tmp_path):
 class Mock:
     """A model whose review tells of the paper; it fails on one paper until it is *mended*, and refuses another."""
 
-    def __init__(self, papers: list[Paper]):
+    def __init__(self, papers: list[Paper], failing: str = FAILING):
+        self.failing = failing
         self.ids = {paper.whole: paper.paper_id for paper in papers}
         self.asked: list[tuple[list[dict[str, str]], GenerateConfig]] = []
         self.mended = False
@@ -64,7 +68,7 @@ class Mock:
     def __call__(self, messages, tools, tool_choice, config) -> ModelOutput:
         self.asked.append(([{"role": one.role, "content": one.text} for one in messages], config))
         paper_id = self.ids[messages[-1].text]
-        if paper_id == FAILING and not self.mended:
+        if paper_id == self.failing and not self.mended:
             raise RuntimeError("the provider is down")
         topic = messages[-1].text.split("\n")[0]
         text = (
@@ -134,6 +138,30 @@ def test_an_evaluation_its_retry_and_its_import_end_on_the_board(state, tmp_path
     code, printed, said = call("rank", logs, "--on", EDITION, "--as", "mine", "--state", state, "--json")
     assert code == 0, said
     assert board_of(state, "mine")["gem"]["mean"] == pytest.approx(board["gem"]["mean"], abs=1e-9)
+
+
+def test_a_retry_of_inspects_own_mends_what_an_error_left(by_rule, tmp_path, monkeypatch):
+    papers = open_board(EDITION, by_rule).papers(3)
+    mock, logs = Mock(papers, failing=papers[1].paper_id), tmp_path / "logs"
+
+    async def generate(self, input, tools, tool_choice, config):
+        return mock(input, tools, tool_choice, config)
+
+    monkeypatch.setattr("inspect_ai.model._providers.mockllm.MockLLM.generate", generate)
+    how = {"log_dir": str(logs), "display": "none"}
+    (log,) = evaluate(review(EDITION, str(by_rule), limit=3), model=MOCK, **how)
+    assert log.status == "error"
+    taken = Imported()
+    rows = read_logs(logs, taken)
+    assert {one.code for one in taken.refusals} == {UNFINISHED} and len(rows) + len(taken.refusals) == 3
+
+    mock.mended = True
+    (again,) = eval_retry(log, **how)
+    assert again.status == "success", again.error
+    assert again.eval.task_id == log.eval.task_id
+    taken = Imported()
+    rows = read_logs(logs, taken)
+    assert {row["paper_id"] for _, row in rows} == {paper.paper_id for paper in papers} and not taken.refusals
 
 
 def student(papers: int) -> float:
