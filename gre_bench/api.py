@@ -5,7 +5,6 @@ Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchErro
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -130,20 +129,17 @@ def rank(
     """
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring
-    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.pipeline.runs.job import Job, settings_of
     from gre_bench.tasks import steps
 
     store = _edition(on, state)
-    last = store.read("last_settings")
-    parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(on).items())
-    chosen = configuration.load_over(json.loads(last[0]["settings"]) if last else {}, parts)
     run = steps.undecorated()
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         if not isinstance(reviews, str | Path):
             file = Path(folder) / "reviews.parquet"
             reviews.to_parquet(file)
             reviews = file
-        job = usable(Job(chosen, Path(state).resolve(), texts_first=True))
+        job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
         job, _ = bring(store, job, run, Path(reviews), name, None, replace)
     summary = refresh(job, run)
     if summary["outcome"] != "done":

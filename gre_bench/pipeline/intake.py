@@ -39,11 +39,17 @@ def import_reviews(
     writer: str | None = None,
     rows: range | None = None,
     make_papers: bool = False,
+    only: bool = False,
+    epoch: int | None = None,
 ) -> Row:
-    """Adds the reviews and judgments of *path*, by the candidate *by* where a row names none; the report."""
+    """Adds the reviews and judgments of *path*, by the candidate *by* where a row names none; the report.
+
+    With *only* they are all *by*'s, whatever the file calls it; *epoch*: of logs, the one whose reviews are read.
+    """
     known = known_reviews(store)
-    taken = read_reviews(store, path, known, by=by, writer=writer, rows=rows, make_papers=make_papers)
-    if by is not None and not taken.unnamed and taken.named not in ((), (by,)):
+    how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
+    taken = read_reviews(store, path, known, by=by, only=only, **how)
+    if by is not None and not only and not taken.unnamed and taken.named not in ((), (by,)):
         raise SourceError(
             f"{path.name} names its candidates itself, in its column candidate ({listed(taken.named)}): leave out --as "
             "and --human"
@@ -106,6 +112,7 @@ def keep(
         "refusals": [asdict(refusal) for refusal in taken.refusals],
         "unknown_papers": unknown_papers(store, taken),
         "ignored_columns": list(taken.ignored_columns),
+        "notes": list(taken.notes),
         "refusals_file": _write_refusals(store, run_id, path, taken),
     }
     entry = {
@@ -164,9 +171,10 @@ def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> s
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, hex; of a folder that of its files' names and digests, as ``sha256sum`` writes them."""
+    """SHA-256 of a file, hex; of a folder that of all its files' names and digests, as ``sha256sum`` writes them."""
     if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.is_file())
-        return hashlib.sha256("".join(f"{file_sha256(file)}  {file.name}\n" for file in files).encode()).hexdigest()
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        lines = "".join(f"{file_sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
+        return hashlib.sha256(lines.encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

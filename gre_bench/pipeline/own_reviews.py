@@ -102,6 +102,24 @@ def limit_of(store: Store) -> int | None:
     return papers if boards and 0 < papers < boards[0]["sampled"] else None
 
 
+def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
+    """The writer whose judgments the edition's boards score, and the same if the settings name it; None: nobody.
+
+    `SettingsError` if the settings name a writer that now writes otherwise.
+    """
+    signed = [row for row in store.rows("current_signatures") if recipe_of(row["metric"]).source == "judgments"]
+    if not signed:
+        return None, None
+    writer, named = signed[0]["writer"], job.settings.writing.judgments
+    at_work = None if named is None else run.writer_identity(named, "judgments", desk(store, job))
+    if at_work is not None and at_work != writer:
+        raise SettingsError(
+            f"{store.key} is scored with judgments by {writer}, and {named} now writes as {at_work}; judgments by "
+            f"different writers are never mixed: refresh the edition first (gre-bench refresh --edition {store.key})"
+        )
+    return writer, at_work
+
+
 def _judges(
     store: Store, job: Job, run: Steps, reviews: Sequence[Review], taken: Imported, replace: bool
 ) -> str | None:
@@ -109,21 +127,13 @@ def _judges(
 
     `SettingsError` if some of *reviews* have no judgments by it and the settings name nobody who writes as it does.
     """
-    signed = [row for row in store.rows("current_signatures") if recipe_of(row["metric"]).source == "judgments"]
-    if not signed:
+    writer, at_work = writer_of_boards(store, job, run)
+    if writer is None:
         return None
-    writer = signed[0]["writer"]
     judged = {one.review_id for one in taken.judgments if one.writer == writer}
     if not replace:
         judged |= {row["review_id"] for row in store.rows("judgments") if row["writer"] == writer}
     lacking = [review.paper_id for review in reviews if review.review_id not in judged]
-    named = job.settings.writing.judgments
-    at_work = None if named is None else run.writer_identity(named, "judgments", desk(store, job))
-    if at_work is not None and at_work != writer:
-        raise SettingsError(
-            f"{store.key} is scored with judgments by {writer}, and {named} now writes as {at_work}; judgments by "
-            f"different writers are never mixed: refresh the edition first (gre-bench refresh --edition {store.key})"
-        )
     if lacking and at_work is None:
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, which nothing here writes, and {len(lacking)} of these "

@@ -14,6 +14,7 @@ from gre_bench.core.controls import OTHER_PAPER
 from gre_bench.core.errors import Clash
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Case, Problem, Score, SpanLogprob
+from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.logprobs import needed
 from gre_bench.metrics.scoring import MetricWork, Scored
 from gre_bench.pipeline.backends import instruments
@@ -39,7 +40,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
-        known = known_spans(store, job, work, works) if any_known else {}
+        known = known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
         settings = {"instruments": instruments(store, job), "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
@@ -86,18 +87,15 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
     return [MetricWork(metric_of[name], name, tuple(cases)) for name, cases in gathered.items()]
 
 
-def known_spans(store: Store, job: Job, work: Work, works: Sequence[MetricWork]) -> dict[str, SpanLogprob]:
-    """Spans among those that *works* need which an earlier run or chunk left in the store."""
+def known_spans(
+    store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
+) -> dict[str, SpanLogprob]:
+    """Spans by the evaluation LM *lm_id*, among those that *works* need, which an earlier run or chunk stored."""
     recipes = [(recipe_of(item.metric), item) for item in works]
-    asked = [
-        place
-        for recipe, item in recipes
-        if recipe.formula
-        for place in needed(recipe, item.cases, job.settings.scoring)
-    ]
+    asked = [place for recipe, item in recipes if recipe.formula for place in needed(recipe, item.cases, scoring)]
     return {
         row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
-        for row in store.rows("spans_of", lm_id=work.lm_id, predictions=asked)
+        for row in store.rows("spans_of", lm_id=lm_id, predictions=asked)
     }
 
 

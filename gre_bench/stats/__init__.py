@@ -20,6 +20,7 @@ from gre_bench.stats.auc import Separation, separation
 from gre_bench.stats.intervals import (
     Interval,
     PairedTest,
+    clustered_error,
     clustered_interval,
     clustered_test,
     flat_interval,
@@ -31,6 +32,7 @@ __all__ = [
     "Interval",
     "PairedTest",
     "Separation",
+    "clustered_error",
     "clustered_interval",
     "clustered_test",
     "flat_interval",

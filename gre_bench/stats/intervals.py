@@ -62,14 +62,24 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
     from scipy.special import stdtr, stdtrit
 
     scores = finite(values, at_least=2)
+    error, size = _clustered(scores, clusters)
+    mean, half = float(scores.mean()), float(stdtrit(size - 1, 0.5 + level / 2)) * error
+    p = 2 * float(stdtr(size - 1, -abs(mean) / error)) if error else float(mean == 0)
+    return PairedTest(mean, mean - half, mean + half, p, size)
+
+
+def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
+    """The standard error (se) of `clustered_interval`. ValueError: fewer than two clusters."""
+    return _clustered(finite(values, at_least=2), clusters)[0]
+
+
+def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, int]:
+    """The cluster-robust standard error of a mean, and the number of clusters."""
     groups, size = places(clusters, len(scores))
     if size < 2:
         raise ValueError("an interval by cluster needs at least two clusters")
     sums = np.bincount(groups, weights=scores - scores.mean(), minlength=size)
-    error = math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores)
-    mean, half = float(scores.mean()), float(stdtrit(size - 1, 0.5 + level / 2)) * error
-    p = 2 * float(stdtr(size - 1, -abs(mean) / error)) if error else float(mean == 0)
-    return PairedTest(mean, mean - half, mean + half, p, size)
+    return math.sqrt(size / (size - 1) * float(sums @ sums)) / len(scores), size
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:

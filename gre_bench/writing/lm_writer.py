@@ -75,7 +75,7 @@ class LMScribe:
     def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[Written]:
         able = [paper for paper in papers if paper.text]
         ids = [paper.paper_id for paper in able]
-        asked = self.condition.chat if task == "review" and self.condition else partial(_chat, task)
+        asked = self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
         chats = [asked(paper.whole) for paper in able]
         # What a candidate writes is its review, whatever it is; what the scores are made with must be an answer.
         reads = [read if task == "review" else _own(chat, read) for chat in chats]
@@ -127,7 +127,8 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
     return own
 
 
-def _chat(task: str, paper: str) -> Chat:
+def chat_of(task: str, paper: str) -> Chat:
+    """What an LM is asked for a *task* (review, assw) about the text of a *paper*."""
     return fill(task, paper=paper)
 
 

@@ -23,6 +23,8 @@ def show_understood(found: Row) -> None:
     say(f"{Path(found['file']).name}: reviews by {found['candidate']}; columns read: {columns}")
     if found["ignored_columns"]:
         say(f"columns not read: {', '.join(found['ignored_columns'])}")
+    for note in found["notes"]:
+        say(note)
     if found["replaced"]:
         say(f"its {found['replaced']} earlier reviews are replaced")
     outside = f"; {found['outside']} reviews are of papers outside the sample" if found["outside"] else ""

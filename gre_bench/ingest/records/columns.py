@@ -9,6 +9,8 @@ from pathlib import Path
 from gre_bench.core.errors import SourceError
 from gre_bench.core.known_names import listed
 from gre_bench.ingest.records.cells import Row
+from gre_bench.ingest.records.inspect_logs import COLUMNS as LOG_COLUMNS
+from gre_bench.ingest.records.inspect_logs import is_log, read_logs
 from gre_bench.ingest.records.merge_index import Imported, Refusal
 from gre_bench.ingest.records.row_files import read_folder, read_rows
 
@@ -41,12 +43,18 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 """Of these columns, those that tell candidates apart where there is no column candidate."""
 
 
-def rows_of(path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported) -> Iterator[tuple[int, Row]]:
+def rows_of(
+    path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported, epoch: int | None = None
+) -> Iterator[tuple[int, Row]]:
     """Place and cells of the rows of *path* that have ``row`` in *keep*; *taken* is told columns and refusals.
+
+    *epoch*: of a log of inspect_ai, the epoch whose reviews are read.
 
     `SourceError` for a column that is needed and not there, with the one that may be meant.
     """
-    if path.is_dir() and "review" in columns:
+    if "review" in columns and is_log(path):
+        table, found = read_logs(path, taken, epoch), set(LOG_COLUMNS)
+    elif path.is_dir() and "review" in columns:
         table, found = read_folder(path, taken), {"paper_id", "review"}
     else:
         table, there = read_rows(path, taken)

@@ -9,8 +9,8 @@ from typing import TypeVar
 from gre_bench.core.records import HUMAN, Judgments, Paper, Review, Synopsis
 from gre_bench.ingest.records.cells import RefusedError
 
-UNKNOWN, CONFLICT = "unknown_paper", "conflict"
-"""Codes of refusals: the paper is not known; the store has something else in the row's place."""
+UNKNOWN, CONFLICT, UNFINISHED = "unknown_paper", "conflict", "unfinished"
+"""Codes of refusals: the paper is not known; the store has something else in the row's place; it can still come."""
 
 Record = TypeVar("Record", Paper, Review)
 
@@ -19,7 +19,7 @@ Record = TypeVar("Record", Paper, Review)
 class Refusal:
     """A row that was not taken: its place in the file (from 1), what it is, and why.
 
-    *code*: `UNKNOWN` and `CONFLICT`, with the *paper_id* that the row is of.
+    *code*: `UNKNOWN`, `CONFLICT` and `UNFINISHED`, with the *paper_id* that the row is of.
     """
 
     place: int
@@ -34,7 +34,8 @@ class Imported:
     """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused.
 
     *named* are the candidates that rows of reviews name, *unnamed* counts the rows that name none. *left_out* counts
-    those that were never asked for, by what they are (a sample of a large file has many).
+    those that were never asked for, by what they are (a sample of a large file has many). *notes*: what else is to be
+    told of the file, a line each.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -49,6 +50,7 @@ class Imported:
     named: tuple[str, ...] = ()
     unnamed: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def count(self, changed: bool) -> None:
         """Counts one row: *changed* says whether it brought anything new."""

@@ -59,19 +59,20 @@ def reviews_from(
     writer: str | None = None,
     rows: range | None = None,
     make_papers: bool = False,
+    epoch: int | None = None,
 ) -> Imported:
-    """Reviews and judgments of *path*, a file or a folder of texts, that are not yet *known*.
+    """Reviews and judgments of *path*, a file, a folder of texts or logs of inspect_ai, that are not yet *known*.
 
     *by* names the candidate, and *writer* the writer of judgments, where a row does not. Without *by* a row that names
     no candidate may only add to a review that is known: nobody's review becomes a human one by accident. With *only*
     every review taken is *by*'s, and the file may hold those of others. A review of a paper that is not among *papers*
-    is refused, unless *make_papers* makes a bare paper of its id.
+    is refused, unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the one whose reviews are read.
     """
     taken = Imported()
     shelf = Shelf(known, known_judgments, papers)
     if by is not None and not NAME.fullmatch(by):
         raise SourceError(f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200")
-    table = list(rows_of(path, REVIEW_COLUMNS, rows, taken))
+    table = list(rows_of(path, REVIEW_COLUMNS, rows, taken, epoch))
     taken.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     taken.unnamed = sum(not has(row, "candidate") for _, row in table)
     for place, row in rows_of_one(path, table, by) if only and by is not None else table:

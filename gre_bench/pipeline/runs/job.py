@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gre_bench.core.errors import GreBenchError, Paused, Stopped, StoreError, UnfinishedError
-from gre_bench.core.settings import Settings
+from gre_bench.core.settings import Settings, edition_parts, load_over
 from gre_bench.pipeline.runs.prefect_server import lost
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.run_log import RunLog
@@ -36,6 +37,13 @@ class Job:
     wait_s: float = 0.0
     changes: Mapping[str, str] = field(default_factory=dict)
     texts_first: bool = False
+
+
+def settings_of(store: Store) -> Settings:
+    """Settings of the edition's last refresh, by its copy for readers; those of its name alone before the first."""
+    last = store.read("last_settings")
+    parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
+    return load_over(json.loads(last[0]["settings"]) if last else {}, parts)
 
 
 @contextmanager

@@ -10,12 +10,13 @@ import typer
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Commands
-from gre_bench.cli.commands.running import BAD_INPUT, DONE
+from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE
 from gre_bench.cli.views import screen
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import SourceSettings
+from gre_bench.ingest.records.merge_index import UNFINISHED
 from gre_bench.store import Store, no_edition
 
 app = Commands("Add papers, reviews, notes or graded texts to an edition.")
@@ -41,6 +42,17 @@ By = Annotated[
 ]
 ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, where the file names no candidate.")]
 MakePapers = Annotated[bool, typer.Option("--make-papers", help="Make a bare paper for each unknown paper id.")]
+InspectLogs = Annotated[
+    Path, typer.Argument(metavar="LOGS", help="A log of inspect_ai (.eval or .json), or a folder of logs.")
+]
+InspectBy = Annotated[
+    str | None,
+    typer.Option("--as", metavar="NAME", help="Candidate on the board, where the logs are of one model; else its model."),
+]
+Epoch = Annotated[
+    int | None,
+    typer.Option("--epoch", metavar="N", min=1, help="Take this epoch's reviews; else the first epoch that has one."),
+]
 Texts = Annotated[
     Path | None,
     typer.Option("--texts", metavar="FILE", help="Papers' texts (.parquet, .csv or .jsonl: paper_id, text)."),
@@ -101,6 +113,36 @@ def import_reviews(
     )  # fmt: skip
 
 
+@app.command("inspect")
+def import_inspect(
+    logs: InspectLogs,
+    edition: options.IntoEdition,
+    by: InspectBy = None,
+    epoch: Epoch = None,
+    wait: options.Wait = 0.0,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Add the reviews in logs of inspect_ai.
+
+    Each sample is a paper, each model a candidate. A sample's paper is its metadata's paper_id, else its id; its review
+    is the completion of its output. Of several epochs the first that has a review counts, of several logs the one
+    started last. Samples that ended with an error, were not run, were refused or are empty are reported one by one;
+    exit code 3 if a retry may bring them.
+    """
+    from gre_bench.ingest.records.inspect_logs import logs_in
+    from gre_bench.pipeline import intake
+    from gre_bench.pipeline.removal import own_name
+
+    if by is not None:
+        own_name(by)
+    logs_in(logs)
+    import_into(
+        "inspect logs", edition, False, state, wait, as_json,
+        lambda store, run_id, _: intake.import_reviews(store, run_id, logs, by, only=by is not None, epoch=epoch),
+    )  # fmt: skip
+
+
 @app.command("notes")
 def import_notes(
     file: options.NotesFile,
@@ -131,7 +173,7 @@ def import_into(
 ) -> None:
     """Runs *work* on the locked store of *edition* and shows its report; exit code 2 if a row was refused.
 
-    `SettingsError` if the edition does not exist, unless *new*.
+    Exit code 3 if only rows are lacking that a retry may bring. `SettingsError` if the edition does not exist, unless *new*.
     """
     from gre_bench.pipeline.runs.job import recorded
 
@@ -147,4 +189,5 @@ def import_into(
         screen.print_json(report)
     else:
         screen.imported(report, store.key)
-    raise typer.Exit(BAD_INPUT if report["refused"] else DONE)
+    later = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
+    raise typer.Exit(INCOMPLETE if later else BAD_INPUT if report["refused"] else DONE)

@@ -18,7 +18,7 @@ File = Annotated[
     typer.Argument(
         metavar="FILE",
         help="Reviews: .jsonl, .csv or .parquet with paper_id and review (or judgments); or a folder of texts, "
-        "<paper id>.txt or .md.",
+        "<paper id>.txt or .md; or logs of inspect_ai.",
     ),
 ]
 OnEdition = Annotated[

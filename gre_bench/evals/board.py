@@ -1,0 +1,155 @@
+"""Scores of single reviews as an edition's board would have them: its judgments, plan, evaluation LM and references.
+
+Everything is read from the copy for readers and nothing is stored, so that many evaluations run beside a refresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import Candidate, Paper
+from gre_bench.metrics.cases import Entry, Response, plan
+from gre_bench.metrics.scoring import MetricWork
+from gre_bench.pipeline.backends import desk, instruments
+from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.own_reviews import by_rule, limit_of, writer_of_boards
+from gre_bench.pipeline.planning import sample, sampled_papers
+from gre_bench.pipeline.runs.job import Job, settings_of
+from gre_bench.pipeline.scoring import known_spans
+from gre_bench.store import Row, Store, no_edition
+from gre_bench.tasks import steps
+
+METRICS = ("gem", "gem_s_abstract")
+"""Metrics that score a review by itself, against the references of its paper."""
+
+REVIEWER = "model"
+"""Name of the candidate whose review is scored; no score depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewScore:
+    """What a review scores: *nats* by reference (GEM, `gre_bench.metrics.logprobs`), or the reason why it has no score.
+
+    *problem* tells of a reference without a score too. *judgments*: what was scored in the review's place.
+    """
+
+    nats: dict[str, float] = field(default_factory=dict)
+    problem: str = ""
+    detail: str = ""
+    judgments: str | None = None
+
+
+class _ReadCopy(Store):
+    """An edition's copy for readers, for functions that ask the store of a writer."""
+
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        return self.read(query, **parameters)
+
+
+class ReviewBoard:
+    """The board of one edition, as something to score reviews with; see `open_board`."""
+
+    def __init__(self, state: Path, edition: str):
+        self._store = store = _ReadCopy(state, edition)
+        self.key = store.key
+        self._job = job = in_domain(Job(settings_of(store), state))
+        self._run = steps.undecorated()
+        current = {row["metric"]: row["signature_id"] for row in store.read("current_signatures")}
+        if not current:
+            raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        self.metrics = tuple(metric for metric in METRICS if metric in current)
+        if not self.metrics:
+            raise SettingsError(
+                f"the board of {store.key} has neither {' nor '.join(METRICS)}; it has {', '.join(current)}"
+            )
+        self._writer, self._judged_by = self._writers()
+        self._scoring = job.settings.scoring.model_copy(update={"metrics": self.metrics})
+        self._lm, self.signatures = self._run.sign_metrics(instruments(store, job), self._scoring, self._writer)
+        for metric, signature in self.signatures.items():
+            if signature.signature_id != current[metric]:
+                raise SettingsError(
+                    f"{metric} of {store.key} is signed {current[metric]}, and now would be {signature.signature_id}; "
+                    f"scores of different signatures are never mixed: gre-bench refresh --edition {store.key}"
+                )
+        self._entries = {entry.paper.paper_id: entry for entry in self._read_entries()}
+        self._lock = Lock()
+
+    def papers(self, limit: int | None = None) -> list[Paper]:
+        """The first *limit* papers of the sample in the edition's order; those of the board if None."""
+        if limit is not None and limit < 1:
+            raise SettingsError(f"limit {limit}: a review needs at least one paper")
+        return sampled_papers(self._store, limit or limit_of(self._store))
+
+    def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
+        """What *review*, of a paper of the sample, scores by *metric*; one at a time, for an evaluation LM is one."""
+        entry = self._entries.get(paper_id)
+        if entry is None:
+            return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is no paper of the sample of {self.key}")
+        with self._lock:
+            (written,) = self._run.write_judgments(
+                self._judged_by, desk(self._store, self._job), [(f"{paper_id}:{REVIEWER}", review)]
+            )
+            if not written.text:
+                return ReviewScore(problem=written.outcome, detail=written.detail)
+            return self._scored(metric, entry, review, written.text)
+
+    def _scored(self, metric: str, entry: Entry, review: str, judgments: str) -> ReviewScore:
+        response = Response(f"{entry.paper.paper_id}:{REVIEWER}", review, {self._writer: judgments})
+        planned = plan(
+            [replace(entry, responses={REVIEWER: response})],
+            [Candidate(REVIEWER, "model")],
+            recipe_of(metric),
+            self._writer,
+            self._scoring.form,
+        )
+        cases = tuple(pair.case for pair in planned if pair.case)
+        lacking = next((pair for pair in planned if pair.case is None), None)
+        problem, detail = (lacking.reason or "", lacking.detail or "") if lacking else ("", "")
+        if not cases:
+            return ReviewScore({}, problem, detail, judgments)
+        works = [MetricWork(metric, self.signatures[metric].signature_id, cases)]
+        known = known_spans(self._store, self._scoring, self._lm.lm_id, works)
+        tools = instruments(self._store, self._job)
+        scores = self._run.score_papers(entry.paper.paper_id, tools, self._scoring, works, known).scores
+        for item in scores:
+            if item.problem is not None:
+                problem, detail = item.problem.code, item.problem.message
+        nats = {item.reference_id: item.value for item in scores if item.value is not None}
+        return ReviewScore(nats, problem, detail, judgments)
+
+    def _writers(self) -> tuple[str, str]:
+        """The writer of the board's judgments, by identity and by name; `SettingsError`: nothing here writes them."""
+        writer, at_work = writer_of_boards(self._store, self._job, self._run)
+        name = self._job.settings.writing.judgments
+        if writer is None or at_work is None or name is None:
+            raise SettingsError(
+                f"{self.key} is scored with judgments by {writer}, which nothing here writes; make an edition of the "
+                f"same papers whose judgments are written by rule: {by_rule(self._job.settings)}"
+            )
+        return writer, name
+
+    def _read_entries(self) -> Sequence[Entry]:
+        return sample(self._store, {}, self._writer, None, self._scoring.synopsis_of)
+
+
+def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
+    """The board of *edition* in the folder *state*; opened once for as long as it stays as it is.
+
+    `SettingsError`: there is no such edition, it has no board, or its scores could not be added to now.
+    """
+    store = Store(Path(state).resolve(), edition)
+    if not store.exists:
+        raise no_edition(Path(state), store.key)
+    written = store.read_file.stat().st_mtime_ns if store.read_file.is_file() else 0
+    return _opened(Path(state).resolve(), store.key, written)
+
+
+@lru_cache(maxsize=2)
+def _opened(state: Path, key: str, written: int) -> ReviewBoard:
+    return ReviewBoard(state, key)

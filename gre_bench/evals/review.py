@@ -1,0 +1,67 @@
+"""The task ``gre_bench/review``: a model reviews the papers of an edition and is scored as on its board."""
+
+from __future__ import annotations
+
+import logging
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import Sampling
+from gre_bench.evals.board import open_board
+from gre_bench.evals.scorers import SCORERS, told
+from gre_bench.prompts.library import load
+from gre_bench.writing.lm_writer import chat_of
+
+PROMPT = "review"
+_log = logging.getLogger(__name__)
+
+
+@task
+def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
+    """Reviews of the papers of *edition*, in the folder *state*, scored by GEM and GEM-S against its human reviews.
+
+    *limit*: the first papers of its sample only. The prompt is that of Xu et al. 2025, C.3; temperature and the limit
+    of tokens are those of the benchmark's own writers, and inspect_ai's options replace them.
+    """
+    with told():
+        board = open_board(edition, state)
+        papers = board.papers(limit)
+        samples = [
+            Sample(id=paper.paper_id, input=paper.whole, metadata={"paper_id": paper.paper_id, "title": paper.title})
+            for paper in papers
+            if paper.text
+        ]
+        lacking = [paper.paper_id for paper in papers if not paper.text]
+        if not samples:
+            raise SettingsError(f"none of the {len(papers)} papers of {board.key} has a text to review")
+    if lacking:
+        _log.warning("papers of %s without a text, which nobody reviews: %s", board.key, ", ".join(lacking))
+    sampling = Sampling()
+    return Task(
+        dataset=MemoryDataset(samples, name=board.key),
+        solver=review_prompt(),
+        scorer=[SCORERS[metric](edition, state) for metric in board.metrics],
+        config=GenerateConfig(temperature=sampling.temperature, max_tokens=sampling.max_tokens),
+        metadata={
+            "edition": board.key,
+            "prompt_sha256": load(PROMPT).sha256,
+            "signatures": {metric: signature.signature_id for metric, signature in board.signatures.items()},
+            "papers_without_text": lacking,
+        },
+    )
+
+
+@solver
+def review_prompt() -> Solver:
+    """Asks for a review of the paper that is the sample's input, as the benchmark's own writers ask (C.3)."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        chat = chat_of(PROMPT, state.input_text)
+        state.messages = [ChatMessageSystem(content=chat.system), ChatMessageUser(content=chat.user)]
+        return await generate(state)
+
+    return solve

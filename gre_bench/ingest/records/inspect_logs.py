@@ -1,0 +1,230 @@
+"""Logs of inspect_ai as rows of reviews: a sample is a paper, its output's completion a review, its model a candidate.
+
+A sample's paper is what its metadata call ``paper_id``, else its id. Of all samples of a paper by one candidate one is
+taken: of the first epoch that has a review (or of the epoch asked for), and of that epoch the one whose log was
+started last, so that ``inspect eval-retry`` and later evaluations mend earlier ones. Logs of one candidate are joined
+only if they were asked alike. A paper without any review is refused with the reason of its last sample.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.core.known_names import listed
+from gre_bench.core.records import HUMAN, digest
+from gre_bench.core.replies import without_thinking
+from gre_bench.ingest.records.cells import Row, shown
+from gre_bench.ingest.records.merge_index import UNFINISHED, Imported, Refusal
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample
+    from inspect_ai.model import ModelOutput
+
+EXTRA = "inspect_ai is not installed: pip install 'gre-bench[inspect]'"
+COLUMNS = ("paper_id", "candidate", "review")
+_HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
+_UNREAD = {"messages", "events", "events_data", "store", "attachments"}
+"""Fields of samples that hold no review and may be large."""
+
+_OF_THE_WAY = {
+    "max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections", "adaptive_connections",
+    "cache", "cache_prompt", "batch",
+}  # fmt: skip
+"""Options of generation that say how a model is reached, not what it is asked."""
+
+_OF_THE_PLACE = {"state", "limit"}
+"""Arguments of tasks that choose papers or folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedSample:
+    """One sample of one log: a review, or why there is none; *unfinished*: a retry may bring one."""
+
+    candidate: str
+    paper_id: str
+    epoch: int
+    started: str
+    log: str
+    review: str | None
+    problem: str = ""
+    unfinished: bool = False
+    cut: bool = False
+
+
+def is_log(path: Path) -> bool:
+    """Whether *path* is a log of inspect_ai (a ``.json`` file is looked into), or a folder with one below it."""
+    if path.is_dir():
+        return any(is_log(file) for file in path.rglob("*.*") if file.is_file())
+    if path.suffix == ".json" and path.is_file():
+        with path.open("rb") as file:
+            return bool(_HEADER.match(file.read(200)))
+    return path.suffix == ".eval"
+
+
+def logs_in(path: Path) -> list[Path]:
+    """The log *path*, or all logs below the folder *path*, by name; `SourceError` if there is none."""
+    if not path.exists():
+        raise no_file(path)
+    files = [file for file in ([path] if path.is_file() else sorted(path.rglob("*.*"))) if file.is_file()]
+    logs = [file for file in files if is_log(file)]
+    if not logs:
+        raise SourceError(
+            f"{path.absolute()} is or holds no log of inspect_ai (.eval, or .json as inspect_ai writes it)"
+        )
+    return logs
+
+
+def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
+    """Place and cells (`COLUMNS`) of every review in the log, or folder of logs, *path*; *taken* is told the rest.
+
+    *epoch*: the one whose samples are taken (from 1); else the first that has a review. `SettingsError` if inspect_ai
+    is not installed; `SourceError` if no log can be read, if two models or two ways of asking share a candidate's name,
+    or if no sample is of that epoch.
+    """
+    files, logs = logs_in(path), []
+    for place, file in enumerate(files, start=1):
+        try:
+            logs.append((file, _read(file)))
+        except SourceError as error:
+            if len(files) == 1:
+                raise
+            taken.refusals.append(Refusal(place, f"log {file.name}", str(error)))
+    _asked_alike(path, logs)
+    samples = [sample for file, log in logs for sample in _samples(file, log)]
+    if epoch is not None:
+        there = sorted({sample.epoch for sample in samples})
+        if epoch not in there:
+            raise SourceError(f"{path.name} has no sample of epoch {epoch}; its epochs: {listed(map(str, there))}")
+        samples = [sample for sample in samples if sample.epoch == epoch]
+    return choose(samples, taken)
+
+
+def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
+    """The review in a model's output, without thinking; None and the reason where there is none.
+
+    One that was cut at a limit of tokens is a review, as for every writer of the benchmark.
+    """
+    if stop_reason == "content_filter":
+        return None, "refused"
+    review, _ = without_thinking(completion)
+    return (review, "") if review.strip() else (None, "empty")
+
+
+def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
+    """Id of the paper that a sample is of."""
+    return str((metadata or {}).get("paper_id") or sample_id)
+
+
+def stop_of(output: ModelOutput) -> str:
+    """Why the model stopped, in inspect_ai's words."""
+    return output.choices[0].stop_reason if output.choices else "unknown"
+
+
+def _read(file: Path) -> EvalLog:
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError:
+        raise SettingsError(f"{file.name} is a log of inspect_ai, and {EXTRA}") from None
+    try:
+        return read_eval_log(file, exclude_fields=_UNREAD)
+    except Exception as error:  # its reader meets a damaged log with whatever its parts raise
+        reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+        raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
+
+
+def _candidate(log: EvalLog) -> str:
+    """The log's model as a candidate's name: what no name may hold becomes a dash; nobody's is the humans'."""
+    name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
+    return f"model/{name}" if name == HUMAN else name
+
+
+def _asked_alike(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> None:
+    """`SourceError` where one candidate's reviews would be of two models, or written in two ways."""
+    first: dict[str, tuple[Path, EvalLog]] = {}
+    for file, log in logs:
+        before, known = first.setdefault(_candidate(log), (file, log))
+        if _asked(known) != _asked(log):
+            raise SourceError(
+                f"{path.name}: {_candidate(log)} was not asked alike in {before.name} and {file.name} (model, task, "
+                "solver or sampling differ), and reviews of one candidate are never mixed; import each by itself, "
+                "under a name of its own: --as NAME"
+            )
+
+
+def _asked(log: EvalLog) -> str:
+    """Digest of what the model was and was asked, its papers aside."""
+    configs = [
+        config.model_dump(mode="json", exclude_none=True, exclude=_OF_THE_WAY)
+        for config in (log.plan.config, log.eval.model_generate_config)
+    ]
+    arguments = {name: value for name, value in log.eval.task_args.items() if name not in _OF_THE_PLACE}
+    steps = [[step.solver, step.params] for step in log.plan.steps]
+    return digest([log.eval.model, repr(log.eval.model_args), log.eval.task, repr(arguments), repr(steps), configs])
+
+
+def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
+    """All samples of *log*, and those that it was to have and has not."""
+    candidate, started = _candidate(log), str(log.eval.created)
+    papers = {}
+    for sample in log.samples or ():
+        papers[sample.id] = paper_id = paper_of(sample.id, sample.metadata)
+        found = LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
+        yield found
+    there = {(sample.id, sample.epoch) for sample in log.samples or ()}
+    for name in log.eval.dataset.sample_ids or ():
+        for epoch in range(1, (log.eval.config.epochs or 1) + 1):
+            if (name, epoch) not in there:
+                paper_id = papers.get(name, str(name))
+                why = f"it has no sample in {file.name}, whose status is {log.status}"
+                yield LoggedSample(candidate, paper_id, epoch, started, file.name, None, why, log.status != "success")
+
+
+def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
+    """The review of a *sample*, or None and the reason; whether a retry may bring one; whether it was cut."""
+    if log.invalidated or sample.invalidation is not None:
+        return None, "it was invalidated", False, False
+    if sample.error is not None:
+        said = (sample.error.message.splitlines() or [""])[0][:200]
+        return None, f"its sample ended with an error: {said}", True, False
+    stop = stop_of(sample.output)
+    review, problem = read_output(sample.output.completion, stop)
+    if review is None:
+        limit = f" (its sample met a limit: {sample.limit.type})" if sample.limit else ""
+        return None, f"its output is {problem}{limit}", False, False
+    return review, "", False, stop in ("max_tokens", "model_length") or sample.limit is not None
+
+
+def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, Row]]:
+    """The review of each candidate and paper as a row, in the samples' order; refusals and counts for *taken*."""
+    groups: dict[tuple[str, str], list[LoggedSample]] = {}
+    for sample in samples:
+        groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)
+    rows: list[tuple[int, Row]] = []
+    counts = {"cut at a limit and taken as they are": 0, "of a later epoch": 0, "of an earlier log": 0}
+    for place, ((candidate, paper_id), group) in enumerate(groups.items(), start=1):
+        latest_first = sorted(group, key=lambda sample: sample.started, reverse=True)
+        ranked = sorted(latest_first, key=lambda sample: sample.epoch)
+        whole = [sample for sample in ranked if sample.review is not None]
+        if not whole:
+            last = latest_first[0]
+            code = UNFINISHED if any(sample.unfinished for sample in group) else ""
+            item = f"review of {shown(paper_id)} by {candidate}"
+            taken.refusals.append(Refusal(place, item, f"{last.problem} ({last.log})", code, paper_id))
+            continue
+        best, *others = whole
+        rows.append((place, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
+        counts["cut at a limit and taken as they are"] += best.cut
+        counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
+        counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)
+    taken.notes += [
+        f"reviews {what}{'' if what.startswith('cut') else ', not taken'}: {count}"
+        for what, count in counts.items()
+        if count
+    ]
+    return rows

@@ -1,0 +1,236 @@
+"""Logs of inspect_ai as reviews: each sample ends as a review or as a refusal with its reason, by the stated rules."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.ingest.records import inspect_logs
+from gre_bench.ingest.records.inspect_logs import LoggedSample, choose, is_log, read_logs, read_output
+from gre_bench.ingest.records.merge_index import UNFINISHED, Imported
+from gre_bench.ingest.records.tables import reviews_from
+
+MODEL = "mockllm/model"
+
+
+@pytest.fixture
+def log_module():
+    return pytest.importorskip("inspect_ai.log", reason="logs of inspect_ai need the extra `inspect`")
+
+
+def sample(paper: object, text: str = "A review.", epoch: int = 1, **more):
+    from inspect_ai.log import EvalSample
+    from inspect_ai.model import ModelOutput
+
+    stop = more.pop("stop", "stop")
+    output = ModelOutput.from_content(MODEL, text, stop_reason=stop)
+    return EvalSample(id=paper, epoch=epoch, input="the paper", target="", output=output, **more)
+
+
+def failed(paper: object, said: str = "RateLimitError: slow down", epoch: int = 1):
+    from inspect_ai.log import EvalError
+
+    return sample(paper, "", epoch, error=EvalError(message=said, traceback="", traceback_ansi=""))
+
+
+def written(folder: Path, name: str, samples: list, *, created: str = "2026-01-01T00:00:00+00:00", **more) -> Path:
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalPlan, EvalSpec, write_eval_log
+    from inspect_ai.model import GenerateConfig
+
+    config = GenerateConfig(temperature=more.pop("temperature", 0.0))
+    ids = more.pop("ids", list(dict.fromkeys(one.id for one in samples)))
+    spec = EvalSpec(
+        created=created,
+        task="reviews",
+        task_id=more.pop("task_id", "task"),
+        dataset=EvalDataset(sample_ids=ids),
+        model=more.pop("model", MODEL),
+        config=EvalConfig(epochs=more.pop("epochs", 1)),
+    )
+    log = EvalLog(
+        eval=spec, plan=EvalPlan(config=config), samples=samples, status=more.pop("status", "success"), **more
+    )
+    folder.mkdir(exist_ok=True)
+    write_eval_log(log, folder / name)
+    return folder / name
+
+
+def read(path: Path, epoch: int | None = None) -> tuple[dict[str, str], dict[str, tuple[str, str]], list[str]]:
+    """Reviews by paper, reasons and codes by paper, notes."""
+    taken = Imported()
+    rows = read_logs(path, taken, epoch)
+    reviews = {row["paper_id"]: row["review"] for _, row in rows}
+    return reviews, {str(one.paper_id): (one.reason, one.code) for one in taken.refusals}, taken.notes
+
+
+@pytest.mark.parametrize("name", ["run.eval", "run.json"])
+def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name):
+    path = written(
+        tmp_path / "logs",
+        name,
+        [
+            sample("s01", "<think>hm</think>\nSound."),
+            sample(2, "Weak.", metadata={"paper_id": "s02"}),
+            sample(3, "Cut off he", stop="max_tokens"),
+            sample("s04", "   "),
+            sample("s05", "I cannot", stop="content_filter"),
+            failed("s06"),
+        ],
+        ids=["s01", 2, 3, "s04", "s05", "s06", "s07"],
+        status="cancelled",
+    )
+    reviews, refused, notes = read(path)
+    assert reviews == {"s01": "Sound.", "s02": "Weak.", "3": "Cut off he"}
+    assert refused["s04"] == (f"its output is empty ({name})", "")
+    assert refused["s05"] == (f"its output is refused ({name})", "")
+    assert refused["s06"] == (f"its sample ended with an error: RateLimitError: slow down ({name})", UNFINISHED)
+    assert refused["s07"] == (f"it has no sample in {name}, whose status is cancelled ({name})", UNFINISHED)
+    assert notes == ["reviews cut at a limit and taken as they are: 1"]
+    assert is_log(path) and is_log(path.parent)
+    assert read(path.parent) == (reviews, refused, notes)
+
+
+def test_rows_come_the_way_that_all_reviews_come(log_module, tmp_path):
+    path = written(tmp_path / "logs", "run.eval", [sample("s01"), sample("s02"), sample("other")])
+    taken = reviews_from(path, {}, {}, ["s01", "s02"])
+    assert [(one.review_id, one.candidate) for one in taken.reviews] == [
+        ("s01:mockllm/model", MODEL),
+        ("s02:mockllm/model", MODEL),
+    ]
+    assert [one.code for one in taken.refusals] == ["unknown_paper"] and taken.named == (MODEL,)
+    renamed = reviews_from(path, {}, {}, ["s01", "s02"], by="mine", only=True)
+    assert {one.candidate for one in renamed.reviews} == {"mine"}
+
+
+def test_the_first_epoch_with_a_review_counts_or_the_one_asked_for(log_module, tmp_path):
+    samples = [sample("s01", "one"), sample("s01", "two", 2), failed("s02"), sample("s02", "two", 2)]
+    path = written(tmp_path / "logs", "run.eval", samples, epochs=2)
+    reviews, refused, notes = read(path)
+    assert (reviews, refused) == ({"s01": "one", "s02": "two"}, {})
+    assert notes == ["reviews of a later epoch, not taken: 1"]
+    assert read(path, 2)[0] == {"s01": "two", "s02": "two"}
+    assert set(read(path, 1)[1]) == {"s02"}
+    with pytest.raises(SourceError, match=r"^run.eval has no sample of epoch 3; its epochs: 1, 2$"):
+        read(path, 3)
+
+
+def test_of_an_evaluation_and_its_retries_the_latest_review_counts(log_module, tmp_path):
+    logs = tmp_path / "logs"
+    written(logs, "b.eval", [sample("s01", "old"), sample("s02", "old"), failed("s03")], status="error")
+    written(
+        logs,
+        "a.eval",
+        [sample("s01", "new"), failed("s02"), sample("s03", "new")],
+        created="2026-01-02T00:00:00+00:00",
+        status="cancelled",
+    )
+    reviews, refused, notes = read(logs)
+    assert (reviews, refused) == ({"s01": "new", "s02": "old", "s03": "new"}, {})
+    assert notes == ["reviews of an earlier log, not taken: 1"]
+
+
+def test_an_invalidated_log_gives_no_review(log_module, tmp_path):
+    path = written(tmp_path / "logs", "run.eval", [sample("s01")], invalidated=True)
+    assert read(path)[1] == {"s01": ("it was invalidated (run.eval)", "")}
+
+
+def test_reviews_that_were_asked_otherwise_are_never_mixed(log_module, tmp_path):
+    logs = tmp_path / "logs"
+    written(logs, "a.eval", [sample("s01")])
+    written(logs, "b.eval", [sample("s02")], temperature=1.0)
+    with pytest.raises(SourceError, match=r"mockllm/model was not asked alike in a.eval and b.eval.*--as NAME$"):
+        read(logs)
+    written(logs, "b.eval", [sample("s01")], temperature=1.0, model="other/model")
+    taken = Imported()
+    rows = read_logs(logs, taken)
+    assert [row["candidate"] for _, row in rows] == [MODEL, "other/model"]
+
+
+def test_a_model_with_a_strange_name_is_a_candidate_and_never_the_humans(log_module, tmp_path):
+    logs = tmp_path / "logs"
+    written(logs, "a.eval", [sample("s01")], model="hf/my model (v2)")
+    written(logs, "b.eval", [sample("s01")], model="human")
+    assert [row["candidate"] for _, row in read_logs(logs, Imported())] == ["hf/my-model-v2-", "model/human"]
+
+
+def test_a_damaged_log_is_one_line_and_its_neighbours_are_read(log_module, tmp_path):
+    logs = tmp_path / "logs"
+    whole = written(logs, "a.eval", [sample("s01"), sample("s02")]).read_bytes()
+    (logs / "b.json").write_text('{"version": 2, "status": "success", "eval": {}}')
+    for size in range(0, len(whole), len(whole) // 12):
+        (logs / "c.eval").write_bytes(whole[:size])
+        with pytest.raises(SourceError, match=r"^c.eval cannot be read as a log of inspect_ai: [^\n]*$"):
+            read(logs / "c.eval")
+    taken = Imported()
+    assert len(read_logs(logs, taken)) == 2
+    assert [(one.item, one.code) for one in taken.refusals] == [("log b.json", ""), ("log c.eval", "")]
+
+
+def test_what_holds_no_log_is_told(tmp_path):
+    (tmp_path / "notes.json").write_text('{"a": 1}')
+    for path in (tmp_path, tmp_path / "notes.json"):
+        assert not is_log(path)
+        with pytest.raises(SourceError, match=r"is or holds no log of inspect_ai"):
+            read(path)
+    with pytest.raises(SourceError, match=r"^no file .*gone.eval"):
+        read(tmp_path / "gone.eval")
+
+
+def test_without_inspect_ai_one_line_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "run.eval").write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(SettingsError, match=r"^run.eval is a log .* pip install 'gre-bench\[inspect\]'$"):
+        read(tmp_path / "run.eval")
+
+
+@pytest.mark.parametrize(
+    ("completion", "stop", "expected"),
+    [
+        ("Fine.", "stop", ("Fine.", "")),
+        ("<think>no end", "max_tokens", (None, "empty")),
+        ("", "stop", (None, "empty")),
+        ("I cannot help", "content_filter", (None, "refused")),
+    ],
+)
+def test_an_output_is_read_as_the_benchmarks_own_writers_read_replies(completion, stop, expected):
+    assert read_output(completion, stop) == expected
+
+
+TEXTS = st.one_of(st.none(), st.sampled_from(["one", "two"]))
+SAMPLES = st.lists(
+    st.builds(
+        lambda candidate, paper, epoch, day, review: LoggedSample(
+            candidate, paper, epoch, f"2026-01-{day:02d}", f"{day}.eval", review, "" if review else "why", not review
+        ),
+        st.sampled_from(["m/a", "m/b"]),
+        st.sampled_from(["p1", "p2", "p3"]),
+        st.integers(1, 3),
+        st.integers(1, 9),
+        TEXTS,
+    )
+)
+
+
+@given(SAMPLES)
+def test_every_paper_of_a_candidate_ends_as_one_row_or_one_refusal(samples):
+    taken = Imported()
+    rows = {(row["candidate"], row["paper_id"]): row["review"] for _, row in choose(samples, taken)}
+    refused = [(one.item.rpartition(" by ")[2], one.paper_id) for one in taken.refusals]
+    assert sorted([*rows, *refused]) == sorted({(one.candidate, one.paper_id) for one in samples})
+    for (candidate, paper), review in rows.items():
+        usable = [one for one in samples if (one.candidate, one.paper_id) == (candidate, paper) and one.review]
+        first = [one for one in usable if one.epoch == min(one.epoch for one in usable)]
+        assert review in {one.review for one in first if one.started == max(one.started for one in first)}
+    counted = sum(int(note.rpartition(" ")[2]) for note in taken.notes if "not taken" in note)
+    assert counted + len(rows) == sum(one.review is not None for one in samples)
+
+
+def test_the_columns_are_those_of_reviews():
+    from gre_bench.ingest.records.columns import REVIEW_COLUMNS
+
+    assert set(inspect_logs.COLUMNS) < set(REVIEW_COLUMNS)
