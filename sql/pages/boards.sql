@@ -3,6 +3,7 @@ select
     l.*,
     m.title as metric_title,
     m.unit,
+    m.place as metric_place,
     c.model as model_name,
     k.family as model_family,
     k.parameters,

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
-from gre_bench.release.names import page_of_paper
+from gre_bench.release.names import page_of
 from gre_bench.release.release_store import Shelf
 from gre_bench.reports.publishing import publish_edition
 from tests.release import browser
@@ -43,8 +43,8 @@ def tab():
 def test_a_page_says_nothing_asks_for_nothing_and_never_scrolls_sideways(tab, release, width, dark):
     for page in (
         release / "index.html",
-        release / "papers" / page_of_paper("p00000"),
-        release / "papers" / page_of_paper("p00007"),
+        release / "papers" / page_of("p00000"),
+        release / "papers" / page_of("p00007"),
     ):
         tab.open(page, width, dark=dark)
         assert (tab.said, tab.asked) == ([], [])
@@ -59,7 +59,7 @@ def test_what_a_name_or_a_title_says_stays_text(tab, release):
         name.split("\n")[0] for name in tab.ask("[...document.querySelectorAll('th.name')].map(e => e.innerText)")
     ]
     assert tab.ask("document.images.length + document.querySelectorAll('script').length") == 1
-    tab.open(release / "papers" / page_of_paper("p00000"))
+    tab.open(release / "papers" / page_of("p00000"))
     assert tab.ask("document.querySelector('h1').textContent") == TITLES[0]
     assert tab.ask("document.images.length") == 0 and tab.ask("document.title").startswith("A title </script>")
     for page in release.rglob("*.html"):
@@ -148,7 +148,7 @@ def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
 
 
 def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
-    tab.open(release / "papers" / page_of_paper("p00001"))
+    tab.open(release / "papers" / page_of("p00001"))
     data = json.loads(tab.ask("document.getElementById('gains').textContent"))
     assert [board["references"][0]["pieces"] for board in data] == [None] * 3
     for place, board in enumerate(data):
@@ -216,7 +216,7 @@ def test_nobody_is_kept_out(tab, release, width, dark):
     script = axe()
     if script is None:
         pytest.skip("axe-core is not here: npm install axe-core, or GRE_BENCH_AXE=axe.min.js")
-    for page in (release / "index.html", release / "papers" / page_of_paper("p00000")):
+    for page in (release / "index.html", release / "papers" / page_of("p00000")):
         tab.open(page, width, dark=dark)
         assert violations(tab, script) == []
 

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from gre_bench.release.database import rows, streamed
-from gre_bench.release.names import page_of_paper
+from gre_bench.release.names import page_of
 from gre_bench.release.pages.board import Board
 from gre_bench.release.pages.rendering import paper_page
 from gre_bench.store import Row
@@ -74,7 +74,7 @@ def write_papers(
     for paper_id, pairs in _by_paper(connection):
         page, gains = _paper(papers[paper_id], pairs, judgments.get(paper_id, []), boards)
         text = paper_page(name, edition, page, gains)
-        (folder / page_of_paper(paper_id)).write_text(text, encoding="utf-8")
+        (folder / page_of(paper_id)).write_text(text, encoding="utf-8")
         count += 1
     return count
 
