@@ -36,9 +36,11 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
         found.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
                            href="#validation" if contents.validations else "", terms=("validation",)))  # fmt: skip
     found += [Badge(f"erratum to {release}", "fail", (f"{at}: {text}",)) for at, release, text in contents.errata]
-    small = tuple(line for line in contents.remarks if "count model" in line)
-    found += [Badge("small evaluation LM", "undecided", small, terms=("evaluation_lm",))] if small else []
-    found += [Badge("read before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
+    if contents.remarks:
+        small = dict(board.about).get("evaluation LM") == "cache-ngram"
+        found.append(Badge("small evaluation LM" if small else "read first", "undecided", contents.remarks,
+                           terms=("evaluation_lm",) if small else ()))  # fmt: skip
+    found += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     ties = [line for line in board.order if line.startswith("Not told apart")]
     if board.order:
         name = f"{len(ties)} of {len(board.ranked) - 1} neighbours tied" if ties else "order tested"
@@ -66,6 +68,9 @@ def passage(boards: Sequence[Board]) -> list[str]:
     some = present([entry for board in boards for entry in board.entries])
     met = {entry.kind for board in boards for entry in board.entries}
     there = {
+        "nats": any(board.unit == "nats" for board in boards), "signature": any(board.signature_id for board in boards),
+        "assw": any("ASSW" in board.title for board in boards), "auc": any(board.auc for board in boards),
+        "writer": any(name == "judgments by" for board in boards for name, _ in board.about),
         "interval": some["low"], "human": "human" in met, "difference": some["difference"], "p": some["p"],
         "above_chance": some["above_chance"],
         "rank": some["rank_low"], "at_length": some["at_length"], "pairs": some["expected"],

@@ -28,8 +28,8 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     ),
     "assw": (
         "ASSW",
-        "The authors' own summary of strengths and weaknesses, written from the paper. GEM-S takes away what it already "
-        "tells: what is left is owed to the reviewer.",
+        "A summary of the strengths and weaknesses that a paper's authors state themselves. GEM-S (ASSW) takes away what it "
+        "already tells: what is left is owed to the reviewer.",
     ),
     "auc": (
         "AUC",
@@ -124,7 +124,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
 """Key to name and explanation."""
 
 PASSAGE = (
-    "score", "nats", "evaluation_lm", "writer", "signature", "assw", "interval", "human", "difference", "p", "above_chance", "rank", "at_length", "pairs", "control",
-    "contamination", "conflict", "validation", "auc",
+    "score", "nats", "evaluation_lm", "writer", "signature", "assw", "interval", "human", "difference", "p",
+    "above_chance", "rank", "at_length", "pairs", "control", "contamination", "conflict", "validation", "auc",
 )  # fmt: skip
 """What the passage on how to read the page explains, in this order; the rest is explained beside its column alone."""
