@@ -36,6 +36,7 @@ from gre_bench.cli.commands import (
     sql,
     tune,
     validation,
+    view,
     why,
 )
 from gre_bench.cli.commands.options import EXIT_CODES
@@ -96,6 +97,7 @@ pdfs.register(app)
 compare.register(app)
 known_answers.register(app)
 releases.register(app)
+view.register(app)
 app.add_typer(fetch.app)
 app.add_typer(snapshots.app)
 

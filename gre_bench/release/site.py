@@ -1,6 +1,6 @@
 """The pages of a release or of an edition: the board, one page a candidate, one page a paper. No page needs another file.
 
-    index.html   candidates/<candidate>.html   papers/<paper>.html
+index.html   candidates/<candidate>.html   papers/<paper>.html
 """
 
 from __future__ import annotations
@@ -37,21 +37,25 @@ def write_site(
     histories: Sequence[History] = (),
     errata: Sequence[tuple[str, str, str]] = (),
     at: Callable[[str], None] = lambda step: None,
+    figures: bool = True,
 ) -> Drawings:
     """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
 
     *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), and what else the numbers
     rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
+    *figures*: whether the picture of the ranks is drawn too.
     """
     found = boards(connection)
     listed = papers(connection)
     values = pair_values(connection)
     at("figures")
-    pictures = drawn(found)
+    pictures = drawn(found) if figures else Drawings()
     contents = Contents(
         name=about["release"],
         edition=about["edition"],
-        published=about.get("published", f"release {about['release'].rpartition('-')[2]} of {about['created_at'][:10]}"),
+        published=about.get(
+            "published", f"release {about['release'].rpartition('-')[2]} of {about['created_at'][:10]}"
+        ),
         boards=found,
         facts=facts(found, about),
         lead=LEAD,
@@ -64,7 +68,7 @@ def write_site(
         outcomes=outcomes(connection),
         downloads=downloads(about) if about.get("tables") else (),
         rights=rights(connection, about),
-        citation=citation(about),
+        citation=citation(about) if about.get("tables") else "",
     )
     at("index")
     (folder / PAGE).write_text(board_page(contents, pictures, board_data(found, values, listed)), encoding="utf-8")

@@ -7,18 +7,17 @@ from tempfile import TemporaryDirectory
 
 from gre_bench.catalogs import models
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import Settings
-from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.metrics.catalog import METRICS
 from gre_bench.ranking import published
-from gre_bench.release.database import opened, write_database
+from gre_bench.release.database import opened
 from gre_bench.release.figures.drawing import Drawings, drawn, write_figures
 from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.contents import Contents
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.publishing import DATABASE
 from gre_bench.release.reading import boards
-from gre_bench.reports.publishing import additions, shelf_of
+from gre_bench.reports.edition_pages import database_of
+from gre_bench.reports.publishing import shelf_of
 from gre_bench.store import Store, find_editions
 
 _SIZE = published.SIZE
@@ -64,15 +63,8 @@ def _of_release(folder: Path) -> tuple[Board, ...]:
 
 def _of_edition(store: Store) -> tuple[Board, ...]:
     """As a release of the edition would show it now."""
-    signatures = store.read("current_signatures")
-    if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
-    with TemporaryDirectory(prefix="gre-bench-") as folder:
-        copy, database = Path(folder) / store.read_file.name, Path(folder) / DATABASE
-        store.copy.copy_to(copy)
-        write_database(copy, database, additions(store, Settings(), signatures), may_publish)
-        with opened(database) as connection:
-            return boards(connection)
+    with TemporaryDirectory(prefix="gre-bench-") as folder, opened(database_of(store, Path(folder))) as connection:
+        return boards(connection)
 
 
 def _of_table(table: str, out: Path) -> list[Path]:
@@ -121,5 +113,6 @@ def printed_boards(table: str) -> tuple[Board, ...]:
             )
             for figure in scored
         )
-        found.append(Board(metric, METRICS[metric].title, METRICS[metric].unit, entries, validation=""))
+        recipe, place = METRICS[metric], list(METRICS).index(metric)
+        found.append(Board(metric, recipe.title, recipe.unit, entries, validation="", place=place))
     return tuple(found)

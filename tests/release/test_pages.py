@@ -54,7 +54,10 @@ def test_what_a_name_or_a_title_says_stays_text(tab, release):
     assert f"evil/{HOSTILE}" in tab.ask("[...document.querySelectorAll('.who')].map(e => e.textContent)")
     assert tab.ask("document.images.length + document.querySelectorAll('script:not([type])').length") == 1
     tab.open(release / "candidates" / page_of(f"evil/{HOSTILE}"))
-    assert tab.ask("document.querySelector('h1').textContent") == f"evil/{HOSTILE}" and tab.ask("document.images.length") == 0
+    assert (
+        tab.ask("document.querySelector('h1').textContent") == f"evil/{HOSTILE}"
+        and tab.ask("document.images.length") == 0
+    )
     assert tab.ask("document.title").startswith("evil/</script>")
     tab.open(release / "papers" / page_of("p00000"))
     assert tab.ask("document.querySelector('h1').textContent") == TITLES[0]

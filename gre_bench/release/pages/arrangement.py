@@ -44,8 +44,12 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
     ties = [line for line in board.order if line.startswith("Not told apart")]
     if board.order:
         name = f"{len(ties)} of {len(board.ranked) - 1} neighbours tied" if ties else "order tested"
-        found.append(Badge(name if len(ties) == len(board.order) else "order not tested", "", board.order, terms=("rank",)))
-    found += [Badge(f"AUC {board.auc.partition(' ')[0]}", "", (f"AUC {board.auc}",), terms=("auc",))] if board.auc else []
+        found.append(
+            Badge(name if len(ties) == len(board.order) else "order not tested", "", board.order, terms=("rank",))
+        )
+    found += (
+        [Badge(f"AUC {board.auc.partition(' ')[0]}", "", (f"AUC {board.auc}",), terms=("auc",))] if board.auc else []
+    )
     about = dict(board.about)
     if about:
         found.append(Badge(f"signature {about.get('signature', '')[:8]}", "", (), board.about, terms=("signature",)))

@@ -92,7 +92,9 @@ def write_candidates(
     human = next((row["candidate"] for row in found if row["kind"] == "human"), None)
     for row in found:
         candidate = row["candidate"]
-        under = tuple(Under(board, entry) for board in boards for entry in board.entries if entry.candidate == candidate)
+        under = tuple(
+            Under(board, entry) for board in boards for entry in board.entries if entry.candidate == candidate
+        )
         first = next((one for one in under if one.entry.mean is not None), None)
         page = CandidatePage(
             name=candidate,
@@ -132,9 +134,7 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in known if value]
 
 
-def _on_papers(
-    values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]
-) -> list[OnPaper]:
+def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:
     """Its papers, where it leads the human baseline furthest first; of the baseline itself by score."""
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     found = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]

@@ -49,7 +49,9 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
         yield Flag("unranked", f"No rank: {row['unranked']}", "fail")
     for state in ("failed", "missing"):
         if row[state]:
-            yield Flag(state, f"{row[state]:,} of its pairs {'have failed' if state == 'failed' else 'are missing'}", "fail")
+            yield Flag(
+                state, f"{row[state]:,} of its pairs {'have failed' if state == 'failed' else 'are missing'}", "fail"
+            )
     if row.get("conflict"):
         yield Flag("same family", f"It is of the family of {row['conflict']}: an LM may find its own phrasing likelier")
     if row.get("surely_above_chance") is False:

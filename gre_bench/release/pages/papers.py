@@ -79,9 +79,7 @@ def write_papers(
     """Writes the page of every paper of the *boards* into the new *folder*; how many there are."""
     folder.mkdir()
     papers = {row["paper_id"]: row for row in rows(connection, "papers")}
-    said = {
-        key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])
-    }
+    said = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
     count = 0
     for paper_id, pairs in _by_paper(connection):
         page, gains = _paper(papers[paper_id], pairs, said.get(paper_id, []), boards)
@@ -96,16 +94,19 @@ def _by_paper(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, list
         yield paper_id, list(group)
 
 
-def _paper(
-    paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequence[Board]
-) -> tuple[PaperPage, str]:
+def _paper(paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequence[Board]) -> tuple[PaperPage, str]:
     kinds = {row["candidate_id"]: row["kind"] for row in pairs}
     order = sorted(kinds, key=lambda name: (kinds[name] != "human", kinds[name] == "control", name))
     by_cell: dict[tuple[str, str], list[Row]] = {}
     for row in pairs:
         by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
     lines = tuple(
-        Line(name, kinds[name], f"../candidates/{page_of(name)}", tuple(_cell(by_cell.get((name, board.signature_id), ())) for board in boards))
+        Line(
+            name,
+            kinds[name],
+            f"../candidates/{page_of(name)}",
+            tuple(_cell(by_cell.get((name, board.signature_id), ())) for board in boards),
+        )
         for name in order
     )
     warm = [row for row in pairs if row["gains"]]

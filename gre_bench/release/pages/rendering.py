@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,18 @@ from gre_bench.release.pages.arrangement import (
 from gre_bench.release.pages.axis import across, breadth, ticks
 from gre_bench.release.pages.board_csv import as_link
 from gre_bench.release.pages.contents import Contents
-from gre_bench.release.pages.notation import bare, billions, chance, count, named, number, percent, plain, plural, spoken
+from gre_bench.release.pages.notation import (
+    bare,
+    billions,
+    chance,
+    count,
+    named,
+    number,
+    percent,
+    plain,
+    plural,
+    spoken,
+)
 from gre_bench.release.pages.terms import TERMS
 
 FOLDER = Path(__file__).parent / "templates"
@@ -56,11 +68,19 @@ def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
     return _page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=paper)
 
 
-def _page(template: str, scripts: Sequence[str], data: str, **values: Any) -> str:
+def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
+    """The page of ``gre-bench view``: the *editions* of the folder *state*; it asks its own server what is new."""
+    data = json.dumps(list(editions))
+    return _page(
+        "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions
+    )
+
+
+def _page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
     css, js = _part("page.css"), "\n".join(['"use strict";\n{', *map(_part, scripts), "}"])
     policy = (
         f"default-src 'none'; style-src 'sha256-{_hash(css)}'; script-src 'sha256-{_hash(js)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"{allowed}base-uri 'none'; form-action 'none'"
     )
     safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     fixed = {"css": Markup(css), "js": Markup(js), "policy": policy, "data": Markup(safe)}
