@@ -9,7 +9,7 @@ _LONGEST = 60
 
 
 def page_of(key: str) -> str:
-    """File name of a paper's or a candidate's page: its id where that is a plain name, else what is plain and a hash."""
+    """File name of the page of a paper or candidate: its id where that is plain, else some of it and a hash."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
     if plain == key and len(plain) <= _LONGEST and plain.lower() == plain:
         return f"{plain}.html"

@@ -1,4 +1,4 @@
-"""The pages of a release or of an edition: the board, one page a candidate, one page a paper. No page needs another file.
+"""The pages of a release or of an edition: the board, each candidate, each paper. No page needs another file.
 
 index.html   candidates/<candidate>.html   papers/<paper>.html
 """

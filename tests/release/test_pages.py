@@ -149,7 +149,7 @@ def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
 
 def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
     tab.open(release / "papers" / page_of("p00001"))
-    data = json.loads(tab.ask("document.getElementById('data').textContent"))
+    data = json.loads(tab.ask("document.getElementById('numbers').textContent"))
     assert [board["references"][0]["pieces"] for board in data] == [None] * 3
     for board in data:
         assert {row["candidate"] for row in board["rows"]} == {"human", *NAMES}

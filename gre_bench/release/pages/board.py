@@ -79,8 +79,8 @@ class Board:
     """All candidates under one metric and signature, in order: ranked ones best first, then the others.
 
     *validation*: what its validation says, in words. *order*: what the tests say of the ranks. *exposed*: who may have
-    learnt from the reviews, and by how much it shows. *about*: pairs of a name and what the numbers rest on. *place*: of
-    its metric in the catalogue.
+    learnt from the reviews, and by how much it shows. *about*: pairs of a name and what the numbers rest on. *place*:
+    of the metric in the catalogue.
     """
 
     metric: str

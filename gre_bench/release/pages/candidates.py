@@ -128,7 +128,7 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
         ("Prompt", row["prompt"]),
         ("Guideline", row["guideline"]),
         ("Group", entry.group if entry else None),
-        ("These reviews", {"contaminated": "it may have learnt from them", "clean": "it learnt until before they were shown",
+        ("These reviews", {"contaminated": "shown before its cutoff", "clean": "shown after its cutoff",
                            "unknown": "its cutoff is not known"}.get(entry.contamination or "") if entry else None),
     ]  # fmt: skip
     return [(name, str(value)) for name, value in known if value]

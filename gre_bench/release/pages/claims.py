@@ -62,8 +62,8 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
         yield Flag("few judgments", f"{writer} found {row['median_lines']:.0f} judgments in a review of its, "
                    f"{row['human_lines']:.0f} in a human one")  # fmt: skip
     if row.get("extrapolated"):
-        yield Flag("other length", f"Its reviews have {row['shortest']:,} to {row['longest']:,} words and never meet the "
-                   "human length: a score there would be a guess, and is left out")  # fmt: skip
+        yield Flag("other length", f"Its reviews have {row['shortest']:,} to {row['longest']:,} words, never the human "
+                   "length: a score there would be a guess, and is left out")  # fmt: skip
     if row.get("guideline"):
         yield Flag("guideline", f"{row['model_name']} under the guideline {row['guideline']}", "")
     if row["excluded"]:

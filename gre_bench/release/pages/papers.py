@@ -1,4 +1,4 @@
-"""One page a paper: scores, reviews beside their judgments, and which tokens of the human reviews became predictable."""
+"""One page a paper: scores, reviews beside their judgments, and which tokens became predictable."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def board_page(contents: Contents, drawings: Drawings, data: str = "") -> str:
-    """The page of all boards; *data*: what its script draws and compares, JSON (`gre_bench.release.pages.board_data`)."""
+    """The page of all boards; *data*: JSON of `board_data`, which its script draws and compares."""
     values = {"contents": contents, "marks": families(contents.boards), "drawings": drawings}
     return _page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values,
                  ranks=Markup(drawings.ranks or ""))  # fmt: skip

@@ -8,8 +8,8 @@ from types import MappingProxyType
 TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "nats": (
         "Nats",
-        "A unit of information, as bits are: 1 nat is 1.44 bits. A text that became one nat more predictable is 2.7 times "
-        "as likely as before.",
+        "A unit of information, as bits are: 1 nat is 1.44 bits. A text that became one nat more predictable is 2.7 "
+        "times as likely as before.",
     ),
     "evaluation_lm": (
         "Evaluation LM",
@@ -28,8 +28,8 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     ),
     "assw": (
         "ASSW",
-        "A summary of the strengths and weaknesses that a paper's authors state themselves. GEM-S (ASSW) takes away what it "
-        "already tells: what is left is owed to the reviewer.",
+        "A summary of the strengths and weaknesses that a paper's authors state themselves. GEM-S (ASSW) takes away "
+        "what it already tells: what is left is owed to the reviewer.",
     ),
     "auc": (
         "AUC",

@@ -1,7 +1,7 @@
 const tabs = all('[role="tab"]'), panels = all(".panel"), tools = byId("tools"), tables = all("table.tabled");
 const box = tools.querySelector('input[type="search"]'), kinds = all("input[data-kind]", tools), group = byId("group");
 const columns = tools.querySelector(".columns");
-const data = byId("data") ? JSON.parse(byId("data").textContent) : null;
+const data = byId("numbers") ? JSON.parse(byId("numbers").textContent) : null;
 const drawings = [];  // what else shows the view: functions of the board's place
 
 const metricAt = (place) => tabs.length ? tabs[place].dataset.metric : "";

@@ -31,5 +31,5 @@ const follow = async () => {
   }
   setTimeout(follow, 2000);
 };
-show(JSON.parse(byId("data").textContent));
+show(JSON.parse(byId("numbers").textContent));
 setTimeout(follow, 500);

@@ -137,7 +137,11 @@ document.addEventListener("scroll", () => {
   const held = told && [told, told.closest(".picture")].includes(document.activeElement);
   if (held) tell(told); else hush();
 }, true);
-document.addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  hush();
+  for (const pop of all(":popover-open")) pop.hidePopover();
+});
 
 // The details of a badge open below it.
 for (const button of all("[popovertarget]")) {

@@ -1,5 +1,5 @@
 // The tokens of the human reviews, coloured by how much likelier a candidate's review made each.
-const data = byId("data") && byId("data").textContent ? JSON.parse(byId("data").textContent) : [];
+const data = byId("numbers") && byId("numbers").textContent ? JSON.parse(byId("numbers").textContent) : [];
 const metric = byId("metric"), candidate = byId("candidate"), hint = byId("withheld");
 const EDGES = [2, 8, 20, 40];  // tenths of a nat
 const level = (gain) => { const n = EDGES.filter((edge) => Math.abs(gain) >= edge).length; return n ? `${gain > 0 ? "p" : "n"}${n}` : ""; };
