@@ -19,6 +19,7 @@ from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.reports.viewing import Viewing
 
 HOST = "127.0.0.1"
+NOTHING = "there is nothing here; / lists what there is"
 TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png"}
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -60,7 +61,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         parts = tuple(path.split("/")[1:])
         try:
-            if parts == ("",):
+            if not path.startswith("/"):
+                self._text(HTTPStatus.NOT_FOUND, NOTHING)
+            elif parts == ("",):
                 self._body(self.viewing.page().encode(), TYPES[".html"])
             elif parts == ("status.json",):
                 self._body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
@@ -69,9 +72,12 @@ class _Handler(BaseHTTPRequestHandler):
             elif found := self.viewing.file(parts):
                 self._file(found)
             else:
-                self._text(HTTPStatus.NOT_FOUND, "there is nothing here; / lists what there is")
+                self._text(HTTPStatus.NOT_FOUND, NOTHING)
         except GreBenchError as error:
             self._text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except FileNotFoundError:
+            # Newer pages took its place just now.
+            self._text(HTTPStatus.NOT_FOUND, NOTHING)
 
     do_HEAD = do_GET
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -118,4 +119,6 @@ class Viewing:
             folder.mkdir()
             write_edition_pages(store, folder, self.everything)
             self._made[key] = (time.monotonic(), stamp, folder)
+            if made:
+                shutil.rmtree(made[2], ignore_errors=True)
             return folder

@@ -1,7 +1,7 @@
 // Follows status.json: what each run says of itself, every two seconds while the page is seen.
 const minutes = (seconds) => seconds === undefined ? "" : seconds < 90 ? `${Math.round(seconds)} s left` : seconds < 5400 ? `${Math.round(seconds / 60)} min left` : `${(seconds / 3600).toFixed(1)} h left`;
 const number = (value) => Number(value).toLocaleString("en");
-const tell = (row, found) => {
+const report = (row, found) => {
   const bar = row.querySelector("progress"), going = found.state === "running";
   row.querySelector(".run").textContent = going ? found.stage : `${found.state}${found.message ? `: ${found.message}` : ""}`;
   bar.hidden = !(going && found.due);
@@ -13,7 +13,7 @@ const tell = (row, found) => {
 };
 const rowOf = (key) => all("#table-editions tbody tr").find((row) => row.dataset.edition === key);
 const show = (editions) => {
-  for (const found of editions) if (rowOf(found.edition)) tell(rowOf(found.edition), found);
+  for (const found of editions) if (rowOf(found.edition)) report(rowOf(found.edition), found);
   // A new edition or release makes another page.
   const known = [...all("#table-editions tbody tr").map((row) => row.dataset.edition), ...all("#table-editions a").map((link) => link.textContent)];
   const there = editions.flatMap((one) => [one.edition, ...(one.has_pages ? [one.edition] : []), ...one.releases]);
