@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import duckdb
 
@@ -57,7 +56,7 @@ def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: 
     )
 
 
-def _entry(row: Mapping[str, Any], tied: bool, writer: str) -> Entry:
+def _entry(row: Row, tied: bool, writer: str) -> Entry:
     holm = row.get("difference_p_holm")
     own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
     later = ("rank_low", "rank_high", "words", "extrapolated", "usd", "conflict", "above_chance", "above_chance_high",

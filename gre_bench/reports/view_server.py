@@ -93,9 +93,14 @@ class _Handler(BaseHTTPRequestHandler):
     def version_string(self) -> str:
         return "gre-bench"
 
+    @property
+    def port(self) -> int:
+        """The port that it was asked at."""
+        return self.connection.getsockname()[1]
+
     def _is_asked_here(self) -> bool:
         name, _, port = self.headers.get("host", "").partition(":")
-        return name in (HOST, "localhost") and port in ("", str(self.server.server_address[1]))
+        return name in (HOST, "localhost") and port in ("", str(self.port))
 
     def _moved(self, path: str) -> None:
         self._head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": quote(path)})
