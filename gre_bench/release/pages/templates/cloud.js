@@ -17,14 +17,14 @@ const frontier = (points, axis) => {
     .filter((one) => one.mean > best && ((best = one.mean), true));
 };
 
-const labelled = (spots, width, height) => {
+const labelled = (spots, start, width, height) => {
   const taken = spots.map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]), found = [];
   spots.forEach(([x, y, name], own) => {
     const long = name.length * 5.9;
     for (const [dx, dy, anchor] of [[9, 4, "start"], [-9, 4, "end"], [0, -10, "middle"], [0, 18, "middle"]]) {
       const left = x + dx - { start: 0, end: long, middle: long / 2 }[anchor];
       const area = [left, y + dy - 10, left + long, y + dy + 3];
-      const free = area[0] > 0 && area[2] < width && area[1] > 0 && area[3] < height
+      const free = area[0] > start && area[2] < width && area[1] > 0 && area[3] < height
         && taken.every((other, n) => n === own || area[2] < other[0] || other[2] < area[0] || area[3] < other[1] || other[3] < area[1]);
       if (!free) continue;
       taken.push(area);
@@ -67,7 +67,7 @@ const drawCloud = (open) => {
     last = across(tick);
     svg.append(make("svg:text", { x: last, y: height - edge.bottom + 18, "text-anchor": "middle" }, axis.write ? axis.write(tick) : plainly(tick)));
   }
-  svg.append(make("svg:text", { x: (edge.left + width - edge.right) / 2, y: height - 5, "text-anchor": "middle" }, axis.said));
+  svg.append(make("svg:text", { x: (edge.left + width - edge.right) / 2, y: height - 5, "text-anchor": "middle" }, width < 500 ? axis.name : axis.said.split(";")[0]));
   if (human) {
     if (human.low !== undefined) svg.append(make("svg:rect", { class: "band", x: edge.left, width: width - edge.left - edge.right, y: down(human.high), height: down(human.low) - down(human.high) }));
     svg.append(make("svg:line", { class: "mid", x1: edge.left, x2: width - edge.right, y1: down(human.mean), y2: down(human.mean) }));
@@ -85,7 +85,7 @@ const drawCloud = (open) => {
     svg.append(one.href ? make("svg:a", { href: one.href, tabindex: -1, "aria-label": one.name }, drawn) : drawn);
   }
   const spots = [...steps, ...points.filter((one) => !steps.includes(one))].map((one) => [across(axis.of(one)), down(one.mean), one.name.split("/").pop()]);
-  svg.append(...labelled(spots, width, height - edge.bottom));
+  svg.append(...labelled(spots, edge.left, width, height - edge.bottom));
   picture.replaceChildren(svg);
   const lacking = board.points.filter((one) => one.kind === "model" && one.mean !== undefined).length - points.filter((one) => one.kind === "model").length;
   byId("cloud-said").textContent = `${board.title} against ${axis.said}. Upright lines: 90% intervals by paper. Grey: the human baseline. Stepped line: the frontier, the candidates that none beats ${key === "released" ? "among those that came out no later" : "with less"}.${lacking ? ` Not drawn: ${lacking} without that figure.` : ""}`;
