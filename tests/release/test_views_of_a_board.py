@@ -41,7 +41,8 @@ def made(tmp_path_factory):
                 [LACKING],
             )
             run.execute(
-                "delete from plan where candidate_id = $1 and paper_id = 'p00003' and reference_id like '%r2'", [LACKING]
+                "delete from plan where candidate_id = $1 and paper_id = 'p00003' and reference_id like '%r2'",
+                [LACKING],
             )
         store.copy_for_readers()
     return state, publish_edition(store, Shelf(state / "releases", store.key)).folder

@@ -43,7 +43,7 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
     found += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     ties = [line for line in board.order if line.startswith("Not told apart")]
     if board.order:
-        name = f"{len(ties)} of {len(board.ranked) - 1} neighbours tied" if ties else "order tested"
+        name = f"{len(ties)} of {len(board.ranked) - 1} tied" if ties else "order tested"
         found.append(
             Badge(name if len(ties) == len(board.order) else "order not tested", "", board.order, terms=("rank",))
         )

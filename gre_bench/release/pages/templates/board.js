@@ -23,15 +23,17 @@ const show = () => {
     const [shown, of] = filterTable(table, address.get("find"), fits);
     if (n === open) tools.querySelector(".count").textContent = shown === of ? "" : `${shown} of ${of}`;
     table.classList.toggle("few", !wide);
-    table.parentElement.classList.toggle("wide", wide && table.scrollWidth > table.parentElement.clientWidth);
   });
   columns.setAttribute("aria-pressed", wide);
   columns.textContent = wide ? "Fewer columns" : "All columns";
-  offer();
+  fit();
   for (const draw of drawings) draw(open);
 };
-const offer = () => {
-  const table = tables[place()];
+// A table that is broader than its frame scrolls in it; else its head stays in sight as the page scrolls.
+const fit = () => {
+  const table = tables[place()], frame = table.parentElement;
+  frame.classList.remove("wide");
+  frame.classList.toggle("wide", table.scrollWidth > frame.clientWidth);
   columns.hidden = table.classList.contains("few") && !all("th", table).some((head) => getComputedStyle(head).display === "none");
 };
 
@@ -60,4 +62,4 @@ for (const button of all("table.tabled th button")) {
   });
 }
 for (const button of all(".panel .empty button")) button.addEventListener("click", () => { change({ find: "", hide: "", group: "" }); box.focus(); });
-addEventListener("resize", offer);
+addEventListener("resize", fit);
