@@ -167,7 +167,9 @@ create table metrics (metric varchar, title varchar, unit varchar, place integer
 
 -- name: make_models
 -- one row per model of a candidate: what is known of it; null is unknown
-create table models (model varchar, family varchar, parameters double, knowledge_cutoff date, released date);
+create table models (
+    model varchar, family varchar, parameters double, knowledge_cutoff date, released date, price_in double, price_out double
+);
 
 -- name: make_changes
 -- one row per change of a review that a metric is validated with
@@ -197,3 +199,30 @@ order by g.signature_id, s.reference_id, s.candidate_id;
 -- name: make_pieces
 -- one row per signature and reference that may be shown: its text in the tokens of the evaluation LM
 create table pieces (signature_id varchar, reference_id varchar, pieces varchar[]);
+
+-- name: judgment_kinds
+-- one row per candidate and writer: how many lines of its judgments open in each of the ways that *openings* lists
+-- Of the human reviews only the baseline's count. Numbers about texts are public where the texts are not.
+create table judgment_kinds as
+with lines as (
+    select
+        r.candidate,
+        j.writer,
+        r.review_id,
+        regexp_replace(trim(unnest(string_split(j.text, chr(10)))), '^([-*•]\s*|\d+[.)]\s*)', '') as line
+    from edition.judgments j
+    join edition.reviews r using (review_id)
+    join edition.candidates c on c.candidate_id = r.candidate
+    left join edition.sample s on s.review_id = r.review_id and s.role = 'candidate'
+    where c.kind not in ('change', 'graded') and (r.candidate <> 'human' or s.role is not null)
+)
+select
+    candidate,
+    writer,
+    count(distinct review_id) as reviews,
+    $openings::varchar[] as openings,
+    list_transform($openings::varchar[], lambda opening: len(list_filter(
+        list(line), lambda line: starts_with(line, opening)))) as lines
+from lines
+group by candidate, writer
+order by candidate, writer;

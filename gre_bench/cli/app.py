@@ -30,6 +30,7 @@ from gre_bench.cli.commands.use.history import history
 from gre_bench.cli.commands.use.leaderboard import leaderboard
 from gre_bench.cli.commands.use.rank import rank
 from gre_bench.cli.commands.use.sql import PASS_DASHES, sql
+from gre_bench.cli.commands.use.view import view
 from gre_bench.cli.commands.use.why import why
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import (
@@ -55,7 +56,7 @@ EXIT_CODES = (
 PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Use": {
         "demo": demo, "rank": rank, "leaderboard": leaderboard, "why": why, "compare": compare, "history": history,
-        "sql": sql,
+        "sql": sql, "view": view,
     },
     "Run": {
         "fetch": fetch, "refresh": refresh, "plan": plan, "import": import_domains.app, "remove": remove,

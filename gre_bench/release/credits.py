@@ -26,6 +26,7 @@ _TABLES = {
     "standings": "ranks, ties and tests",
     "profiles": "lengths, tokens and money",
     "effects": "what changes of reviews did to the metrics",
+    "judgment_kinds": "how many judgments open in which way",
     "papers": "the papers, texts where the licence allows it",
     "reviews": "the reviews, texts where the licence allows it",
     "judgments": "the judgments, texts where the licence allows it",

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from gre_bench.core.errors import SourceError, StoreError
+from gre_bench.core.judgments import OPENINGS
 from gre_bench.store import STORAGE_VERSION, TABLES, VIEWS, Row, of_statement, statement
 
 WHOLE = (
@@ -33,7 +34,7 @@ class Additions:
     """What a release says beside the edition's tables; each a list of rows of the same columns.
 
     metrics: metric, title, unit, place. models: model, family, parameters (billions), knowledge_cutoff,
-    released.
+    released, price_in, price_out (USD per million tokens).
     changes: change, title, family. shown: signature_id, place, lm_id: the boards of the page in their order,
     and whose spans are theirs.
     """
@@ -71,6 +72,7 @@ def write_database(
                 connection.execute(f"create table {name} as {statement('release', name)}")
             elif name in WHOLE:
                 connection.execute(f"create table {name} as from edition.{name} order by all")
+        connection.execute(statement("release", "judgment_kinds"), {"openings": list(OPENINGS)})
         _add(connection, additions)
         connection.execute("detach edition")
         for name in VIEWS:

@@ -8,9 +8,9 @@ import re
 _LONGEST = 60
 
 
-def page_of_paper(paper_id: str) -> str:
-    """File name of a paper's page: its id where that is a plain name, else what is plain of it and a hash."""
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", paper_id).strip("-.")
-    if plain == paper_id and len(plain) <= _LONGEST and plain.lower() == plain:
+def page_of(key: str) -> str:
+    """File name of the page of a paper or candidate: its id where that is plain, else some of it and a hash."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
+    if plain == key and len(plain) <= _LONGEST and plain.lower() == plain:
         return f"{plain}.html"
-    return f"{plain[:_LONGEST] or 'paper'}-{hashlib.sha256(paper_id.encode()).hexdigest()[:8]}.html"
+    return f"{plain[:_LONGEST] or 'page'}-{hashlib.sha256(key.encode()).hexdigest()[:8]}.html"

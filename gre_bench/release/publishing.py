@@ -1,6 +1,6 @@
 """Makes a release of an edition: built beside its place, sealed, moved there in one step, then pointed to.
 
-    database → pieces → Parquet → figures → page → papers' pages → manifest → place → ledger → latest
+    database → pieces → Parquet → pages → figures → manifest → place → ledger → latest
 
 A publisher that is killed anywhere leaves the earlier release as it was; the next one clears what is left.
 """
@@ -12,22 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gre_bench.release.credits import citation, downloads, rights
 from gre_bench.release.database import Additions, opened, write_database, write_parquet
-from gre_bench.release.figures.drawing import drawn, write_figures
+from gre_bench.release.figures.drawing import write_figures
 from gre_bench.release.history import histories
 from gre_bench.release.manifest import digest_of, read, seal
-from gre_bench.release.pages.contents import Contents
-from gre_bench.release.pages.facts import facts, provenance
-from gre_bench.release.pages.papers import write_papers
-from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.pieces import Pieces, add_pieces
-from gre_bench.release.reading import boards, outcomes, papers, remarks
 from gre_bench.release.release_store import Shelf
-from gre_bench.release.verdicts import validations
+from gre_bench.release.site import write_site
 from gre_bench.store import now
 
-DATABASE, TABLES, FIGURES, PAGE, PAPERS = "release.duckdb", "tables", "figures", "index.html", "papers"
+DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +76,7 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
             **publication.provenance,
             "tables": counts,
         }
-        _write_pages(shelf, room, name, about, at)
+        _write_pages(shelf, room, about, at)
         at("manifest")
         digest = seal(room, about)
         if latest and not publication.again and _same(shelf.folder / latest, room):
@@ -98,36 +92,12 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         return Published(name, folder, digest, True, counts)
 
 
-def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
+def _write_pages(shelf: Shelf, room: Path, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
+    errata = [(entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.entries()
+              if entry["what"] != "published"]  # fmt: skip
+    years = histories(shelf, room / DATABASE)
     with opened(room / DATABASE) as connection:
-        found = boards(connection)
-        contents = Contents(
-            name=name,
-            edition=shelf.edition,
-            published=f"release {name.rpartition('-')[2]} of {about['created_at'][:10]}",
-            boards=found,
-            facts=facts(found, about),
-            lead="How much a review tells about what human reviewers of the same paper wrote, measured without a gold "
-            "standard: the more predictable a review makes theirs, the higher its score.",
-            remarks=remarks(found),
-            validations=validations(connection),
-            histories=histories(shelf, room / DATABASE),
-            papers=papers(connection),
-            errata=tuple((entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.entries()
-                         if entry["what"] != "published"),
-            provenance=provenance(about),
-            outcomes=outcomes(connection),
-            downloads=downloads(about),
-            rights=rights(connection, about),
-            citation=citation(about),
-        )  # fmt: skip
-        at("figures")
-        pictures = drawn(found)
-        write_figures(pictures, room / FIGURES)
-        at("index")
-        (room / PAGE).write_text(board_page(contents, pictures), encoding="utf-8")
-        at("papers")
-        write_papers(connection, room / PAPERS, name, shelf.edition, found)
+        write_figures(write_site(connection, room, about, years, errata, at), room / FIGURES)
 
 
 def _same(old: Path, new: Path) -> bool:

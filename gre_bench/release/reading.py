@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import duckdb
 
 from gre_bench.release.database import rows
-from gre_bench.release.names import page_of_paper
+from gre_bench.release.names import page_of
 from gre_bench.release.pages.board import Board, Entry
-from gre_bench.release.pages.claims import exposed, order
+from gre_bench.release.pages.claims import exposed, flags, order
 from gre_bench.release.pages.contents import PairOutcome, PaperLine
 from gre_bench.store import Row
 
@@ -54,33 +52,23 @@ def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: 
         order=tuple(order(found)),
         exposed=tuple(exposed(signature, exposures, gap)),
         about=tuple((title, str(signature[name])) for title, name in _ABOUT if signature[name] not in (None, "none")),
+        place=found[0]["metric_place"] or 0,
     )
 
 
-def _entry(row: Mapping[str, Any], tied: bool, writer: str) -> Entry:
+def _entry(row: Row, tied: bool, writer: str) -> Entry:
     holm = row.get("difference_p_holm")
     own = ("candidate", "kind", "mean", "low", "high", "rank", "difference", "difference_low", "difference_high")
-    later = ("rank_low", "rank_high", "words", "at_length", "extrapolated", "usd", "conflict", "above_chance",
-             "above_chance_high", "surely_above_chance")  # fmt: skip
+    later = ("rank_low", "rank_high", "words", "extrapolated", "usd", "conflict", "above_chance", "above_chance_high",
+             "surely_above_chance")  # fmt: skip
     above_holm = row.get("above_chance_p_holm")
-    states = [f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state]]
-    said = [row["unranked"]] if row["unranked"] and row["kind"] != "control" else []
-    if row.get("surely_above_chance") is False:
-        said.append("not above chance")
-    if row.get("few_lines"):
-        said.append(f"few judgments by {writer} ({row['median_lines']:.0f}, human {row['human_lines']:.0f})")
-    said += [f"{row['model_name']} under the guideline {row['guideline']}"] if row.get("guideline") else []
-    if row.get("extrapolated"):
-        said.append(
-            f"its {row['shortest']} to {row['longest']} words never meet the human length: score there is a guess"
-        )
-    said += [f"same family as {row['conflict']}"] if row.get("conflict") else []
     contamination = row.get("contamination")
     tokens = [row[name] for name in ("prompt_tokens", "reply_tokens") if row.get(name) is not None]
     return Entry(
         **{name: row[name] for name in own},  # pyright: ignore[reportArgumentType]
         **{name: row.get(name) for name in later},  # pyright: ignore[reportArgumentType]
         tied=tied,
+        at_length=None if row.get("extrapolated") else row.get("at_length"),
         contamination=contamination if contamination != "none" else None,
         p=row["difference_p"] if holm is None else holm,
         p_is_holm=holm is not None,
@@ -94,7 +82,9 @@ def _entry(row: Mapping[str, Any], tied: bool, writer: str) -> Entry:
         parameters=row["parameters"],
         cutoff=row["knowledge_cutoff"],
         released=row["model_released"],
-        notes=(*said, *states),
+        group=row.get("grp") or row.get("group"),
+        flags=tuple(flags(row, writer)),
+        href=f"candidates/{page_of(row['candidate'])}",
     )
 
 
@@ -102,7 +92,7 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
     """The papers of the boards, in the order of their ids."""
     return tuple(
         PaperLine(
-            row["paper_id"], f"papers/{page_of_paper(row['paper_id'])}", row["title"] or None, row["scored"],
+            row["paper_id"], f"papers/{page_of(row['paper_id'])}", row["title"] or None, row["scored"],
             row["planned"], row["human"], row["best"], row["best_candidate"],
         )
         for row in rows(connection, "papers")
@@ -110,20 +100,11 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
 
 
 def remarks(found: Sequence[Board]) -> tuple[str, ...]:
-    """What a reader must know before the numbers: metrics that are not validated, pairs that are missing."""
-    said = []
-    open_ones = [board.title for board in found if board.validation.startswith("unvalidated")]
-    if open_ones:
-        said.append(f"Not validated with this evaluation LM and writer: {', '.join(open_ones)}.")
-    states = Counter(note.split(" ", 1)[1] for board in found for entry in board.entries for note in entry.notes
-                     if note.endswith((" missing", " failed")) and note.split(" ", 1)[0].isdigit())  # fmt: skip
-    said += [f"{count} rows of the boards have {state} pairs; each says how many." for state, count in states.items()]
+    """What a reader must know before the numbers: which LM scored them."""
     if any(value == "cache-ngram" for board in found for _, value in board.about):
-        said.append(
-            "The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not with "
-            "GEM by a large LM."
-        )
-    return tuple(said)
+        return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
+                "with GEM by a large LM.",)  # fmt: skip
+    return ()
 
 
 def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[PairOutcome, ...]:

@@ -8,17 +8,14 @@ from tempfile import TemporaryDirectory
 from gre_bench.catalogs import models
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import METRICS
-from gre_bench.core.settings import Settings
-from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.ranking import published
-from gre_bench.release.database import opened, write_database
+from gre_bench.release.database import opened
 from gre_bench.release.figures.drawing import Drawings, drawn, write_figures
 from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.contents import Contents
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.publishing import DATABASE
 from gre_bench.release.reading import boards
-from gre_bench.reports.publishing import additions
+from gre_bench.reports.edition_pages import database_of
 from gre_bench.store import Store
 
 _SIZE = published.SIZE
@@ -73,15 +70,8 @@ def _drawn(found: tuple[Board, ...]) -> Drawings:
 
 def _boards(store: Store) -> tuple[Board, ...]:
     """As a release of the edition would show it now."""
-    signatures = store.read("current_signatures")
-    if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
-    with TemporaryDirectory(prefix="gre-bench-") as folder:
-        copy, database = Path(folder) / store.read_file.name, Path(folder) / DATABASE
-        store.copy.copy_to(copy)
-        write_database(copy, database, additions(store, Settings(), signatures), may_publish)
-        with opened(database) as connection:
-            return boards(connection)
+    with TemporaryDirectory(prefix="gre-bench-") as folder, opened(database_of(store, Path(folder))) as connection:
+        return boards(connection)
 
 
 def printed_boards(table: str) -> tuple[Board, ...]:

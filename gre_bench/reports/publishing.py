@@ -74,9 +74,12 @@ def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Additions:
-    """Titles and units of the metrics, what is known of the models, the boards in the catalogue's order."""
+    """Titles and units of the metrics, what is known of the models, the boards: validated ones first."""
     places = {name: place for place, name in enumerate(METRICS)}
-    shown = sorted(signatures, key=lambda row: (places.get(row["metric"], len(places)), row["metric"]))
+    ids = [row["signature_id"] for row in signatures]
+    passed = {row["signature_id"] for row in store.read("validations", signature_ids=ids) if row["verdict"] == "pass"}
+    shown = sorted(signatures, key=lambda row: (row["signature_id"] not in passed,
+                                                places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
     named = models.load(settings.writing.models)
     return Additions(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
@@ -116,7 +119,7 @@ def _verdict(row: Row | None) -> dict[str, Any]:
 
 
 def _model(name: str, known: models.Model | None) -> Row:
-    stated = ("family", "parameters", "knowledge_cutoff", "released")
+    stated = ("family", "parameters", "knowledge_cutoff", "released", "price_in", "price_out")
     return {"model": name} | {field: getattr(known, field) if known else None for field in stated}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
-from gre_bench.release import publishing
+from gre_bench.release import site
 from gre_bench.release.figures.drawing import Drawings, drawn
 from gre_bench.release.figures.pictures import lacking
 from gre_bench.release.pages.board import Board
@@ -34,7 +34,7 @@ def drawn_once():
         return kept(repr(boards), lacking())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(publishing, "drawn", drawn_or_kept)
+        patch.setattr(site, "drawn", drawn_or_kept)
         yield
 
 

@@ -17,7 +17,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.release.figures.drawing import drawn, write_figures
 from gre_bench.release.figures.families import SHAPES, families
 from gre_bench.release.figures.labels import CHARACTER, LINE, POINT, placed
-from gre_bench.release.names import page_of_paper
+from gre_bench.release.names import page_of
 from gre_bench.release.pages.axis import across, ticks
 from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.board_csv import as_csv
@@ -185,6 +185,6 @@ def test_a_label_never_covers_another_label_or_a_point(found):
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=20))
 def test_pages_of_papers_have_plain_names_and_never_share_one(ids):
-    names = [page_of_paper(one) for one in ids]
+    names = [page_of(one) for one in ids]
     assert len({name.lower() for name in names}) == len(ids)
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,80}\.html", name) for name in names)

@@ -8,12 +8,12 @@ import duckdb
 import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
-from gre_bench.release.names import page_of_paper
+from gre_bench.release.names import page_of
 from gre_bench.release.release_store import Shelf
 from gre_bench.reports.publishing import publish_edition
 from tests.release import browser
 from tests.release.made_up import make
-from tests.release.visits import axe, click, column, fill, links_that_lead_nowhere, violations
+from tests.release.visits import axe, click, column, fill, links_that_lead_nowhere, pages, violations
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)>"
 NAMES = ("anthropic/claude-3-opus", "openai/gpt-4o", "meta-llama/llama-3-8b-instruct", "meta-llama/llama-3.1-8b-instruct",
@@ -41,11 +41,7 @@ def tab():
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_page_says_nothing_asks_for_nothing_and_never_scrolls_sideways(tab, release, width, dark):
-    for page in (
-        release / "index.html",
-        release / "papers" / page_of_paper("p00000"),
-        release / "papers" / page_of_paper("p00007"),
-    ):
+    for page in (*pages(release), release / "papers" / page_of("p00007")):
         tab.open(page, width, dark=dark)
         assert (tab.said, tab.asked) == ([], [])
         assert tab.ask("document.documentElement.scrollWidth") == width
@@ -55,11 +51,15 @@ def test_a_page_says_nothing_asks_for_nothing_and_never_scrolls_sideways(tab, re
 def test_what_a_name_or_a_title_says_stays_text(tab, release):
     tab.open(release / "index.html")
     assert tab.ask("document.title") == "GRE-bench ICLR-2025-r1"
-    assert f"evil/{HOSTILE}" in [
-        name.split("\n")[0] for name in tab.ask("[...document.querySelectorAll('th.name')].map(e => e.innerText)")
-    ]
-    assert tab.ask("document.images.length + document.querySelectorAll('script').length") == 1
-    tab.open(release / "papers" / page_of_paper("p00000"))
+    assert f"evil/{HOSTILE}" in tab.ask("[...document.querySelectorAll('.who')].map(e => e.textContent)")
+    assert tab.ask("document.images.length + document.querySelectorAll('script:not([type])').length") == 1
+    tab.open(release / "candidates" / page_of(f"evil/{HOSTILE}"))
+    assert (
+        tab.ask("document.querySelector('h1').textContent") == f"evil/{HOSTILE}"
+        and tab.ask("document.images.length") == 0
+    )
+    assert tab.ask("document.title").startswith("evil/</script>")
+    tab.open(release / "papers" / page_of("p00000"))
     assert tab.ask("document.querySelector('h1').textContent") == TITLES[0]
     assert tab.ask("document.images.length") == 0 and tab.ask("document.title").startswith("A title </script>")
     for page in release.rglob("*.html"):
@@ -73,7 +73,7 @@ def test_the_policy_lets_nothing_run_but_the_pages_own_script(tab, release, tmp_
     policy = tab.ask("document.querySelector('meta[http-equiv]').content")
     assert "unsafe" not in policy and policy.startswith("default-src 'none'") and "http" not in policy
     page = (release / "index.html").read_text()
-    assert page.count("<script>") == 1
+    assert page.count("<script>") == 1 and page.count("<script ") == 1
     changed = tmp_path / "changed.html"
     changed.write_text(
         page.replace("</body>", "<script>document.title='taken'</script><img src='http://127.0.0.1:9/x'></body>")
@@ -105,13 +105,13 @@ def test_a_board_is_sorted_by_any_column_and_says_by_which(tab, release):
 
 def test_a_board_is_filtered_by_words_and_by_kind(tab, release):
     tab.open(release / "index.html")
-    fill(tab, ".tools[data-for=table-1] input[type=search]", "LLAMA instruct")
+    fill(tab, "#tools input[type=search]", "LLAMA instruct")
     assert len(column(tab, "table-1", 1)) == 2
-    assert tab.ask("document.querySelector('.tools[data-for=table-1] .count').textContent") == "2 of 7"
-    fill(tab, ".tools[data-for=table-1] input[type=search]", "")
-    click(tab, ".tools[data-for=table-1] input[data-kind=model]")
-    assert column(tab, "table-1", 1) == ["humanhuman baseline"]
-    click(tab, ".tools[data-for=table-1] input[data-kind=model]")
+    assert tab.ask("document.querySelector('#tools .count').textContent") == "2 of 7"
+    fill(tab, "#tools input[type=search]", "")
+    click(tab, "#tools input[data-kind=model]")
+    assert column(tab, "table-1", 1) == ["human"]
+    click(tab, "#tools input[data-kind=model]")
     assert len(column(tab, "table-1", 1)) == 7
     fill(tab, ".tools[data-for=table-papers] input[type=search]", "bold claims")
     assert len(column(tab, "table-papers", 0)) == 1
@@ -136,7 +136,7 @@ def test_metrics_are_changed_by_keyboard_alone(tab, release):
 
 def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
     tab.open(release / "index.html")
-    links = tab.ask("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))")
+    links = tab.ask("[...document.querySelectorAll('#papers a')].map(a => a.getAttribute('href'))")
     assert len([link for link in links if link.startswith("papers/")]) == 12
     assert links_that_lead_nowhere(tab, release / "index.html") == []
     click(tab, "#table-papers a")
@@ -148,13 +148,13 @@ def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
 
 
 def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
-    tab.open(release / "papers" / page_of_paper("p00001"))
-    data = json.loads(tab.ask("document.getElementById('gains').textContent"))
+    tab.open(release / "papers" / page_of("p00001"))
+    data = json.loads(tab.ask("document.getElementById('numbers').textContent"))
     assert [board["references"][0]["pieces"] for board in data] == [None] * 3
-    for place, board in enumerate(data):
+    for board in data:
         assert {row["candidate"] for row in board["rows"]} == {"human", *NAMES}
         tab.ask(
-            f"(s => {{ s.value = '{place}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('metric'))"
+            f"(s => {{ s.value = '{board['metric']}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('metric'))"
         )
         for name in ("human", NAMES[0]):
             tab.ask(
@@ -176,10 +176,10 @@ def test_ranks_that_no_test_tells_apart_are_called_tied_and_the_board_says_which
     assert ties and any(low < high for _, low, high in ranges)
     tab.open(release / "index.html")
     cells = tab.ask(
-        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.cells[1].textContent, row.cells[0].textContent])"
+        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.name, row.cells[0].textContent])"
     )
     for name, low, high in ranges:
-        (rank,) = [text for start, text in cells if start.startswith(name)]
+        (rank,) = [text for start, text in cells if start == name]
         assert low == high or f"({low}–{high})" in rank
         assert ("tied" in rank) == (name in {one for pair in ties for one in pair})
     said = tab.ask("document.querySelector('#board-1').textContent")
@@ -216,7 +216,7 @@ def test_nobody_is_kept_out(tab, release, width, dark):
     script = axe()
     if script is None:
         pytest.skip("axe-core is not here: npm install axe-core, or GRE_BENCH_AXE=axe.min.js")
-    for page in (release / "index.html", release / "papers" / page_of_paper("p00000")):
+    for page in (*pages(release), release / "papers" / page_of("p00000")):
         tab.open(page, width, dark=dark)
         assert violations(tab, script) == []
 
@@ -239,13 +239,13 @@ def two_years(tmp_path_factory):
 def test_who_may_have_read_the_reviews_or_is_of_the_judges_family_is_flagged_and_the_gap_is_stated(tab, two_years):
     tab.open(two_years / "index.html")
     rows = tab.ask(
-        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => row.innerText.replace(/\\s+/g, ' '))"
+        "[...document.querySelectorAll('#table-1 tbody tr')].map(row => `${row.innerText} ${row.querySelector('.flag')?.dataset.tip}`.replace(/\\s+/g, ' '))"
     )
     (llama,) = [row for row in rows if "llama" in row]
-    assert llama.startswith("– ") and "contaminated learnt until 2023-12-31, reviews of 2023-11-10" in llama
+    assert llama.startswith("– ") and "contaminated: learnt until 2023-12-31, reviews of 2023-11-10" in llama
     (other,) = [row for row in rows if "gpt-4o" in row]
-    assert "clean same family as the writer made-up" in other and not other.startswith("–")
-    gap = tab.ask("document.querySelector('#board-1 .exposed').textContent")
+    assert "same family: It is of the family of the writer made-up" in other and not other.startswith("–")
+    gap = tab.ask("document.querySelector('#board-1').textContent")
     with duckdb.connect(str(two_years / "release.duckdb"), read_only=True) as run:
         means = dict(run.sql("select candidate, mean from leaderboard where metric = 'gem'").fetchall())
     others = (means["openai/gpt-4o"] + means["anthropic/claude-3-opus"]) / 2

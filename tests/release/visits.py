@@ -48,26 +48,32 @@ def violations(tab: Tab, script: Path) -> list[list[object]]:
 def links_that_lead_nowhere(tab: Tab, page: Path) -> list[str]:
     """Links of the open *page* without a place or a file behind them."""
     lost = []
-    for link in tab.ask("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))"):
+    for link in tab.ask("[...document.querySelectorAll('a[href]')].map(a => a.getAttribute('href'))"):
         file, _, place = link.partition("#")
+        place = "" if "=" in place else place
         if link.startswith("data:"):
             continue
         if (file and not (page.parent / file).is_file()) or (
-            not file and not tab.ask(f"!!document.getElementById({json.dumps(place)})")
+            place and not file and not tab.ask(f"!!document.getElementById({json.dumps(place)})")
         ):
             lost.append(link)
     return lost
 
 
+def pages(release: Path) -> list[Path]:
+    """The board, a candidate's page and a paper's."""
+    return [release / "index.html", *(sorted((release / name).iterdir())[0] for name in ("candidates", "papers"))]
+
+
 def visit(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
-    """Opens the board and a paper's page, sorts, filters, follows every link; nothing is said, nothing asked for."""
+    """Opens the board, a candidate's page and a paper's, sorts, filters, follows every link; nothing is asked for."""
     script = axe()
-    for page in (release / "index.html", sorted((release / "papers").iterdir())[0]):
+    for page in pages(release):
         tab.open(page, width, dark=dark)
         assert (tab.said, tab.asked) == ([], [])
         assert tab.ask("document.documentElement.scrollWidth") == width
         assert tab.ask("document.documentElement.lang") == "en"
-        levels = tab.ask("[...document.querySelectorAll('h1, h2, h3')].map(one => Number(one.tagName[1]))")
+        levels = tab.ask("[...document.querySelectorAll('h1, h2, h3, h4')].map(one => Number(one.tagName[1]))")
         assert levels[0] == 1 and levels.count(1) == 1
         assert all(after <= before + 1 for before, after in pairwise(levels))
         assert tab.ask("[...document.querySelectorAll('table')].every(one => one.caption?.textContent.trim())")
@@ -75,13 +81,14 @@ def visit(tab: Tab, release: Path, width: int, dark: bool = False) -> None:
         if script is not None:
             assert violations(tab, script) == []
     tab.open(release / "index.html", width, dark=dark)
+    assert tab.ask("[...document.querySelectorAll('#table-1 tbody tr')].every(row => row.offsetHeight <= 37)")
     scores = [float(score) for score in column(tab, "table-1", 2) if score]
     click(tab, "#table-1 th:nth-child(3) button")
     assert [float(score) for score in column(tab, "table-1", 2) if score] == sorted(scores, reverse=True)
     click(tab, "#table-1 th:nth-child(3) button")
     assert [float(score) for score in column(tab, "table-1", 2) if score] == sorted(scores)
-    fill(tab, ".tools[data-for=table-1] input[type=search]", "human")
-    assert column(tab, "table-1", 1)[0].startswith("human") and len(column(tab, "table-1", 1)) < len(scores)
+    fill(tab, "#tools input[type=search]", "human")
+    assert column(tab, "table-1", 1)[0] == "human" and len(column(tab, "table-1", 1)) < len(scores)
     papers = column(tab, "table-papers", 0)
     name = tab.ask("document.querySelector('#table-papers tbody tr:last-child a').textContent")
     fill(tab, ".tools[data-for=table-papers] input[type=search]", name)

@@ -59,7 +59,8 @@ def drawn(boards: Sequence[Board]) -> Drawings:
             if chart is not None:
                 pictures[board.metric, what] = as_svg(chart)
                 captions[board.metric, what] = _caption(board, what)
-    chart = ranks([board for board in boards if board.metric.startswith("gem")], marks)
+    gems = sorted((board for board in boards if board.metric.startswith("gem")), key=lambda board: board.place)
+    chart = ranks(gems, marks)
     return Drawings(pictures, as_svg(chart) if chart is not None else None, marks, captions)
 
 

@@ -3,19 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gre_bench.release.pages.axis import span_of
 from gre_bench.release.pages.board import Board, Entry
-from gre_bench.release.pages.contents import Effect, History, PairOutcome, Validation, Year, YearChange
+from gre_bench.release.pages.contents import Contents, Effect, History, PairOutcome, Validation, Year, YearChange
 from gre_bench.release.pages.terms import PASSAGE
 
 STATES = ("scored", "excluded", "failed", "missing")
 
 
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """What a reader should know of a board, in a few words; *lines* and *facts* say more where they are asked for.
+
+    *href*: of the part of the page with the evidence. *terms*: what is explained beside it.
+    """
+
+    name: str
+    verdict: str = ""
+    lines: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    href: str = ""
+    terms: tuple[str, ...] = ()
+
+
+def badges(board: Board, contents: Contents) -> list[Badge]:
+    """The badges of *board*: warnings first, then what its numbers rest on."""
+    found = []
+    if board.validation:
+        detail = next((row.detail for row in contents.validations if row.title == board.title), "")
+        found.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
+                           href="#validation" if contents.validations else "", terms=("validation",)))  # fmt: skip
+    found += [Badge(f"erratum to {release}", "fail", (f"{at}: {text}",)) for at, release, text in contents.errata]
+    if contents.remarks:
+        small = dict(board.about).get("evaluation LM") == "cache-ngram"
+        found.append(Badge("small evaluation LM" if small else "read first", "undecided", contents.remarks,
+                           terms=("evaluation_lm",) if small else ()))  # fmt: skip
+    found += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
+    ties = [line for line in board.order if line.startswith("Not told apart")]
+    if board.order:
+        name = f"{len(ties)} of {len(board.ranked) - 1} tied" if ties else "order tested"
+        found.append(
+            Badge(name if len(ties) == len(board.order) else "order not tested", "", board.order, terms=("rank",))
+        )
+    found += (
+        [Badge(f"AUC {board.auc.partition(' ')[0]}", "", (f"AUC {board.auc}",), terms=("auc",))] if board.auc else []
+    )
+    about = dict(board.about)
+    if about:
+        found.append(Badge(f"signature {about.get('signature', '')[:8]}", "", (), board.about, terms=("signature",)))
+    return found
+
+
+def groups(boards: Sequence[Board]) -> list[str]:
+    """The groups of candidates that *boards* name, sorted."""
+    return sorted({entry.group for board in boards for entry in board.entries if entry.group})
+
+
 def present(entries: Sequence[Entry]) -> dict[str, bool]:
     """Which values any of *entries* has."""
     names = Entry.__dataclass_fields__
-    return {name: any(getattr(entry, name) not in (None, (), False) for entry in entries) for name in names}
+    return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
 
 
 def passage(boards: Sequence[Board]) -> list[str]:
@@ -23,6 +72,9 @@ def passage(boards: Sequence[Board]) -> list[str]:
     some = present([entry for board in boards for entry in board.entries])
     met = {entry.kind for board in boards for entry in board.entries}
     there = {
+        "nats": any(board.unit == "nats" for board in boards), "signature": any(board.signature_id for board in boards),
+        "assw": any("ASSW" in board.title for board in boards), "auc": any(board.auc for board in boards),
+        "writer": any(name == "judgments by" for board in boards for name, _ in board.about),
         "interval": some["low"], "human": "human" in met, "difference": some["difference"], "p": some["p"],
         "above_chance": some["above_chance"],
         "rank": some["rank_low"], "at_length": some["at_length"], "pairs": some["expected"],

@@ -7,6 +7,15 @@ from datetime import date
 
 
 @dataclass(frozen=True, slots=True)
+class Flag:
+    """A warning about an entry: the one or two words of its badge, what they mean here, and how grave it is."""
+
+    name: str
+    text: str
+    verdict: str = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One candidate under one metric. Intervals are 90%, clustered by paper; what is None is not known.
 
@@ -15,7 +24,8 @@ class Entry:
     *above_chance*: to its own reviews of other papers; *above_chance_p* Holm-corrected where *above_chance_p_is_holm*.
     *tokens*: read and written for it. *unparsable*: share of its reviews whose judgments say nothing.
     *at_length*: score at the human mean length; *extrapolated*: it never wrote at it. *parameters* in billions;
-    *cutoff*: last day of its training texts; *released*: first day on which anybody could use it.
+    *cutoff*: last day of its training texts; *released*: first day on which anybody could use it. *group*: of related
+    candidates, to filter by. *href*: of its own page, if it has one.
     """
 
     candidate: str
@@ -51,7 +61,9 @@ class Entry:
     parameters: float | None = None
     cutoff: date | None = None
     released: date | None = None
-    notes: tuple[str, ...] = ()
+    group: str | None = None
+    flags: tuple[Flag, ...] = ()
+    href: str = ""
 
     @property
     def ranks(self) -> str:
@@ -67,7 +79,8 @@ class Board:
     """All candidates under one metric and signature, in order: ranked ones best first, then the others.
 
     *validation*: what its validation says, in words. *order*: what the tests say of the ranks. *exposed*: who may have
-    learnt from the reviews, and by how much it shows. *about*: pairs of a name and what the numbers rest on.
+    learnt from the reviews, and by how much it shows. *about*: pairs of a name and what the numbers rest on. *place*:
+    of the metric in the catalogue.
     """
 
     metric: str
@@ -80,6 +93,7 @@ class Board:
     order: tuple[str, ...] = ()
     exposed: tuple[str, ...] = ()
     about: tuple[tuple[str, str], ...] = ()
+    place: int = 0
 
     @property
     def human(self) -> Entry | None:

@@ -9,7 +9,7 @@ from dataclasses import fields
 
 from gre_bench.release.pages.board import Board, Entry
 
-_LEFT_OUT = {"notes"}
+_LEFT_OUT = {"flags", "href"}
 _COLUMNS = tuple(one.name for one in fields(Entry) if one.name not in _LEFT_OUT)
 _OPENS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

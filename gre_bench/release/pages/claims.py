@@ -1,9 +1,10 @@
-"""What may be said of a board's order and of who has read the reviews before, in words."""
+"""What may be said of a candidate, of a board's order and of who has read the reviews before, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gre_bench.release.pages.board import Flag
 from gre_bench.release.pages.notation import number
 from gre_bench.store import Row
 
@@ -37,3 +38,33 @@ def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterat
             f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the "
             f"others, paired on {gap['papers']:,} papers."
         )
+
+
+def flags(row: Row, writer: str) -> Iterator[Flag]:
+    """The warnings about one candidate of a board, the gravest first."""
+    status, model = row.get("contamination"), row["kind"] == "model"
+    if status == "contaminated":
+        yield Flag("contaminated", f"{(row['unranked'] or '').removeprefix('contaminated: ')}; it has no rank", "fail")
+    elif row["unranked"] and row["kind"] != "control":
+        yield Flag("unranked", f"No rank: {row['unranked']}", "fail")
+    for state in ("failed", "missing"):
+        if row[state]:
+            yield Flag(
+                state, f"{row[state]:,} of its pairs {'have failed' if state == 'failed' else 'are missing'}", "fail"
+            )
+    if row.get("conflict"):
+        yield Flag("same family", f"It is of the family of {row['conflict']}: an LM may find its own phrasing likelier")
+    if row.get("surely_above_chance") is False:
+        yield Flag("not above chance", "No test shows that its reviews score above its own reviews of other papers")
+    if status == "unknown" and model:
+        yield Flag("cutoff unknown", "Its makers do not state until when it learnt: it may have read these reviews")
+    if row.get("few_lines"):
+        yield Flag("few judgments", f"{writer} found {row['median_lines']:.0f} judgments in a review of its, "
+                   f"{row['human_lines']:.0f} in a human one")  # fmt: skip
+    if row.get("extrapolated"):
+        yield Flag("other length", f"Its reviews have {row['shortest']:,} to {row['longest']:,} words, never the human "
+                   "length: a score there would be a guess, and is left out")  # fmt: skip
+    if row.get("guideline"):
+        yield Flag("guideline", f"{row['model_name']} under the guideline {row['guideline']}", "")
+    if row["excluded"]:
+        yield Flag("excluded", f"{row['excluded']:,} of its pairs are excluded", "")

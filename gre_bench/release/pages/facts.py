@@ -24,7 +24,8 @@ def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     lines += [("texts", about["texts"])]
     lines += [("snapshot", one["digest"]) for one in about.get("snapshots", ())]
     lines += [(f"seed of {name}", str(seed)) for name, seed in about.get("seeds", {}).items()]
-    lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count))]
-    lines += [("files", "release.duckdb, tables/*.parquet, manifest.json with the SHA-256 of each; "
-               "gre-bench verify reads them again")]  # fmt: skip
+    if about.get("tables"):
+        lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count)),
+                  ("files", "release.duckdb, tables/*.parquet, manifest.json with the SHA-256 of each; "
+                   "gre-bench verify reads them again")]  # fmt: skip
     return tuple(lines)

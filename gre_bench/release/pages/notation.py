@@ -31,6 +31,11 @@ def count(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
+def plural(value: int, one: str, many: str = "") -> str:
+    """A count with its noun: ``1 paper``, ``2,000 papers``."""
+    return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
 def percent(share: float | None) -> str:
     """A share of one in percent; what is small is not called nothing."""
     if share is None:

@@ -1,4 +1,4 @@
-"""One page a paper: scores, judgments, and which tokens of the human reviews each candidate made predictable."""
+"""One page a paper: scores, reviews beside their judgments, and which tokens became predictable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from gre_bench.release.database import rows, streamed
-from gre_bench.release.names import page_of_paper
+from gre_bench.release.names import page_of
 from gre_bench.release.pages.board import Board
 from gre_bench.release.pages.rendering import paper_page
 from gre_bench.store import Row
@@ -28,21 +28,24 @@ class ScoreCell:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """A candidate's scores, one a board."""
+    """A candidate's scores, one a board; *href*: of its page."""
 
     candidate: str
     kind: str
+    href: str
     cells: tuple[ScoreCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A candidate's judgments; *several*: there are some by other writers too."""
+    """A review and its judgments by *writer*, as far as they may be read here; *role*: candidate, reference or None."""
 
+    review_id: str
     candidate: str
-    writer: str
+    role: str | None
+    review: str | None
+    writer: str | None
     lines: tuple[str, ...]
-    several: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,16 @@ class PaperPage:
     candidates: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     withheld: bool = False
-    judgments: tuple[Said, ...] = ()
+    said: tuple[Said, ...] = ()
+
+    def words_of(self, review_id: str) -> str | None:
+        """The review *review_id* as it was written, where it may be read here."""
+        return next((one.review for one in self.said if one.review_id == review_id), None)
+
+    @property
+    def by_candidates(self) -> tuple[Said, ...]:
+        """What the candidates wrote, the human baseline first; the references stand with their tokens."""
+        return tuple(one for one in self.said if one.role != "reference" or one.review_id not in self.references)
 
 
 def write_papers(
@@ -67,14 +79,12 @@ def write_papers(
     """Writes the page of every paper of the *boards* into the new *folder*; how many there are."""
     folder.mkdir()
     papers = {row["paper_id"]: row for row in rows(connection, "papers")}
-    judgments = {
-        key: list(group) for key, group in groupby(rows(connection, "paper_judgments"), lambda r: r["paper_id"])
-    }
+    said = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
     count = 0
     for paper_id, pairs in _by_paper(connection):
-        page, gains = _paper(papers[paper_id], pairs, judgments.get(paper_id, []), boards)
+        page, gains = _paper(papers[paper_id], pairs, said.get(paper_id, []), boards)
         text = paper_page(name, edition, page, gains)
-        (folder / page_of_paper(paper_id)).write_text(text, encoding="utf-8")
+        (folder / page_of(paper_id)).write_text(text, encoding="utf-8")
         count += 1
     return count
 
@@ -84,9 +94,7 @@ def _by_paper(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, list
         yield paper_id, list(group)
 
 
-def _paper(
-    paper: Row, pairs: Sequence[Row], judgments: Sequence[Row], boards: Sequence[Board]
-) -> tuple[PaperPage, str]:
+def _paper(paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequence[Board]) -> tuple[PaperPage, str]:
     kinds = {row["candidate_id"]: row["kind"] for row in pairs}
     order = sorted(kinds, key=lambda name: (kinds[name] != "human", kinds[name] == "control", name))
     by_cell: dict[tuple[str, str], list[Row]] = {}
@@ -94,7 +102,10 @@ def _paper(
         by_cell.setdefault((row["candidate_id"], row["signature_id"]), []).append(row)
     lines = tuple(
         CandidateScores(
-            name, kinds[name], tuple(_cell(by_cell.get((name, board.signature_id), ())) for board in boards)
+            name,
+            kinds[name],
+            f"../candidates/{page_of(name)}",
+            tuple(_cell(by_cell.get((name, board.signature_id), ())) for board in boards),
         )
         for name in order
     )
@@ -104,7 +115,7 @@ def _paper(
     page = PaperPage(
         paper["paper_id"], paper["title"], paper["abstract"], tuple(boards), lines, heat,
         tuple(name for name in order if any(row["candidate_id"] == name for row in warm)), references,
-        any(row["pieces"] is None for row in warm), tuple(_said(judgments)),
+        any(row["pieces"] is None for row in warm), tuple(_said(said)),
     )  # fmt: skip
     return page, json.dumps([_heat(board, warm, references) for board in heat], separators=(",", ":"))
 
@@ -121,6 +132,7 @@ def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mappi
     here = [row for row in warm if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in here}
     return {
+        "metric": board.metric,
         "unit": board.unit,
         "references": [{"pieces": pieces.get(name)} for name in references],
         "rows": [
@@ -135,9 +147,7 @@ def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mappi
     }
 
 
-def _said(judgments: Sequence[Row]) -> Iterator[Said]:
-    for candidate, group in groupby(judgments, key=lambda row: row["candidate"]):
-        said = list(group)
-        for row in said:
-            lines = tuple(line.strip() for line in row["text"].splitlines() if line.strip())
-            yield Said(candidate, row["writer"], lines, len(said) > 1)
+def _said(said: Sequence[Row]) -> Iterator[Said]:
+    for row in said:
+        lines = tuple(line.strip() for line in (row["judgments"] or "").splitlines() if line.strip())
+        yield Said(row["review_id"], row["candidate"], row["role"], row["review"], row["writer"], lines)

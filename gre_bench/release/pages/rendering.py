@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gre_bench.release.figures.drawing import Drawings
+from gre_bench.release.figures.families import families
 from gre_bench.release.pages.arrangement import (
     STATES,
+    badges,
     changes,
     effect,
     effects_span,
+    groups,
     kinds,
     latest_first,
     moves,
@@ -29,34 +34,56 @@ from gre_bench.release.pages.arrangement import (
 from gre_bench.release.pages.axis import across, breadth, ticks
 from gre_bench.release.pages.board_csv import as_link
 from gre_bench.release.pages.contents import Contents
-from gre_bench.release.pages.notation import bare, billions, chance, count, named, number, percent, plain, spoken
+from gre_bench.release.pages.notation import (
+    bare,
+    billions,
+    chance,
+    count,
+    named,
+    number,
+    percent,
+    plain,
+    plural,
+    spoken,
+)
 from gre_bench.release.pages.terms import TERMS
 
 FOLDER = Path(__file__).parent / "templates"
 
 
-def board_page(contents: Contents, drawings: Drawings) -> str:
-    """The page of all boards with their figures."""
-    figures = [
-        [(caption, label, Markup(svg)) for caption, label, svg in drawings.of(board)] for board in contents.boards
-    ]
-    ranks = Markup(drawings.ranks or "")
-    return _page("board.html", contents=contents, figures=figures, ranks=ranks, drawings=drawings)
+def board_page(contents: Contents, drawings: Drawings, data: str = "") -> str:
+    """The page of all boards; *data*: JSON of `board_data`, which its script draws and compares."""
+    values = {"contents": contents, "marks": families(contents.boards), "drawings": drawings}
+    return _page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values,
+                 ranks=Markup(drawings.ranks or ""))  # fmt: skip
+
+
+def candidate_page(name: str, edition: str, candidate: Any) -> str:
+    """The page of one candidate of the release *name*."""
+    return _page("candidate.html", ("page.js",), "", name=name, edition=edition, candidate=candidate)
 
 
 def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
-    """The page of one paper; *gains* is JSON, and is made safe to stand in a page."""
-    safe = gains.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return _page("paper.html", name=name, edition=edition, paper=paper, gains=Markup(safe))
+    """The page of one paper; *gains*: JSON."""
+    return _page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=paper)
 
 
-def _page(template: str, **values: Any) -> str:
-    css, js = _part("page.css"), _part("page.js")
+def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
+    """The page of ``gre-bench view``: the *editions* of the folder *state*; it asks its own server what is new."""
+    data = json.dumps(list(editions))
+    return _page(
+        "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions
+    )
+
+
+def _page(template: str, scripts: Sequence[str], data: str, allowed: str = "", **values: Any) -> str:
+    css, js = _part("page.css"), "\n".join(['"use strict";\n{', *map(_part, scripts), "}"])
     policy = (
         f"default-src 'none'; style-src 'sha256-{_hash(css)}'; script-src 'sha256-{_hash(js)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"{allowed}base-uri 'none'; form-action 'none'"
     )
-    fixed = {"css": Markup(css), "js": Markup(js), "policy": policy}
+    safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    fixed = {"css": Markup(css), "js": Markup(js), "policy": policy, "data": Markup(safe)}
     return _environment().get_template(template).render(**fixed, **values)
 
 
@@ -82,7 +109,7 @@ def _environment() -> Environment:
         "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
-        "as_link": as_link, "states": states, "passage": passage,
+        "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups, "plural": plural,
         "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
     }  # fmt: skip
     made.globals |= {"terms": TERMS, "all_states": STATES}

@@ -6,6 +6,40 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
+    "nats": (
+        "Nats",
+        "A unit of information, as bits are: 1 nat is 1.44 bits. A text that became one nat more predictable is 2.7 "
+        "times as likely as before.",
+    ),
+    "evaluation_lm": (
+        "Evaluation LM",
+        "The language model that reads the reviews and says how likely each token of a human review is. It writes "
+        "nothing, and every candidate is scored by the same one.",
+    ),
+    "writer": (
+        "Writer",
+        "Who turns each review into judgments, one a line (The reviewer appreciates, criticizes, questions, suggests), "
+        "so that style counts for little. Scores by two writers do not compare.",
+    ),
+    "signature": (
+        "Signature",
+        "A short name for all that a score rests on: metric, prompt, evaluation LM, precision and writer. Scores "
+        "compare only where their signatures are equal.",
+    ),
+    "assw": (
+        "ASSW",
+        "A summary of the strengths and weaknesses that a paper's authors state themselves. GEM-S (ASSW) takes away "
+        "what it already tells: what is left is owed to the reviewer.",
+    ),
+    "auc": (
+        "AUC",
+        "How often a review of the same paper scores above one of another paper: 0.5 is chance, 1 is always. The "
+        "interval is 95%.",
+    ),
+    "frontier": (
+        "Frontier",
+        "The candidates that none beats with less: whoever scores higher costs, weighs or writes more, or came later.",
+    ),
     "score": (
         "Score",
         "For GEM: how many nats likelier the evaluation LM finds a human review's judgments once it has read the "
@@ -46,7 +80,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "at_length": (
         "At human length",
         "The score where the candidate's reviews are as long as human ones are: longer reviews tell more, and that "
-        "alone is no merit.",
+        "alone is no merit. Blank where it never wrote at that length: that would be a guess.",
     ),
     "control": (
         "Control",
@@ -56,7 +90,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "contamination": (
         "Clean, contaminated, cutoff unknown",
         "Whether what a model learnt from ends before the reviews were first shown. Those known to be contaminated "
-        "have no rank here; where there are some, what they gain is stated below the board.",
+        "have no rank here; where there are some, a badge says what they gain.",
     ),
     "conflict": (
         "Same family",
@@ -90,7 +124,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
 """Key to name and explanation."""
 
 PASSAGE = (
-    "score", "interval", "human", "difference", "p", "above_chance", "rank", "at_length", "pairs", "control",
-    "contamination", "conflict", "validation",
+    "score", "nats", "evaluation_lm", "writer", "signature", "assw", "interval", "human", "difference", "p",
+    "above_chance", "rank", "at_length", "pairs", "control", "contamination", "conflict", "validation", "auc",
 )  # fmt: skip
 """What the passage on how to read the page explains, in this order; the rest is explained beside its column alone."""

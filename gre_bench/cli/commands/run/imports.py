@@ -47,7 +47,7 @@ InspectLogs = Annotated[
 ]
 InspectBy = Annotated[
     str | None,
-    typer.Option("--as", metavar="NAME", help="Candidate on the board, where the logs are of one model; else its model."),
+    typer.Option("--as", metavar="NAME", help="Name on the board, where the logs are of one model."),
 ]
 Epoch = Annotated[
     int | None,
@@ -173,7 +173,7 @@ def import_into(
 ) -> None:
     """Runs *work* on the locked store of *edition* and shows its report; exit code 2 if a row was refused.
 
-    Exit code 3 if only rows are lacking that a retry may bring. `SettingsError` if the edition does not exist, unless *new*.
+    Exit code 3 if a retry may bring all that is lacking. `SettingsError` if the edition does not exist, unless *new*.
     """
     from gre_bench.pipeline.runs.job import recorded
 

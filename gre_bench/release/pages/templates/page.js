@@ -1,9 +1,38 @@
-"use strict";
-(() => {
-  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const root = document.documentElement;
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const byId = (id) => document.getElementById(id);
 
-  const theme = document.getElementById("theme");
+// An element by its name (of SVG: "svg:path"), its attributes, and its children; texts are never read as markup.
+const make = (name, attributes = {}, ...children) => {
+  const [space, tag] = name.startsWith("svg:") ? ["http://www.w3.org/2000/svg", name.slice(4)] : ["http://www.w3.org/1999/xhtml", name];
+  const element = document.createElementNS(space, tag);
+  for (const [key, value] of Object.entries(attributes)) if (value !== null && value !== undefined) element.setAttribute(key, value);
+  element.append(...children.filter((child) => child !== null));
+  return element;
+};
+
+// What a view shows stands in the fragment as key=value pairs: a link is a view, and "back" is the view before it.
+const address = {
+  view: new URLSearchParams(),
+  read() {
+    const hash = location.hash.slice(1);
+    if (!hash || hash.includes("=")) address.view = new URLSearchParams(hash);
+  },
+  get: (key) => address.view.get(key) || "",
+  put(changes, step = true) {
+    const before = address.view.toString();
+    for (const [key, value] of Object.entries(changes)) if (value) address.view.set(key, value); else address.view.delete(key);
+    const now = address.view.toString();
+    if (now !== before) history[step ? "pushState" : "replaceState"](null, "", `#${now}`);
+  },
+  shown(show) {
+    addEventListener("popstate", () => { address.read(); show(); });
+    address.read();
+    show();
+  },
+};
+
+{
+  const root = document.documentElement, theme = byId("theme");
   const stored = () => { try { return localStorage.getItem("gre-bench-theme"); } catch { return null; } };
   const wear = (name) => {
     root.dataset.theme = name;
@@ -16,165 +45,144 @@
     wear(root.dataset.theme === "dark" ? "light" : "dark");
     try { localStorage.setItem("gre-bench-theme", root.dataset.theme); } catch { /* a page from disk may keep nothing */ }
   });
+}
 
-  const tabs = all('[role="tab"]');
-  const open = (tab, focus) => {
-    for (const other of tabs) {
-      const chosen = other === tab;
-      other.setAttribute("aria-selected", chosen);
-      other.tabIndex = chosen ? 0 : -1;
-      document.getElementById(other.getAttribute("aria-controls")).hidden = !chosen;
-    }
-    if (focus) tab.focus();
-  };
-  if (tabs.length) {
-    tabs[0].parentElement.hidden = false;
-    open(tabs.find((tab) => `#${tab.getAttribute("aria-controls")}` === location.hash) || tabs[0]);
-    tabs.forEach((tab, place) => {
-      tab.addEventListener("click", () => open(tab));
-      tab.addEventListener("keydown", (event) => {
-        const to = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tabs.length - 1 }[event.key];
-        if (to === undefined) return;
-        event.preventDefault();
-        open(tabs[(to + tabs.length) % tabs.length], true);
-      });
-    });
-  }
-
-  const value = (row, column) => {
-    const cell = row.cells[column];
-    const text = cell.dataset.v ?? cell.textContent.trim();
+// Sorts a table by a column; what has no value stays last. Without a column: as it was written.
+const written = new Map();
+const sortTable = (table, column, down) => {
+  const body = table.tBodies[0];
+  if (!written.has(table)) written.set(table, [...body.rows]);
+  const value = (row) => {
+    const cell = row.cells[column], text = cell.dataset.v ?? cell.textContent.trim();
     return text === "" ? null : cell.dataset.v !== undefined && !Number.isNaN(Number(text)) ? Number(text) : text;
   };
-  for (const button of all("th button")) {
-    button.addEventListener("click", () => {
-      const head = button.closest("th"), table = head.closest("table"), column = head.cellIndex;
-      const down = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : "down" in head.dataset;
-      for (const other of all("th[aria-sort]", table)) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const rows = all("tbody tr", table).map((row, place) => [value(row, column), place, row]);
-      rows.sort(([one, first], [other, second]) => {
-        if (one === null || other === null) return (one === null) - (other === null) || first - second;
-        const order = typeof one === "number" && typeof other === "number" ? one - other
-          : String(one).localeCompare(String(other), undefined, { numeric: true });
-        return (down ? -order : order) || first - second;
-      });
-      table.tBodies[0].append(...rows.map(([, , row]) => row));
-    });
-  }
+  const rows = written.get(table).map((row, place) => [column === undefined ? place : value(row), place, row]);
+  rows.sort(([one, first], [other, second]) => {
+    if (one === null || other === null) return (one === null) - (other === null) || first - second;
+    const order = typeof one === "number" && typeof other === "number" ? one - other
+      : String(one).localeCompare(String(other), undefined, { numeric: true });
+    return (down ? -order : order) || first - second;
+  });
+  body.append(...rows.map(([, , row]) => row));
+};
+const nextWay = (head) => head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : "down" in head.dataset;
+const markSorted = (table, head, down) => {
+  for (const other of all("th[aria-sort]", table)) other.removeAttribute("aria-sort");
+  if (head) head.setAttribute("aria-sort", down ? "descending" : "ascending");
+};
+for (const button of all("table:not(.tabled) th button:not(.word)")) {
+  button.addEventListener("click", () => {
+    const head = button.closest("th"), table = head.closest("table"), down = nextWay(head);
+    sortTable(table, head.cellIndex, down);
+    markSorted(table, head, down);
+  });
+}
 
-  for (const tools of all(".tools[data-for]")) {
-    const table = document.getElementById(tools.dataset.for);
-    const words = tools.querySelector('input[type="search"]'), kinds = all("input[data-kind]", tools);
-    const count = tools.querySelector(".count");
-    const apply = () => {
-      const asked = words.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-      const off = kinds.filter((box) => !box.checked).map((box) => box.dataset.kind);
-      let shown = 0;
-      const rows = all("tbody tr", table);
-      for (const row of rows) {
-        const text = row.dataset.find || row.textContent.toLowerCase();
-        row.hidden = off.includes(row.dataset.kind) || !asked.every((word) => text.includes(word));
-        shown += !row.hidden;
-      }
-      count.textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
-    };
-    tools.addEventListener("input", apply);
-    tools.hidden = false;
-    const columns = tools.querySelector(".columns");
-    const hides = () => all("th", table).some((head) => getComputedStyle(head).display === "none");
-    const offer = () => { columns.hidden = table.classList.contains("few") && table.offsetParent !== null && !hides(); };
-    if (columns) addEventListener("resize", offer);
-    if (columns) offer();
-    if (columns) columns.addEventListener("click", () => {
-      const few = table.classList.toggle("few");
-      table.parentElement.classList.toggle("wide", !few && table.scrollWidth > table.parentElement.clientWidth);
-      columns.setAttribute("aria-pressed", !few);
-      columns.textContent = few ? "All columns" : "Fewer columns";
-    });
+// Hides the rows that do not fit, and says so where none is left; how many are shown, of how many.
+const filterTable = (table, text, fits = () => true) => {
+  const asked = text.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = all("tbody tr", table);
+  let shown = 0;
+  for (const row of rows) {
+    const words = row.dataset.find || row.textContent.toLowerCase();
+    row.hidden = !(fits(row) && asked.every((word) => words.includes(word)));
+    shown += !row.hidden;
   }
-
-  // One tooltip for all: what data-tip says, or what a point of a figure is called, on hover and on focus.
-  const tip = document.createElement("div");
-  tip.className = "tip";
-  tip.id = "tip";
-  tip.setAttribute("role", "tooltip");
-  tip.hidden = true;
-  document.body.append(tip);
-  const POINT = '[aria-roledescription="point"]';
-  let told = null;
-  const hush = () => { tip.hidden = true; if (told) told.removeAttribute("aria-describedby"); told = null; };
-  const tell = (target) => {
-    hush();
-    tip.textContent = target.dataset.tip || target.getAttribute("aria-label");
-    tip.hidden = false;
-    told = target;
-    if (target.dataset.tip) target.setAttribute("aria-describedby", "tip");
-    const at = target.getBoundingClientRect(), own = tip.getBoundingClientRect();
-    const left = Math.min(Math.max(8, at.left + at.width / 2 - own.width / 2), innerWidth - own.width - 8);
-    const above = at.top - own.height - 8;
-    tip.style.left = `${left}px`;
-    tip.style.top = `${above > 4 ? above : at.bottom + 8}px`;
+  const empty = document.querySelector(`.empty[data-of="${table.id}"]`);
+  if (empty) {
+    empty.hidden = shown > 0;
+    empty.firstElementChild.textContent = shown ? "" : asked.length ? `Nothing here fits “${text.trim()}”.` : "Every kind is switched off.";
+  }
+  return [shown, rows.length];
+};
+for (const tools of all(".tools[data-for]")) {
+  const table = byId(tools.dataset.for), box = tools.querySelector("input");
+  const apply = () => {
+    const [shown, of] = filterTable(table, box.value);
+    tools.querySelector(".count").textContent = shown === of ? "" : `${shown} of ${of}`;
   };
-  const tellable = (event) => event.target instanceof Element ? event.target.closest(`[data-tip], ${POINT}`) : null;
-  document.addEventListener("pointerover", (event) => { const found = tellable(event); if (found) tell(found); else hush(); });
-  document.addEventListener("focusin", (event) => { const found = tellable(event); if (found) tell(found); else hush(); });
-  document.addEventListener("focusout", hush);
-  document.addEventListener("scroll", () => {
-    const held = told && [told, told.closest(".picture")].includes(document.activeElement);
-    if (held) tell(told); else hush();
-  }, true);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
+  box.addEventListener("input", apply);
+  document.querySelector(`.empty[data-of="${table.id}"] button`).addEventListener("click", () => { box.value = ""; apply(); box.focus(); });
+  tools.hidden = false;
+}
 
-  for (const picture of all(".picture")) {
-    const points = all(POINT, picture);
-    const left = (point) => point.getBoundingClientRect().left;
-    let place = -1;
-    picture.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!step || !points.length) return;
-      event.preventDefault();
-      if (place >= 0) points[place].classList.remove("at");
-      else points.sort((one, other) => left(one) - left(other));
-      place = (place + step + points.length) % points.length;
-      points[place].classList.add("at");
-      points[place].scrollIntoView({ block: "nearest", inline: "nearest" });
-      requestAnimationFrame(() => requestAnimationFrame(() => tell(points[place])));
-    });
-    picture.addEventListener("blur", () => { if (place >= 0) points[place].classList.remove("at"); });
-  }
+// One tooltip for all: what data-tip says, or what a point is called, on hover, on focus and on a tap.
+const tip = make("div", { class: "tip", id: "tip", role: "tooltip" });
+tip.hidden = true;
+document.body.append(tip);
+const POINT = '[aria-roledescription="point"]';
+let told = null;
+const hush = () => { tip.hidden = true; if (told) told.removeAttribute("aria-describedby"); told = null; };
+const near = (own, at) => {
+  const left = Math.min(Math.max(8, at.left + at.width / 2 - own.offsetWidth / 2), innerWidth - own.offsetWidth - 8);
+  const above = at.top - own.offsetHeight - 8;
+  return [`${left}px`, `${above > 4 ? above : at.bottom + 8}px`];
+};
+const tell = (target) => {
+  hush();
+  tip.textContent = target.dataset.tip || target.getAttribute("aria-label");
+  tip.hidden = false;
+  told = target;
+  if (target.dataset.tip) target.setAttribute("aria-describedby", "tip");
+  [tip.style.left, tip.style.top] = near(tip, target.getBoundingClientRect());
+};
+for (const event of ["pointerover", "focusin", "click"]) {
+  document.addEventListener(event, ({ target }) => {
+    const found = target instanceof Element ? target.closest(`[data-tip], ${POINT}`) : null;
+    if (found) tell(found); else hush();
+  });
+}
+document.addEventListener("focusout", hush);
+document.addEventListener("scroll", () => {
+  const held = told && [told, told.closest(".picture")].includes(document.activeElement);
+  if (held) tell(told); else hush();
+}, true);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  hush();
+  for (const pop of all(":popover-open")) pop.hidePopover();
+});
 
-  const data = document.getElementById("gains");
-  if (data) {
-    const boards = JSON.parse(data.textContent);
-    const hint = document.getElementById("withheld");
-    const metric = document.getElementById("metric"), candidate = document.getElementById("candidate");
-    const edges = [2, 8, 20, 40];  // tenths of a nat
-    const level = (gain) => { const n = edges.filter((edge) => Math.abs(gain) >= edge).length; return n ? `${gain > 0 ? "p" : "n"}${n}` : ""; };
-    const signed = (number) => `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(1)}`;
-    const draw = () => {
-      const board = boards[metric.value];
-      if (hint) hint.hidden = board.references.every((reference) => reference.pieces);
-      const rows = board.rows.filter((row) => row.candidate === candidate.value);
-      board.references.forEach((reference, place) => {
-        const box = document.getElementById(`heat-${place}`), said = document.getElementById(`said-${place}`);
-        const row = rows.find((one) => one.reference === place);
-        const gains = row ? row.gains.split(",").map(Number) : [];
-        said.textContent = row ? `${signed(row.value)} ${board.unit}` : "no score";
-        box.classList.toggle("withheld", !reference.pieces);
-        box.replaceChildren(...gains.flatMap((gain, token) => {
-          const piece = reference.pieces ? reference.pieces[token] : "", word = piece.trimStart();
-          const span = document.createElement("span");
-          span.textContent = word;
-          span.className = level(gain);
-          span.dataset.tip = `${word.trim() ? `“${word.trim()}”: ` : ""}${signed(gain / 10)} nats`;
-          return [piece.slice(0, piece.length - word.length), span];
-        }));
-      });
-    };
-    metric.addEventListener("change", draw);
-    candidate.addEventListener("change", draw);
-    document.getElementById("choose").hidden = false;
-    draw();
-  }
-})();
+// The details of a badge open below it.
+for (const button of all("[popovertarget]")) {
+  const pop = byId(button.getAttribute("popovertarget"));
+  pop.addEventListener("toggle", () => {
+    if (!pop.matches(":popover-open")) return;
+    const at = button.getBoundingClientRect();
+    pop.style.left = `${Math.max(8, Math.min(at.left, innerWidth - pop.offsetWidth - 8))}px`;
+    pop.style.top = `${Math.max(8, Math.min(at.bottom + 6, innerHeight - pop.offsetHeight - 8))}px`;
+  });
+}
+
+// The points of a picture are reached by the arrow keys, from left to right; Enter opens one that is a link.
+for (const picture of all(".picture")) {
+  let at = null;
+  const leave = () => { if (at) at.classList.remove("at"); };
+  picture.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && at?.closest("a")) at.closest("a").dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const points = all(POINT, picture).sort((one, other) => one.getBoundingClientRect().left - other.getBoundingClientRect().left);
+    if (!step || !points.length) return;
+    event.preventDefault();
+    leave();
+    const place = points.indexOf(at);
+    at = points[place < 0 ? (step > 0 ? 0 : points.length - 1) : (place + step + points.length) % points.length];
+    at.classList.add("at");
+    at.scrollIntoView({ block: "nearest", inline: "nearest" });
+    requestAnimationFrame(() => requestAnimationFrame(() => tell(at)));
+  });
+  picture.addEventListener("blur", leave);
+}
+
+// Numbers as the rest of the page writes them.
+const signed = (value, digits = 2) => (Number(value.toFixed(digits)) + 0 < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
+const inText = (p) => p < 0.001 ? "< 0.001" : p.toFixed(3);
+// Round values in [low, high]: about *count* of them, steps 1, 2 or 5 times a power of ten.
+const ticks = (low, high, count = 5) => {
+  const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
+  const found = [];
+  for (let n = Math.ceil(low / step); n * step <= high; n += 1) found.push(Number((n * step).toPrecision(12)));
+  return found;
+};
+const plainly = (value) => String(value).replace("-", "−");

@@ -1,0 +1,72 @@
+"""What the script of a board's page draws and compares: points of the scatter, scores pair by pair, paired tests."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gre_bench.release.figures.families import families
+from gre_bench.release.pages.board import Board, Entry
+from gre_bench.release.pages.contents import PaperLine
+from gre_bench.release.pages.pair_values import Unit, Values, comparisons
+
+DIGITS = 4
+"""Digits before the point that the largest score is written with: scores are sent as whole numbers."""
+
+
+def board_data(found: Sequence[Board], values: Mapping[str, Values], papers: Sequence[PaperLine]) -> str:
+    """JSON: marks of the families, papers, and by board its points, scores and tests.
+
+    ``units``: for each (paper, reference) the place of its paper. ``values``: by candidate the scores in that order
+    times ``scale``, joined by commas; nothing where there is none. ``tests``: places of two candidates, difference,
+    ends of its 90% interval, p, papers.
+    """
+    places = {paper.paper_id: place for place, paper in enumerate(papers)}
+    units = sorted({unit for of in values.values() for scores in of.values() for unit in scores})
+    return json.dumps({
+        "marks": {name: [mark.colour, mark.shape] for name, mark in families(found).items()},
+        "papers": [[paper.title or paper.paper_id, paper.href] for paper in papers],
+        "units": [places[paper] for paper, _ in units],
+        "boards": [_board(board, values.get(board.signature_id, {}), units) for board in found],
+    }, separators=(",", ":"))  # fmt: skip
+
+
+def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any]:
+    names = [entry.candidate for entry in board.entries]
+    places = {name: place for place, name in enumerate(names)}
+    largest = max((abs(value) for scores in values.values() for value in scores.values()), default=1.0)
+    scale = 10 ** max(0, DIGITS - math.ceil(math.log10(largest or 1.0)))
+    return {
+        "metric": board.metric,
+        "title": board.title,
+        "unit": board.unit,
+        "digits": board.digits,
+        "scale": scale,
+        "points": [_point(entry) for entry in board.entries],
+        "values": [
+            ",".join(str(round(scores[unit] * scale)) if unit in scores else "" for unit in units)
+            for scores in (values.get(name, {}) for name in names)
+        ],
+        "tests": [
+            [places[test.first], places[test.second], *map(_short, (test.difference, test.low, test.high, test.p)),
+             test.papers]
+            for test in comparisons({name: values[name] for name in names if values.get(name)})
+        ],
+    }  # fmt: skip
+
+
+def _point(entry: Entry) -> dict[str, Any]:
+    known = {
+        "name": entry.candidate, "kind": entry.kind, "family": entry.family, "href": entry.href, "rank": entry.rank,
+        "mean": entry.mean, "low": entry.low, "high": entry.high, "usd": entry.usd, "parameters": entry.parameters,
+        "released": entry.released.isoformat() if entry.released else None, "words": entry.words,
+    }  # fmt: skip
+    return {name: _short(value) if isinstance(value, float) else value for name, value in known.items()
+            if value is not None}  # fmt: skip
+
+
+def _short(value: float) -> float:
+    """Six digits are more than anything here is known by."""
+    return float(f"{value:.6g}")

@@ -1,0 +1,79 @@
+"""The pages of a release or of an edition: the board, each candidate, each paper. No page needs another file.
+
+index.html   candidates/<candidate>.html   papers/<paper>.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gre_bench.release.credits import citation, downloads, rights
+from gre_bench.release.figures.drawing import Drawings, drawn
+from gre_bench.release.pages.board_data import board_data
+from gre_bench.release.pages.candidates import write_candidates
+from gre_bench.release.pages.contents import Contents, History
+from gre_bench.release.pages.facts import facts, provenance
+from gre_bench.release.pages.pair_values import pair_values
+from gre_bench.release.pages.papers import write_papers
+from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.reading import boards, outcomes, papers, remarks
+from gre_bench.release.verdicts import validations
+
+PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
+LEAD = (
+    "How much a review tells about what human reviewers of the same paper wrote, measured without a gold standard: "
+    "the more predictable a review makes theirs, the higher its score."
+)
+
+
+def write_site(
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    about: Mapping[str, Any],
+    histories: Sequence[History] = (),
+    errata: Sequence[tuple[str, str, str]] = (),
+    at: Callable[[str], None] = lambda step: None,
+    figures: bool = True,
+) -> Drawings:
+    """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
+
+    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), and what else the numbers
+    rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
+    *figures*: whether the picture of the ranks is drawn too.
+    """
+    found = boards(connection)
+    listed = papers(connection)
+    values = pair_values(connection)
+    at("figures")
+    pictures = drawn(found) if figures else Drawings()
+    contents = Contents(
+        name=about["release"],
+        edition=about["edition"],
+        published=about.get(
+            "published", f"release {about['release'].rpartition('-')[2]} of {about['created_at'][:10]}"
+        ),
+        boards=found,
+        facts=facts(found, about),
+        lead=LEAD,
+        remarks=remarks(found),
+        validations=validations(connection),
+        histories=tuple(histories),
+        papers=listed,
+        errata=tuple(errata),
+        provenance=provenance(about),
+        outcomes=outcomes(connection),
+        downloads=downloads(about) if about.get("tables") else (),
+        rights=rights(connection, about),
+        citation=citation(about) if about.get("tables") else "",
+    )
+    at("index")
+    (folder / PAGE).write_text(board_page(contents, pictures, board_data(found, values, listed)), encoding="utf-8")
+    at("candidates")
+    write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], found, values, listed)
+    at("papers")
+    write_papers(connection, folder / PAPERS, about["release"], about["edition"], found)
+    return pictures

@@ -1,0 +1,60 @@
+"""An edition as a release of it would show it now: its public tables, and its pages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import Settings, parse
+from gre_bench.ingest.snapshot.publication import may_publish
+from gre_bench.lm.pieces import pieces_of
+from gre_bench.release.database import opened, write_database
+from gre_bench.release.pieces import add_pieces
+from gre_bench.release.publishing import DATABASE
+from gre_bench.release.site import write_site
+from gre_bench.reports.publishing import additions, provenance
+from gre_bench.store import Row, Store, now
+
+
+def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
+    """A release database of what readers of *store* see now, new in *folder*; `SettingsError` if there is no board yet.
+
+    *everything*: all texts, whatever their licence.
+    """
+    copy, database = folder / store.read_file.name, folder / DATABASE
+    signatures = _signatures(store)
+    store.copy.copy_to(copy)
+    write_database(copy, database, additions(store, _settings(store), signatures), may_publish, everything)
+    copy.unlink()
+    return database
+
+
+def write_edition_pages(store: Store, folder: Path, everything: bool = False) -> None:
+    """The pages of an edition that is not published, or not yet, in *folder*; `SettingsError` if it has no board."""
+    database, settings = database_of(store, folder, everything), _settings(store)
+    add_pieces(database, pieces_of(settings.evaluation_lm))
+    made = now().isoformat(timespec="seconds")
+    about = {
+        "release": store.key,
+        "edition": store.key,
+        "created_at": made,
+        "published": f"not published; as of {made[:16].replace('T', ' ')} UTC",
+        "texts": "all: not to be passed on" if everything else "where their licence allows it",
+        **provenance(store, settings, _signatures(store)),
+    }
+    with opened(database) as connection:
+        write_site(connection, folder, about, figures=False)
+    database.unlink()
+
+
+def _settings(store: Store) -> Settings:
+    planned_with = store.read("board_settings")
+    return parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
+
+
+def _signatures(store: Store) -> list[Row]:
+    signatures = store.read("current_signatures")
+    if not signatures:
+        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    return signatures

@@ -1,0 +1,127 @@
+"""The server of ``gre-bench view``: this machine alone, reading alone.
+
+It answers GET and HEAD to a host that is called 127.0.0.1 or localhost, so that no page of the web reaches it under a
+name of its own (DNS rebinding), and lets no other page read what it says.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from gre_bench.core.errors import GreBenchError, SettingsError
+from gre_bench.reports.viewing import Viewing
+
+HOST = "127.0.0.1"
+NOTHING = "there is nothing here; / lists what there is"
+TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png"}
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
+    """A server at *port* (0: a free one) of this machine, not running yet; `SettingsError` if the port is taken."""
+    handler = type("Handler", (_Handler,), {"viewing": viewing})
+    try:
+        return _Server((HOST, port), handler)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"port {port} cannot be served: {reason}; name another with --port") from None
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that hang up are no news; anything else is a bug, and shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+    viewing: Viewing
+
+    def do_GET(self) -> None:
+        if not self._is_asked_here():
+            return self._text(HTTPStatus.FORBIDDEN, "ask for 127.0.0.1 or localhost")
+        path = unquote(urlsplit(self.path).path)
+        parts = tuple(path.split("/")[1:])
+        try:
+            if not path.startswith("/"):
+                self._text(HTTPStatus.NOT_FOUND, NOTHING)
+            elif parts == ("",):
+                self._body(self.viewing.page().encode(), TYPES[".html"])
+            elif parts == ("status.json",):
+                self._body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
+            elif parts[0] in ("editions", "releases") and parts[1:] and not any(parts[2:]):
+                self._moved(f"/{parts[0]}/{parts[1]}/index.html")
+            elif found := self.viewing.file(parts):
+                self._file(found)
+            else:
+                self._text(HTTPStatus.NOT_FOUND, NOTHING)
+        except GreBenchError as error:
+            self._text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except FileNotFoundError:
+            # Newer pages took its place just now.
+            self._text(HTTPStatus.NOT_FOUND, NOTHING)
+
+    do_HEAD = do_GET
+
+    def _refused(self) -> None:
+        self.close_connection = True
+        self._text(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read only")
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refused
+
+    def log_message(self, format: str, *_: object) -> None:
+        """What is looked at is nobody's business."""
+
+    def version_string(self) -> str:
+        return "gre-bench"
+
+    @property
+    def port(self) -> int:
+        """The port that it was asked at."""
+        return self.connection.getsockname()[1]
+
+    def _is_asked_here(self) -> bool:
+        name, _, port = self.headers.get("host", "").partition(":")
+        return name in (HOST, "localhost") and port in ("", str(self.port))
+
+    def _moved(self, path: str) -> None:
+        self._head(HTTPStatus.FOUND, TYPES[".html"], 0, {"Location": quote(path)})
+
+    def _text(self, status: HTTPStatus, line: str) -> None:
+        self._body(f"{line}\n".encode(), "text/plain; charset=utf-8", status)
+
+    def _body(self, body: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self._head(status, kind, len(body))
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _file(self, path: Path) -> None:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            self._head(HTTPStatus.OK, TYPES.get(path.suffix, "application/octet-stream"), size)
+            if self.command != "HEAD":
+                shutil.copyfileobj(file, self.wfile)
+
+    def _head(self, status: HTTPStatus, kind: str, size: int, more: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(size), **HEADERS, **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()

@@ -1,0 +1,124 @@
+"""What ``gre-bench view`` shows of a state: its editions with the runs under way, its releases, and their pages."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gre_bench.core.errors import GreBenchError
+from gre_bench.release.pages.rendering import overview_page
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.edition_pages import write_edition_pages
+from gre_bench.store import Store, find_editions
+
+PAGES_OF = ("index.html", "candidates", "papers")
+FRESH_S = 20.0
+"""The pages of an edition that a run is writing are made anew no more often."""
+_SHOWN = (
+    "state",
+    "stage",
+    "started_at",
+    "updated_at",
+    "due",
+    "done",
+    "pairs_per_s",
+    "remaining_s",
+    "message",
+    "metrics",
+)
+
+
+class Viewing:
+    """Reads the folder *state*, and writes nothing there; *everything*: with texts of any licence.
+
+    Pages of editions are made when somebody asks for them, in a folder that `close` takes away.
+    """
+
+    def __init__(self, state: Path, everything: bool = False):
+        self.state = state
+        self.everything = everything
+        self._folder = TemporaryDirectory(prefix="gre-bench-view-")
+        self._made: dict[str, tuple[float, tuple[int, int], Path]] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def close(self) -> None:
+        """Takes away what was made."""
+        self._folder.cleanup()
+
+    def overview(self) -> list[dict[str, Any]]:
+        """One row an edition: what its last run says of itself, whether one is writing now, its releases."""
+        return [self._edition(key) for key in find_editions(self.state)] + list(self._released_alone())
+
+    def page(self) -> str:
+        """The page that lists all this and follows it."""
+        return overview_page(str(self.state.absolute()), self.overview())
+
+    def file(self, parts: tuple[str, ...]) -> Path | None:
+        """The file behind the *parts* of an address, None where there is none; it never lies outside what is shown.
+
+        `GreBenchError` where an edition has no pages to show.
+        """
+        if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
+            return None
+        kind, name, *rest = parts
+        if kind == "editions" and name in find_editions(self.state) and rest[0] in PAGES_OF:
+            root = self._pages(name)
+        elif kind == "releases" and name in self._releases():
+            root = self.state / "releases" / name
+        else:
+            return None
+        root = root.resolve()
+        found = root.joinpath(*rest).resolve()
+        return found if found.is_relative_to(root) and found.is_file() else None
+
+    def _edition(self, key: str) -> dict[str, Any]:
+        store = Store(self.state, key)
+        try:
+            status = store.status() or {"state": "new", "message": "nothing was run yet"}
+        except GreBenchError as error:
+            status = {"state": "fault", "message": str(error)}
+        running = store.is_being_written()
+        if status["state"] == "running" and not running:
+            status = status | {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
+        known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
+        return {"edition": key, "writing": running, "has_pages": store.read_file.is_file(), **known,
+                "releases": Shelf(self.state / "releases", key).names()[::-1]}  # fmt: skip
+
+    def _released_alone(self) -> Iterator[dict[str, Any]]:
+        """Releases whose edition is not in this state."""
+        known = set(find_editions(self.state))
+        for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
+            if key not in known:
+                yield {"edition": key, "state": "released", "writing": False, "has_pages": False,
+                       "releases": Shelf(self.state / "releases", key).names()[::-1]}  # fmt: skip
+
+    def _releases(self) -> list[str]:
+        return sorted(
+            path.name for path in (self.state / "releases").glob("*") if re.fullmatch(r"[^.].*-r\d+", path.name)
+        )
+
+    def _pages(self, key: str) -> Path:
+        """The folder with the pages of edition *key* as its readers see it now."""
+        store = Store(self.state, key)
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            found = store.read_file.stat() if store.read_file.is_file() else None
+            stamp = (found.st_mtime_ns, found.st_size) if found else (0, 0)
+            made = self._made.get(key)
+            if made and (made[1] == stamp or time.monotonic() - made[0] < FRESH_S):
+                return made[2]
+            folder = Path(self._folder.name) / f"{key}-{time.monotonic_ns()}"
+            folder.mkdir()
+            write_edition_pages(store, folder, self.everything)
+            self._made[key] = (time.monotonic(), stamp, folder)
+            if made:
+                shutil.rmtree(made[2], ignore_errors=True)
+            return folder

@@ -1,0 +1,265 @@
+-- name: anchored
+-- one row per board shown and candidate: its difference to the human baseline, which is what editions share
+select
+    s.metric,
+    s.signature_id,
+    m.title,
+    l.candidate,
+    l.difference,
+    l.difference_low,
+    l.difference_high,
+    (l.difference_high - l.difference) / t.q90 as se,
+    l.difference_papers as papers,
+    l.above_chance,
+    l.above_chance_high
+from leaderboard l
+join signatures s using (signature_id)
+join signatures_shown w using (signature_id)
+left join metrics m on m.metric = s.metric
+left join student_t t on t.df = least(l.difference_papers - 1, 1000)
+where l.difference is not null and l.kind <> 'control'
+order by w.place, l.candidate;
+
+-- name: boards
+-- one row per signature shown and candidate: best first, then those without a rank
+select
+    l.*,
+    m.title as metric_title,
+    m.unit,
+    m.place as metric_place,
+    c.model as model_name,
+    k.family as model_family,
+    k.parameters,
+    k.knowledge_cutoff,
+    k.released as model_released,
+    w.place as board_place
+from leaderboard l
+join signatures_shown w using (signature_id)
+left join metrics m using (metric)
+left join candidates c on c.candidate_id = l.candidate
+left join models k on k.model = c.model
+order by w.place, l.group_name nulls first, l.rank nulls last, l.kind = 'control', l.mean desc nulls last, l.candidate;
+
+-- name: candidates
+-- one row per candidate of the boards shown: who made it, how it was asked, and what is known of its model
+select
+    c.candidate_id as candidate,
+    c.kind,
+    c.model,
+    c.prompt,
+    c.guideline,
+    c.change,
+    m.family,
+    m.parameters,
+    m.knowledge_cutoff,
+    m.released,
+    m.price_in,
+    m.price_out
+from candidates c
+left join models m using (model)
+where c.candidate_id in (
+    select p.candidate_id from pairs p join signatures_shown using (signature_id) where c.kind not in ('change', 'graded')
+)
+order by c.kind <> 'human', c.kind = 'control', c.candidate_id;
+
+-- name: changed_pairs
+-- one row per signature shown and candidate of two releases: pairs of one alone, and those whose state or score is another
+-- A score is another where it differs by more than a millionth of itself: what separates two runs is not a change.
+with here as (
+    select p.signature_id, p.candidate_id, p.paper_id, p.reference_id, p.state, p.value
+    from pairs p
+    join signatures_shown using (signature_id)
+),
+there as (
+    select p.signature_id, p.candidate_id, p.paper_id, p.reference_id, p.state, p.value
+    from other.pairs p
+    join other.signatures_shown using (signature_id)
+)
+select
+    signature_id,
+    candidate_id as candidate,
+    count(*) filter (t.state is null) as only_first,
+    count(*) filter (h.state is null) as only_second,
+    count(*) filter (h.state <> t.state) as other_state,
+    count(*) filter (abs(h.value - t.value) > 1e-6 * greatest(abs(h.value), abs(t.value))) as other_score,
+    count(*) filter (h.state is not null and t.state is not null) as shared
+from here h
+full join there t using (signature_id, candidate_id, paper_id, reference_id)
+group by all
+order by all;
+
+-- name: effects
+-- one row per signature and change that was tried with it; the boards' own signatures first
+select e.*, s.metric, m.title as metric_title, c.title as change_title
+from effects e
+join signatures s using (signature_id)
+left join metrics m using (metric)
+left join changes c using (change)
+left join signatures_shown w using (signature_id)
+order by m.place, w.place nulls last, e.signature_id, e.family, e.change;
+
+-- name: examples
+-- one row per candidate and paper whose review and human baseline's may both be read here: the shortest pair
+with words as (
+    select r.candidate, r.paper_id, r.review_id, r.text, j.writer, j.text as judgments
+    from reviews r
+    left join sample s on s.review_id = r.review_id and s.role = 'candidate'
+    left join judgments j on j.review_id = r.review_id and j.text is not null
+        and j.writer in (select writer from signatures join signatures_shown using (signature_id))
+    where coalesce(r.text, j.text) is not null and (r.candidate <> 'human' or s.role = 'candidate')
+),
+candidates_of as (select candidate_id from candidates where kind not in ('human', 'change', 'graded'))
+select
+    a.candidate,
+    a.paper_id,
+    p.title,
+    a.text as review,
+    a.judgments,
+    h.text as human_review,
+    h.judgments as human_judgments
+from words a
+join words h on h.candidate = 'human' and h.paper_id = a.paper_id and h.writer is not distinct from a.writer
+left join papers p on p.paper_id = a.paper_id
+where a.candidate in (from candidates_of)
+qualify row_number() over (
+    partition by a.candidate
+    order by coalesce(len(a.text), 0) + coalesce(len(a.judgments), 0) + coalesce(len(h.text), 0), a.paper_id, a.writer
+) = 1
+order by a.candidate;
+
+-- name: judgment_kinds
+-- one row per writer of the boards shown and candidate: its judgments by their opening
+select candidate, writer, reviews, openings, lines
+from judgment_kinds
+where writer in (select writer from signatures join signatures_shown using (signature_id))
+order by candidate, writer;
+
+-- name: outcomes
+-- one row per board shown, state and reason of its candidates' pairs: how many, of whom, and what one of them says
+select
+    coalesce(m.title, g.metric) as title,
+    p.state,
+    case when p.state <> 'scored' then coalesce(p.reason, 'not tried yet') end as reason,
+    count(*) as pairs,
+    list_sort(list(distinct p.candidate_id)) as candidates,
+    min(p.message) filter (p.state <> 'scored') as example
+from pairs p
+join signatures_shown w using (signature_id)
+join signatures g using (signature_id)
+join candidates c using (candidate_id)
+left join metrics m on m.metric = g.metric
+where c.kind not in ('change', 'graded')
+group by w.place, m.title, g.metric, p.state, case when p.state <> 'scored' then coalesce(p.reason, 'not tried yet') end
+order by w.place, p.state <> 'scored', p.state, pairs desc, reason;
+
+-- name: pair_values
+-- one row per scored pair of the boards shown
+select w.place, p.signature_id, p.candidate_id as candidate, p.paper_id, p.reference_id, p.value
+from pairs p
+join signatures_shown w using (signature_id)
+join candidates c using (candidate_id)
+where c.kind not in ('change', 'graded') and p.state = 'scored'
+order by w.place, p.candidate_id, p.paper_id, p.reference_id;
+
+-- name: paper_pairs
+-- one row per pair of the boards shown, paper by paper: its score, and per token of the reference what the candidate's
+-- review added to its log-probability (tenths of a nat, joined by commas)
+select
+    p.paper_id,
+    p.signature_id,
+    w.place,
+    p.candidate_id,
+    c.kind,
+    p.reference_id,
+    p.state,
+    p.reason,
+    p.value,
+    case when p.state = 'scored' and len(s.predictions) = 2 and s.predictions[1] <> s.predictions[2] then array_to_string(list_transform(
+        list_zip(a.logprobs, b.logprobs), lambda pair: round(10 * (pair[1] - pair[2]))::integer), ',') end as gains,
+    x.pieces
+from pairs p
+join signatures_shown w using (signature_id)
+join signatures g using (signature_id)
+join candidates c using (candidate_id)
+left join scores s using (signature_id, paper_id, candidate_id, reference_id)
+left join spans a on g.metric like 'gem%' and a.lm_id = w.lm_id and a.prediction = s.predictions[1]
+left join spans b on g.metric like 'gem%' and b.lm_id = w.lm_id and b.prediction = s.predictions[2]
+left join pieces x on x.signature_id = p.signature_id and x.reference_id = p.reference_id
+where c.kind not in ('change', 'graded')
+order by p.paper_id, w.place, c.kind <> 'human', c.kind = 'control', p.candidate_id, p.reference_id;
+
+-- name: paper_reviews
+-- one row per review of a paper and writer of the boards shown, where its words or its judgments may be read here
+select r.paper_id, r.review_id, r.candidate, c.kind, s.role, r.text as review, j.writer, j.text as judgments
+from reviews r
+join candidates c on c.candidate_id = r.candidate
+left join sample s using (paper_id, review_id)
+left join judgments j on j.review_id = r.review_id and j.text is not null
+    and j.writer in (select writer from signatures join signatures_shown using (signature_id))
+where coalesce(r.text, j.text) is not null and c.kind not in ('change', 'graded')
+    and (r.candidate <> 'human' or s.role is not null)
+order by r.paper_id, c.kind <> 'human', c.kind = 'control', s.role is distinct from 'candidate', r.candidate, r.review_id,
+    j.writer;
+
+-- name: papers
+-- one row per paper of the boards shown: how much is scored, and under the first board whose review tells most
+with shown as (
+    select p.*, w.place, c.kind
+    from pairs p
+    join signatures_shown w using (signature_id)
+    join candidates c using (candidate_id)
+    where c.kind not in ('change', 'graded')
+),
+counts as (
+    select
+        paper_id,
+        count(*) filter (state = 'scored') as scored,
+        count(*) filter (state <> 'excluded') as planned
+    from shown
+    group by all
+),
+first_board as (
+    select paper_id, candidate_id, kind, avg(value) as mean
+    from shown
+    where place = (select min(place) from signatures_shown) and state = 'scored'
+    group by all
+),
+told as (
+    select
+        paper_id,
+        max(mean) filter (kind = 'human') as human,
+        max(mean) filter (kind <> 'control' and kind <> 'human') as best,
+        arg_max(candidate_id, mean) filter (kind <> 'control' and kind <> 'human') as best_candidate
+    from first_board
+    group by all
+)
+select c.*, t.human, t.best, t.best_candidate, p.title, p.abstract
+from counts c
+left join told t using (paper_id)
+left join papers p using (paper_id)
+order by c.paper_id;
+
+-- name: rights
+-- one row per kind of text and licence that its note states: how many there are, and of how many the words are here
+select 'papers' as texts, s.licence, count(*) as known, count(p.title) as shown
+from papers p
+left join paper_sources s using (paper_id)
+where p.paper_id in (select paper_id from sample)
+group by all
+union all
+select 'human reviews', v.licence, count(*), count(r.text)
+from reviews r
+left join review_versions v using (review_id)
+where r.candidate = 'human' and r.review_id in (select review_id from sample)
+group by all
+order by texts desc, known desc, licence;
+
+-- name: signatures
+-- one row per signature shown, with what became of its validation and of the separation of papers
+select s.*, w.place, a.auc, a.low as auc_low, a.high as auc_high, a.same, a.other, v.verdict, v.edition as validated_on,
+    v.detail
+from signatures s
+join signatures_shown w using (signature_id)
+left join separation a using (signature_id)
+left join validations v using (signature_id)
+order by w.place;

@@ -1,0 +1,296 @@
+"""What a reader does with a board in a real browser: first screen, addresses, two candidates compared, the scatter, cards."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
+
+from gre_bench.release.names import page_of
+from gre_bench.release.pages.pair_values import by_paper, comparisons, leads
+from gre_bench.release.release_store import Shelf
+from gre_bench.reports.compare_candidates import compare_candidates
+from gre_bench.reports.edition_pages import write_edition_pages
+from gre_bench.reports.publishing import publish_edition
+from gre_bench.store import Store
+from tests.release import browser
+from tests.release.made_up import make
+from tests.release.visits import click, column, fill
+
+FIRST, SECOND, LACKING = "openai/gpt-4o", "anthropic/claude-3-opus", "google/gemini-pro"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """An edition of 21 candidates; one of them lacks a pair, and all have lengths and costs."""
+    state = tmp_path_factory.mktemp("board")
+    store = make(state, papers=14, tokens=9, titles=("A title", "Another"), tested=True)
+    with store.lock("costs"):
+        with store.transaction() as run:
+            run.execute("update profiles set words = 300 + 10 * length(candidate_id), usd = length(candidate_id) / 10")
+            run.execute(
+                "delete from scores where candidate_id = $1 and paper_id = 'p00003' and reference_id like '%r2'",
+                [LACKING],
+            )
+            run.execute(
+                "delete from plan where candidate_id = $1 and paper_id = 'p00003' and reference_id like '%r2'",
+                [LACKING],
+            )
+        store.copy_for_readers()
+    return state, publish_edition(store, Shelf(state / "releases", store.key)).folder
+
+
+@pytest.fixture(scope="module")
+def release(made):
+    return made[1]
+
+
+@pytest.fixture(scope="module")
+def tab():
+    if browser.program() is None:
+        pytest.skip("no Chromium on this machine (apt-get install chromium)")
+    pytest.importorskip("websockets", reason="websockets is not installed")
+    with browser.opened() as tab:
+        yield tab
+
+
+def until(tab, expression):
+    """Waits until *expression* is true in the page."""
+    deadline = time.monotonic() + 20
+    while not tab.ask(expression):
+        assert time.monotonic() < deadline, expression
+        time.sleep(0.02)
+
+
+def at(tab, page, fragment):
+    """Opens *page* at an address, as a link from elsewhere would."""
+    tab.open(page)
+    tab.send("Page.navigate", url="about:blank")
+    tab.send("Page.navigate", url=f"{page.resolve().as_uri()}#{fragment}")
+    until(tab, "location.protocol + document.readyState === 'file:complete'")
+
+
+def chosen(tab, selector, value):
+    tab.ask(
+        f"(box => {{ box.value = {json.dumps(value)}; box.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+        f"(document.querySelector({json.dumps(selector)}))"
+    )
+
+
+ROWS_SEEN = "[...document.querySelectorAll('#table-1 tbody tr')].filter(row => row.getBoundingClientRect().bottom <= innerHeight)"
+
+
+def test_the_board_is_the_first_screen(tab, release):
+    tab.open(release / "index.html", 1280, 900)
+    assert tab.ask(f"{ROWS_SEEN}.length") >= 8
+    assert set(tab.ask("[...document.querySelectorAll('#table-1 tbody tr')].map(row => row.offsetHeight)")) == {36}
+    tab.open(release / "index.html", 390, 844)
+    assert tab.ask(f"{ROWS_SEEN}.some(row => row.dataset.kind === 'model')")
+
+
+def test_the_validated_metric_comes_first(tab, made, tmp_path):
+    store = Store(made[0], "ICLR-2025")
+    with store.lock("validated"), store.transaction() as run:
+        run.execute(
+            "insert into validations select signature_id, 'pass', 'ICLR-2023', 'all', now() from signatures "
+            "where metric = 'gem_s_assw'"
+        )
+    store.copy_for_readers()
+    write_edition_pages(store, tmp_path)
+    tab.open(tmp_path / "index.html")
+    titles = tab.ask("[...document.querySelectorAll('[role=tab]')].map(tab => tab.textContent)")
+    assert titles == ["GEM-S (ASSW)", "GEM", "GEM-S (abstract)"]
+    badge = tab.ask("document.querySelector('#board-1 .badge').textContent")
+    assert badge == "✓validated on ICLR-2023"
+
+
+def test_a_badge_opens_its_details_on_a_click_and_escape_closes_them(tab, release):
+    tab.open(release / "index.html")
+    shown = "document.querySelector('#board-1 .pop:popover-open')?.textContent"
+    assert tab.ask(shown) is None
+    click(tab, "#board-1 .badge")
+    assert "does not pass abstract_only" in tab.ask(shown)
+    tab.press("Escape")
+    assert tab.ask(shown) is None
+
+
+def test_every_view_has_an_address_and_back_is_the_view_before(tab, release):
+    tab.open(release / "index.html")
+    click(tab, "#tab-2")
+    click(tab, "#board-2 th[data-key=name] button")
+    fill(tab, "#tools input[type=search]", "openai")
+    click(tab, "#tools input[data-kind=human]")
+    chosen(tab, "#one", FIRST)
+    address = tab.ask("location.hash")
+    names = column(tab, "table-2", 1)
+    assert names == sorted(names) and all("openai" in name for name in names) and len(names) > 1
+    at(tab, release / "index.html", address.removeprefix("#"))
+    assert column(tab, "table-2", 1) == names and tab.ask("document.getElementById('one').value") == FIRST
+    assert tab.ask("document.querySelector('#tools input[type=search]').value") == "openai"
+    tab.open(release / "index.html")
+    click(tab, "#tab-3")
+    click(tab, "#board-3 th[data-key=score] button")
+    for shown in ("metric=gem_s_assw", ""):
+        tab.ask("history.back()")
+        until(tab, f"location.hash.replace('#', '') === {json.dumps(shown)}")
+    until(tab, "!document.getElementById('board-1').hidden")
+
+
+def test_a_filter_that_fits_nothing_says_so_and_is_cleared_there(tab, release):
+    tab.open(release / "index.html")
+    fill(tab, "#tools input[type=search]", "nobody <b>")
+    said = "document.querySelector('.empty[data-of=table-1]')"
+    assert tab.ask(f"{said}.hidden") is False and "Nothing here fits “nobody <b>”." in tab.ask(f"{said}.textContent")
+    click(tab, ".empty[data-of=table-1] button")
+    assert tab.ask(f"{said}.hidden") is True and len(column(tab, "table-1", 1)) == 21
+
+
+def test_any_two_candidates_are_compared_as_the_command_compares_them(tab, made):
+    state, release = made
+    tab.open(release / "index.html")
+    for one, other in ((FIRST, SECOND), (LACKING, "human")):
+        chosen(tab, "#one", one)
+        chosen(tab, "#other", other)
+        rows = tab.ask(
+            "[...document.querySelectorAll('#table-pair tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+        )
+        found = compare_candidates(state, "ICLR-2025", (one, other), None)["candidates"]
+        by_metric = {row["metric"]: row for row in found}
+        for (_, difference, between, p, papers), metric in zip(
+            rows, ("gem", "gem_s_abstract", "gem_s_assw"), strict=True
+        ):
+            test = by_metric[metric]
+            signed = [f"{test[name]:+.2f}".replace("-", "−") for name in ("difference", "low", "high")]
+            assert [difference, between, papers] == [signed[0], f"{signed[1]} to {signed[2]}", str(test["papers"])]
+            assert p == ("< 0.001" if test["p"] < 0.001 else f"{test['p']:.3f}")
+        answer, gem = tab.ask("document.querySelector('.answer').textContent"), by_metric["gem"]
+        assert f"higher on {gem['won']}, lower on {gem['lost']}." in answer
+        most = tab.ask("[...document.querySelectorAll('#compared .extremes a')].map(a => a.textContent)")
+        papers = {"p00000": "A title", "p00001": "Another"}
+        assert most == [papers.get(one["paper_id"], one["paper_id"]) for one in (*gem["most"], *gem["least"])]
+
+
+@given(st.lists(st.tuples(st.floats(-50, 50), st.floats(-50, 50)), min_size=3, max_size=12))
+def test_a_comparison_is_the_paired_test_of_the_papers_that_both_have(pairs):
+    one = {(f"p{n}", "r"): first for n, (first, _) in enumerate(pairs)}
+    other = {(f"p{n}", "r"): second for n, (_, second) in enumerate(pairs)}
+    if np.std([first - second for first, second in pairs]) < 1e-6:
+        return
+    (found,) = comparisons({"one": one | {("alone", "r"): 3.0}, "other": other})
+    known = ttest_rel(*zip(*pairs, strict=True))
+    low, high = known.confidence_interval(0.90)
+    assert (found.difference, found.low, found.high) == pytest.approx(
+        (np.mean(list(leads(one, other).values())), low, high)
+    )
+    assert found.p == pytest.approx(known.pvalue, abs=1e-12) and found.papers == len(pairs)
+    assert found.high - found.difference == pytest.approx(
+        student.ppf(0.95, len(pairs) - 1) * found.sd / np.sqrt(len(pairs))
+    )
+
+
+def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
+    values = {
+        "a": {("p1", "r"): 1.0, ("p2", "r"): 2.5},
+        "b": {("p1", "r"): 0.0, ("p2", "r"): 1.0},
+        "c": {("p3", "r"): 1.0},
+    }
+    assert [(test.first, test.second) for test in comparisons(values)] == [("a", "b")]
+    assert by_paper({("p", "r1"): 1.0, ("p", "r2"): 2.0}) == {"p": 1.5}
+    assert comparisons({}) == [] and comparisons({"a": {}}) == []
+
+
+@pytest.mark.parametrize("axis", ["usd", "parameters", "released", "words"])
+def test_the_scatter_draws_who_states_the_figure_and_the_frontier_that_none_beats(tab, release, axis):
+    at(tab, release / "index.html", f"x={axis}")
+    column_of = {"usd": "usd", "parameters": "parameters", "released": "model_released", "words": "words"}[axis]
+    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+        rows = run.sql(
+            f"from (from leaderboard l left join (select model, parameters, released as model_released from models) m "
+            f"on m.model = l.candidate) select candidate, mean, {column_of} where metric = 'gem' and {column_of} is not null"
+        ).fetchall()
+    told = tab.ask(
+        "[...document.querySelectorAll('#points [aria-roledescription=point]')].map(e => e.getAttribute('aria-label'))"
+    )
+    assert {line.split(":")[0] for line in told} == {candidate for candidate, *_ in rows} and len(rows) > 2
+    best = {
+        candidate
+        for candidate, mean, x in rows
+        if not any((other_x < x and other >= mean) or (other_x == x and other > mean) for _, other, other_x in rows)
+    }
+    assert {line.split(":")[0] for line in told if line.endswith("; on the frontier")} == best
+    tab.ask("document.getElementById('points').focus()")
+    tab.press("ArrowRight")
+    until(tab, "!document.getElementById('tip').hidden && document.querySelectorAll('#points .at').length === 1")
+
+
+def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(tab, release):
+    tab.open(release / "index.html")
+    click(tab, f"#table-1 tr[data-name='{FIRST}'] .who a")
+    until(tab, "document.readyState === 'complete' && location.pathname.includes('/candidates/')")
+    card = tab.ask(
+        "Object.fromEntries([...document.querySelectorAll('.card dt')].map(dt => [dt.textContent, dt.nextElementSibling.textContent]))"
+    )
+    assert (
+        card["Maker"] == "openai"
+        and card["Family"] == "GPT"
+        and "USD read" in card["Price"]
+        and card["Came out"] == "2024-05-13"
+    )
+    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+        board = run.execute("select metric, rank, mean from leaderboard where candidate = $1", [FIRST]).fetchall()
+        found = run.execute(
+            "select paper_id, avg(p.value - h.value) as lead from pairs p join pairs h using (signature_id, paper_id, reference_id) "
+            "join signatures using (signature_id) where metric = 'gem' and p.candidate_id = $1 and h.candidate_id = 'human' "
+            "and p.value is not null group by all order by lead desc", [FIRST]
+        ).fetchall()  # fmt: skip
+    rows = tab.ask(
+        "[...document.querySelectorAll('#scores tbody tr')].map(row => [...row.cells].map(c => c.textContent.trim()))"
+    )
+    titles = {"gem": "GEM nats", "gem_s_abstract": "GEM-S (abstract) nats", "gem_s_assw": "GEM-S (ASSW) nats"}
+    for row in rows:
+        ((_, rank, mean),) = [one for one in board if titles[one[0]] == row[0]]
+        assert row[1].startswith(f"{rank} "), row
+        assert row[2].startswith(f"{mean:+.2f}".replace("-", "−"))
+    names = {"p00000": "A title", "p00001": "Another"}
+    shown = tab.ask("[...document.querySelectorAll('.extremes a')].map(a => a.textContent)")
+    order = [names.get(paper, paper) for paper, _ in found]
+    assert shown == [*order[:5], *order[::-1][:5]]
+    click(tab, "a[href*='one=']")
+    until(tab, "document.readyState === 'complete' && document.getElementById('one')?.value === 'openai/gpt-4o'")
+    assert tab.ask("document.getElementById('other').value") == "human"
+
+
+def test_a_papers_page_shows_reviews_beside_their_judgments_and_who_made_what_predictable(tab, release):
+    page = release / "papers" / page_of("p00000")
+    at(tab, page, "metric=gem_s_assw&candidate=openai%2Fgpt-4o")
+    assert tab.ask("document.getElementById('candidate').value") == FIRST
+    assert tab.ask("document.querySelector('#reviews .original').textContent") == "Private words of p00000-h."
+    assert "The reviewer appreciates the clear writing" in tab.ask(
+        "document.querySelector('#reviews .judgments').textContent"
+    )
+    tab.open(release / "papers" / page_of("p00005"))
+    assert "Private words" not in tab.ask("document.body.textContent")
+
+
+def test_groups_of_candidates_are_a_filter_where_a_board_has_them(tab, release, tmp_path):
+    from gre_bench.release.figures.drawing import Drawings
+    from gre_bench.release.pages.contents import Contents
+    from gre_bench.release.pages.rendering import board_page
+    from gre_bench.release.reading import boards
+
+    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+        board = boards(run)[0]
+    entries = tuple(replace(entry, group="quis" if place % 2 else None) for place, entry in enumerate(board.entries))
+    page = tmp_path / "index.html"
+    page.write_text(board_page(Contents("a", "a", "", (replace(board, entries=entries),)), Drawings()))
+    tab.open(page)
+    chosen(tab, "#group", "quis")
+    assert len(column(tab, "table-1", 1)) == 10 and "group=quis" in tab.ask("location.hash")
