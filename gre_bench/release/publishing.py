@@ -1,6 +1,6 @@
 """Makes a release of an edition: built beside its place, sealed, moved there in one step, then pointed to.
 
-    database → pieces → Parquet → figures → page → papers' pages → manifest → place → ledger → latest
+    database → pieces → Parquet → figures → page → papers' pages → manifest → place → log → latest
 
 A publisher that is killed anywhere leaves the earlier release as it was; the next one clears what is left.
 """
@@ -16,7 +16,7 @@ from gre_bench.release.credits import citation, downloads, rights
 from gre_bench.release.database import Additions, opened, write_database, write_parquet
 from gre_bench.release.figures.drawing import drawn, write_figures
 from gre_bench.release.history import histories
-from gre_bench.release.manifest import digest_of, read, seal
+from gre_bench.release.manifest import SIGNED_BY, digest_of, read, seal
 from gre_bench.release.pages.contents import Contents
 from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.papers import write_papers
@@ -24,6 +24,7 @@ from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.pieces import Pieces, add_pieces
 from gre_bench.release.reading import boards, outcomes, papers, remarks
 from gre_bench.release.release_store import Shelf
+from gre_bench.release.signing import SigningKey
 from gre_bench.release.verdicts import validations
 from gre_bench.store import now
 
@@ -35,7 +36,7 @@ class Publication:
     """What is published: a copy of an edition that does not change meanwhile, what explains it, and what it rests on.
 
     *everything*: all texts, whatever their licence, for a release that is not passed on. *again*: even if no table
-    has changed since the latest release.
+    has changed since the latest release. *key*: what the release is signed with.
     """
 
     source: Path
@@ -45,6 +46,7 @@ class Publication:
     pieces_of: Pieces | None = None
     everything: bool = False
     again: bool = False
+    key: SigningKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,14 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         }
         _write_pages(shelf, room, name, about, at)
         at("manifest")
-        digest = seal(room, about)
+        digest = seal(room, about, publication.key)
         if latest and not publication.again and _same(shelf.folder / latest, room):
             shelf.drop(room)
             return Published(latest, shelf.folder / latest, digest_of(shelf.folder / latest), False, counts)
         at("place")
         folder = shelf.place(room, name)
-        at("ledger")
-        shelf.say("published", name, {"digest": digest})
+        at("log")
+        shelf.say("published", name, {"digest": digest}, publication.key)
         at("latest")
         shelf.point()
         at("done")
@@ -113,7 +115,7 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
             validations=validations(connection),
             histories=histories(shelf, room / DATABASE),
             papers=papers(connection),
-            errata=tuple((entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.entries()
+            errata=tuple((entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.log.entries()
                          if entry["what"] != "published"),
             provenance=provenance(about),
             outcomes=outcomes(connection),
@@ -131,10 +133,9 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Whether two releases hold the same tables, of the same program."""
+    """Whether two releases hold the same tables, of the same program, signed by the same key."""
     one, other = read(old), read(new)
+    about = ("program", "texts", SIGNED_BY)
     tables = ({name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
               for manifest in (one, other))  # fmt: skip
-    return (
-        next(tables) == next(tables) and one.get("program") == other.get("program") and one["texts"] == other["texts"]
-    )
+    return next(tables) == next(tables) and all(one.get(name) == other.get(name) for name in about)

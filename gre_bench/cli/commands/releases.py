@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from random import randrange
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gre_bench.cli.commands import options
 from gre_bench.cli.views import screen
-from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.errors import SettingsError
 from gre_bench.store import Frozen, Store, find_editions, no_edition
+
+if TYPE_CHECKING:
+    from gre_bench.release.signing import SigningKey
 
 app = typer.Typer()
 
@@ -28,6 +31,10 @@ Recount = Annotated[
     int, typer.Option("--recount", min=0, help="Score so many pairs again first; publish nothing if one differs.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Of the pairs to recount; told if not given.")]
+Sign = Annotated[
+    Path | None,
+    typer.Option("--sign", help="Sign it with this private Ed25519 key (PEM): openssl genpkey -algorithm ed25519."),
+]
 Release = Annotated[str, typer.Argument(help="Release, such as ICLR-2025-r1, or its folder.")]
 Text = Annotated[str, typer.Argument(help="What is to be said of it, one line.")]
 Retire = Annotated[bool, typer.Option("--retire", help="The release is no longer the latest; it stays where it is.")]
@@ -50,6 +57,7 @@ def publish(
     again: Again = False,
     recount: Recount = 0,
     seed: Seed = None,
+    sign: Sign = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -66,18 +74,31 @@ def publish(
     store = Store(state, _edition(edition, state))
     shelf = Shelf(out or state / "releases", store.key)
     look = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
-    made = publish_edition(store, shelf, all_texts, again, wait, look)
+    key = _key(sign, state, shelf.folder)
+    made = publish_edition(store, shelf, all_texts, again, wait, look, key)
     found = {"release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
+    found |= {"signed_by": key.name if key else None}
     if as_json:
         return screen.print_json(found | {"tables": dict(made.tables)})
     if not made.new:
         return screen.say(f"{made.name} holds all this already: {made.folder}; --again makes a new release anyway")
     screen.say(f"{made.name}: {made.folder}, digest {made.digest}")
+    if key:
+        screen.say(f"signed by {key.name}")
     screen.say(f"the page: {made.folder / 'index.html'}")
     if problem := lacking():
         screen.say(f"without figures: {problem}; then publish it --again")
     if not all_texts:
         screen.say("texts: where their licence allows it; --all-texts makes a release that is not to be passed on")
+
+
+def _key(path: Path | None, *outside: Path) -> SigningKey | None:
+    """The key in the file *path*, which lies in none of the folders *outside*."""
+    if path is None:
+        return None
+    from gre_bench.release.signing import signing_key
+
+    return signing_key(path, outside)
 
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
@@ -101,6 +122,7 @@ def errata(
     release: Release,
     text: Text,
     retire: Retire = False,
+    sign: Sign = None,
     out: Out = None,
     state: options.State = Path("state"),
 ) -> None:
@@ -110,10 +132,11 @@ def errata(
     shelf, name = shelf_of(release, out or state / "releases")
     if not text.strip() or not text.isprintable():
         raise SettingsError("an erratum is one line of text")
+    key = _key(sign, state, shelf.folder)
     with shelf.lock():
-        shelf.say("retired" if retire else "erratum", name, {"text": text.strip()})
+        shelf.say("retired" if retire else "erratum", name, {"text": text.strip()}, key)
         latest = shelf.point()
-    screen.say(f"{name}: {'retired' if retire else 'noted'} in {shelf.ledger}; latest is {latest or 'none'}")
+    screen.say(f"{name}: {'retired' if retire else 'noted'} in {shelf.log.path}; latest is {latest or 'none'}")
 
 
 def plot(
@@ -134,36 +157,15 @@ def plot(
         screen.say(f"{what}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
 
 
-def verify(folder: Path, state: Path | None = None) -> dict[str, Any]:
-    """What ``gre-bench verify`` finds of a release: its manifest, once every byte is as it was written.
-
-    With *state*, its tables are compared with the edition's store there too.
-    """
-    from gre_bench.release import manifest
-    from gre_bench.reports.agreeing import agree
-    from gre_bench.reports.publishing import shelf_of
-
-    found = manifest.verify(folder)
-    digest = manifest.digest_of(folder)
-    shelf, name = shelf_of(str(folder.resolve()), folder.parent)
-    entries = shelf.entries(name)
-    stated = [entry["digest"] for entry in entries if entry["what"] == "published"]
-    if stated and digest not in stated:
-        raise SourceError(f"{folder}: not the release that was published under this name; see {shelf.ledger}")
-    if state:
-        agree(folder, found, state)
-    said = [entry for entry in entries if entry["what"] != "published"]
-    return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
-            "agrees_with_store": True if state else None, "created_at": found["created_at"],
-            "texts": found["texts"]}  # fmt: skip
-
-
 def show_verified(folder: Path, found: dict[str, Any]) -> None:
-    """The same in lines to read."""
+    """What ``gre-bench verify`` finds of a release, in lines to read."""
     screen.say(f"{folder}: {found['files']} files are as they were written; digest {found['digest']}")
     if found["agrees_with_store"]:
         screen.say(f"its tables are those of the store of {found['release'].rpartition('-')[0]}")
     screen.say(f"{found['release']}, made {found['created_at']}; texts: {found['texts']}")
+    screen.say(f"signed by {found['signed_by']}" if found["signed_by"] else "not signed")
+    if found["log_lines"]:
+        screen.say(f"its log: {found['log_lines']} lines, head {found['log_head']}")
     for entry in found["errata"]:
         screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")
 

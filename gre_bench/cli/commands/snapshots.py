@@ -40,6 +40,13 @@ Public = Annotated[
 InStore = Annotated[
     bool, typer.Option("--store", help="Of a release: compare its tables with those of the edition's store.")
 ]
+Keys = Annotated[
+    list[Path] | None,
+    typer.Option("--key", help="Of a release: the public key (PEM) that must have signed it; repeatable, any of them."),
+]
+SeenHead = Annotated[
+    str | None, typer.Option("--log-head", help="Of a release: a head of its log that you saw; the log must hold it.")
+]
 Rates = Annotated[
     Path | None, typer.Option("--rates", help="Output of bench scoring --json on the machine that will score.")
 ]
@@ -118,20 +125,22 @@ def verify(
     against: Against = None,
     public: Public = None,
     in_store: InStore = False,
+    key: Keys = None,
+    log_head: SeenHead = None,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
     """Read every file of a snapshot or release again and say whether each is as it was written.
 
-    Of a snapshot also what changed since another, and what of it may be published. Of a release also whether its tables
-    are those of the edition's store (--store).
+    Of a snapshot also what changed since another, and what of it may be published. Of a release also its place in the
+    log beside it, who signed it (--key), and whether its tables are those of the edition's store (--store).
     """
     from gre_bench.release.manifest import is_release
 
     if is_release(snapshot) and not (against or public):
-        return _verify_release(snapshot, state if in_store else None, as_json)
-    if in_store:
-        raise SettingsError(f"{snapshot} is no release, and --store compares a release with its edition's store")
+        return _verify_release(snapshot, state if in_store else None, key or [], log_head, as_json)
+    if in_store or key or log_head:
+        raise SettingsError(f"{snapshot} is no release, and --store, --key and --log-head ask about a release")
     from gre_bench.ingest.records.venues import venue_of
     from gre_bench.ingest.snapshot.diff import changes
     from gre_bench.ingest.snapshot.publication import write_public
@@ -158,8 +167,11 @@ def verify(
         screen.say(f"{public}: {found['public']['texts']} texts, {found['public']['withheld']} withheld by licence")
 
 
-def _verify_release(folder: Path, state: Path | None, as_json: bool) -> None:
-    found = releases.verify(folder, state)
+def _verify_release(folder: Path, state: Path | None, keys: list[Path], log_head: str | None, as_json: bool) -> None:
+    from gre_bench.release.signing import public_key
+    from gre_bench.reports.verifying import verify_release
+
+    found = verify_release(folder, state, [public_key(path) for path in keys], log_head)
     return screen.print_json(found) if as_json else releases.show_verified(folder, found)
 
 
