@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import typer
 
+from gre_bench.cli import stopping
 from gre_bench.cli.commands import (
     agreement,
     bench,
@@ -61,7 +61,7 @@ from gre_bench.core.resources import resource
 from gre_bench.pipeline.runs.prefect_engine import perform, settle
 from gre_bench.store import Store, find_editions, interrupted, no_edition
 
-DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
+DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
 DEMO = resource("deployments", "demo.toml")
 NEXT = (
@@ -265,11 +265,10 @@ for _more in (validation, agreement, own_reviews):
     _more.register(app, lambda *asked: _settings(*asked), lambda *asked: _progress_bar(*asked), OUTCOMES)
 
 
+@stopping.listening()
 def main() -> None:
     """Runs the command; an expected failure is one line on standard error and an exit code."""
     try:
-        for sign in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(sign, _stop)
         try:
             app()
         finally:
@@ -290,12 +289,7 @@ def main() -> None:
     except (KeyboardInterrupt, Stopped, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not interrupted(error):
             raise
-        screen.err.print("stopped; what was done is kept, the same command goes on from there")
-        sys.exit(STOPPED)
-
-
-def _stop(number: int, _frame: Any) -> None:
-    raise Stopped(signal.Signals(number).name)
+        stopping.end()
 
 
 def exit_code(error: GreBenchError) -> int:
