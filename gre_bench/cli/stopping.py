@@ -29,7 +29,7 @@ SIGNS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
 
 _heard = threading.Event()
-_telling = threading.Lock()
+_raised, _told = threading.Lock(), threading.Lock()
 
 
 @contextmanager
@@ -42,6 +42,8 @@ def listening() -> Iterator[None]:
     threading.Thread(target=_watch, args=(reading,), name="stopping", daemon=True).start()
     try:
         yield
+    except Stopped:
+        end()
     finally:
         # After a signal the watch goes on until the process is gone: a library's last words may take long.
         if not _heard.is_set():
@@ -62,7 +64,9 @@ def end() -> NoReturn:
 
 
 def _stop(number: int, _frame: Any) -> None:
-    raise Stopped(signal.Signals(number).name)
+    """Raises `Stopped` for the first signal; a later one does not disturb the end that is under way."""
+    if _raised.acquire(blocking=False):
+        raise Stopped(signal.Signals(number).name)
 
 
 def _watch(reading: int) -> None:
@@ -83,7 +87,7 @@ def _watch(reading: int) -> None:
 
 def _tell() -> None:
     """The one line, once; not by a stream of Python, whose lock a thread may hold that will not go on."""
-    if _telling.acquire(blocking=False):
+    if _told.acquire(blocking=False):
         with suppress(OSError):
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"{LINE}\n".encode())
 
