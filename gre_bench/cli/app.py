@@ -54,6 +54,7 @@ from gre_bench.core.errors import (
     Stopped,
     StoreError,
     UnfinishedError,
+    fault_of_a_path,
     fault_of_the_machine,
 )
 from gre_bench.core.records import HUMAN
@@ -269,6 +270,7 @@ for _more in (validation, agreement, own_reviews):
 def main() -> None:
     """Runs the command; an expected failure is one line on standard error and an exit code."""
     try:
+        screen.settle_encoding()
         try:
             app()
         finally:
@@ -276,16 +278,17 @@ def main() -> None:
             if sys.stdout:
                 sys.stdout.flush()
     except GreBenchError as error:
-        screen.err.print(f"[red]error:[/red] {screen.escape(str(error))}", soft_wrap=True, highlight=False)
+        screen.error(str(error))
         sys.exit(exit_code(error))
     except BrokenPipeError:
         # Who reads has enough. What is left is thrown away, or Python would try once more to write it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        if (line := fault_of_the_machine(error)) is None:
+        given, machine = fault_of_a_path(error), fault_of_the_machine(error)
+        if not (line := given or machine):
             raise
-        screen.err.print(f"[red]error:[/red] {screen.escape(line)}", soft_wrap=True, highlight=False)
-        sys.exit(FAULT)
+        screen.error(line)
+        sys.exit(BAD_INPUT if given else FAULT)
     except (KeyboardInterrupt, Stopped, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not interrupted(error):
             raise

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gre_bench.catalogs import models
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.metrics.catalog import METRICS
@@ -66,7 +66,7 @@ def _of_edition(store: Store) -> tuple[Board, ...]:
     """As a release of the edition would show it now."""
     signatures = store.read("current_signatures")
     if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     with TemporaryDirectory(prefix="gre-bench-") as folder:
         copy, database = Path(folder) / store.read_file.name, Path(folder) / DATABASE
         store.copy.copy_to(copy)

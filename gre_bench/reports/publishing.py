@@ -55,7 +55,7 @@ def publication_of(
     """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
     signatures = store.read("current_signatures")
     if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
     planned_with = store.read("board_settings")
     settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()

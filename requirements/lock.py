@@ -1,0 +1,60 @@
+"""Writes the lock files beside this one: every package that an installation takes, with the SHA-256 of its files.
+
+    make lock
+
+Versions come from constraints.txt, hashes from pypi.org, the resolution from uv. With torch of PyPI for Linux come the
+libraries of CUDA, gigabytes that a CPU build of torch has no use for: they stand in a file of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+INDEX = "https://pypi.org/simple"
+BUILD = ("setuptools>=80",)
+"""What builds the project, and those of its packages that come as source alone."""
+CUDA = re.compile(r"(cuda|nvidia)-|triton$")
+MORE = {"torch==2.13.0": "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"}
+"""Builds that are not on PyPI: torch 2.13.0+cpu for Linux, x86-64, Python 3.11, as a local index may offer it."""
+HEAD = "# Made by `make lock` from pyproject.toml and constraints.txt; do not edit.\n"
+
+
+def resolved(uv: str, *sources: str, given: str = "") -> dict[str, str]:
+    """The blocks of a lock file of *sources* by the name and version that each begins with."""
+    command = [uv, "pip", "compile", *sources, "--universal", "--python-version", "3.11", "--generate-hashes"]
+    command += ["--constraint", "constraints.txt", "--default-index", INDEX]
+    command += ["--no-header", "--no-annotate", "--quiet"]
+    found = subprocess.run(command, cwd=FOLDER.parent, input=given, capture_output=True, text=True)
+    if found.returncode:
+        sys.exit(found.stderr)
+    blocks = re.split(r"\n(?=\S)", found.stdout.strip())
+    return {block.split()[0]: _with_more(block) for block in blocks if not block.startswith("#")}
+
+
+def _with_more(block: str) -> str:
+    digest = MORE.get(block.split()[0])
+    return f"{block} \\\n    --hash=sha256:{digest}" if digest else block
+
+
+def main() -> None:
+    uv = sys.argv[1]
+    build = "\n".join(BUILD)
+    base = resolved(uv, "pyproject.toml", "-", given=build)
+    test = resolved(uv, "pyproject.toml", "--extra", "test", "-", given=build)
+    locks = {
+        "build": resolved(uv, "-", given=build),
+        "base": base,
+        "test": {name: block for name, block in test.items() if not CUDA.match(name.split("==")[0])},
+        "cuda": {name: block for name, block in test.items() if CUDA.match(name.split("==")[0])},
+    }
+    for name, blocks in locks.items():
+        (FOLDER / f"{name}.txt").write_text(HEAD + "\n".join(blocks.values()) + "\n", encoding="utf-8")
+        print(f"requirements/{name}.txt: {len(blocks)} packages")
+
+
+if __name__ == "__main__":
+    main()
