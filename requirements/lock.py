@@ -45,10 +45,12 @@ def main() -> None:
     build = "\n".join(BUILD)
     base = resolved(uv, "pyproject.toml", "-", given=build)
     test = resolved(uv, "pyproject.toml", "--extra", "test", "-", given=build)
+    lint = resolved(uv, "pyproject.toml", "--extra", "lint", "-", given=build)
     locks = {
         "build": resolved(uv, "-", given=build),
         "base": base,
         "test": {name: block for name, block in test.items() if not CUDA.match(name.split("==")[0])},
+        "lint": {name: block for name, block in lint.items() if name not in test},
         "cuda": {name: block for name, block in test.items() if CUDA.match(name.split("==")[0])},
     }
     for name, blocks in locks.items():

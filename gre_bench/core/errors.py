@@ -13,7 +13,8 @@
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
     ├── UnfinishedError   what is not all there yet, such as a board before the first commit
     └── StoreError        an edition's store: locked, of another version, damaged
-        └── LockedError   another process is writing it
+        ├── LockedError   another process is writing it
+        └── NothingCommitted  no run has committed anything to read (also an UnfinishedError)
 
 Each carries one line that names the item and says what to do next. Whatever is not in this tree
 is a bug and is left to fly.
@@ -107,6 +108,10 @@ class Clash(StoreError):
 
 class UnfinishedError(GreBenchError):
     """What is asked for is not all there yet, as a run did not end done or nothing is committed; it can be later."""
+
+
+class NothingCommitted(StoreError, UnfinishedError):
+    """An edition that no run has committed anything to read of yet."""
 
 
 class LockedError(StoreError):
