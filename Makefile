@@ -71,12 +71,12 @@ $(VENV)/.base: $(VENV)/.build pyproject.toml requirements/base.txt
 	$(OWN)
 	@touch $@
 
-# torch of PyPI for Linux is built for CUDA and lacks its libraries until they are there; a CPU build lacks nothing.
-$(VENV)/.test: $(VENV)/.build pyproject.toml requirements/test.txt requirements/cuda.txt
+# The CPU build of torch where an index of yours has it; else that of PyPI, for Linux with the libraries of CUDA.
+$(VENV)/.test: $(VENV)/.build pyproject.toml requirements/test.txt requirements/torch.txt requirements/torch-cpu.txt
 	$(LOCKED) -r requirements/test.txt
+	$(LOCKED) -r requirements/torch-cpu.txt 2>/dev/null || $(LOCKED) -r requirements/torch.txt
 	$(OWN)
-	@$(BIN)/python -m pip check --quiet || $(LOCKED) -r requirements/cuda.txt
-	$(BIN)/python -m pip check
+	@$(BIN)/python -m pip check
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.lint: $(VENV)/.test requirements/lint.txt

@@ -2,8 +2,8 @@
 
     make lock
 
-Versions come from constraints.txt, hashes from pypi.org, the resolution from uv. With torch of PyPI for Linux come the
-libraries of CUDA, gigabytes that a CPU build of torch has no use for: they stand in a file of their own.
+Versions come from constraints.txt, hashes from pypi.org, the resolution from uv. torch of PyPI for Linux is built for
+CUDA, whose libraries are gigabytes: torch.txt holds both, and torch-cpu.txt the CPU build, for who has an index with it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ FOLDER = Path(__file__).resolve().parent
 INDEX = "https://pypi.org/simple"
 BUILD = ("setuptools>=80",)
 """What builds the project, and those of its packages that come as source alone."""
-CUDA = re.compile(r"(cuda|nvidia)-|triton$")
-MORE = {"torch==2.13.0": "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"}
-"""Builds that are not on PyPI: torch 2.13.0+cpu for Linux, x86-64, Python 3.11, as a local index may offer it."""
+TORCH = re.compile(r"(cuda|nvidia)-|(torch|triton)$")
+CPU_BUILD = {"torch==2.13.0": "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"}
+"""SHA-256 of the CPU build of a version, which is not on PyPI: for Linux, x86-64, Python 3.11."""
 HEAD = "# Made by `make lock` from pyproject.toml and constraints.txt; do not edit.\n"
 
 
@@ -32,12 +32,11 @@ def resolved(uv: str, *sources: str, given: str = "") -> dict[str, str]:
     if found.returncode:
         sys.exit(found.stderr)
     blocks = re.split(r"\n(?=\S)", found.stdout.strip())
-    return {block.split()[0]: _with_more(block) for block in blocks if not block.startswith("#")}
+    return {block.split()[0]: block for block in blocks if not block.startswith("#")}
 
 
-def _with_more(block: str) -> str:
-    digest = MORE.get(block.split()[0])
-    return f"{block} \\\n    --hash=sha256:{digest}" if digest else block
+def _is_torch(name: str) -> bool:
+    return bool(TORCH.match(name.split("==")[0]))
 
 
 def main() -> None:
@@ -49,9 +48,12 @@ def main() -> None:
     locks = {
         "build": resolved(uv, "-", given=build),
         "base": base,
-        "test": {name: block for name, block in test.items() if not CUDA.match(name.split("==")[0])},
+        "test": {name: block for name, block in test.items() if not _is_torch(name)},
         "lint": {name: block for name, block in lint.items() if name not in test},
-        "cuda": {name: block for name, block in test.items() if CUDA.match(name.split("==")[0])},
+        "torch": {name: block for name, block in test.items() if _is_torch(name)},
+        "torch-cpu": {
+            name: f"{name}+cpu \\\n    --hash=sha256:{CPU_BUILD[name]}" for name in test if name in CPU_BUILD
+        },
     }
     for name, blocks in locks.items():
         (FOLDER / f"{name}.txt").write_text(HEAD + "\n".join(blocks.values()) + "\n", encoding="utf-8")

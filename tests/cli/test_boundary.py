@@ -20,7 +20,7 @@ from gre_bench.core.urls import base_url, without_accounts
 from tests.conftest import ROOT
 
 SECRET = "hunter2-hunter2"
-CONTROLS = "red \x1b[31m, bell \x07, turned ‮ , half \x9b"
+CONTROLS = "red \x1b[31m, bell \x07, turned \u202e, half \x9b"
 LONG = "n" * 300
 
 
@@ -117,7 +117,7 @@ LINES = st.lists(
 )
 @example(b'{"paper_id": "p", "paper_id": "q"}', "papers", "jsonl")
 @example(b'{"paper_id": "p", "row": -1}', "papers", "jsonl")
-@settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 def test_a_file_to_import_is_taken_or_refused_row_by_row(call, tmp_path, content, kind, form):
     file = tmp_path / f"given.{form}"
     file.write_bytes(content)
@@ -129,7 +129,7 @@ def test_a_file_to_import_is_taken_or_refused_row_by_row(call, tmp_path, content
 
 
 @given(st.text(max_size=40), st.text(max_size=20))
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 def test_a_setting_is_taken_or_refused_in_one_line(call, key, value):
     for override in (f"{key}={value}", f"edition.venue={value}", f"sources.papers={value}", f"fetch.host={value}", key):
         code, _, err = call("refresh", "--no-prefect", "--edition", "X-2025", "--dry-run", "--set", override)
@@ -180,7 +180,7 @@ def test_controls_in_a_title_reach_no_terminal(call, tmp_path):
     (tmp_path / "papers.jsonl").write_text(json.dumps({"paper_id": "p", "title": CONTROLS}) + "\n")
     assert call("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new")[0] == 0
     code, out, _ = call("sql", "X-2025", "select title from papers")
-    assert code == 0 and not {"\x1b", "\x07", "‮", "\x9b"} & {*out}
+    assert code == 0 and not {"\x1b", "\x07", "\u202e", "\x9b"} & {*out}
 
 
 @given(st.text())
@@ -189,7 +189,7 @@ def test_controls_in_a_title_reach_no_terminal(call, tmp_path):
 @settings(max_examples=200, deadline=None, database=None)
 def test_a_page_holds_no_controls_and_keeps_all_else(text):
     clean = without_controls(text)
-    assert not {*map(chr, range(9)), "\x1b", "\x7f", "\x9b", "\r", " ", "‮", "⁦"} & {*clean}
+    assert not {*map(chr, range(9)), "\x1b", "\x7f", "\x9b", "\r", "\u2028", "\u202e", "\u2066"} & {*clean}
     assert without_controls(clean) == clean
     if text.isprintable():
         assert clean == text
