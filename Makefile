@@ -6,9 +6,12 @@ TOOLS  ?= .venv-tools
 # More options of pip-audit: another service than pypi.org, such as --vulnerability-service osv --osv-url URL
 AUDIT  ?=
 WORKERS ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+# What a lock file names, with the hashes it names, and nothing else: setuptools comes from requirements/build.txt.
+LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation
+OWN    := $(PIP) --no-deps --no-build-isolation -e .
 
-.PHONY: demo test test-all test-vllm wheel-test faults lint docs audit sbom bench clean
+.PHONY: demo test test-all test-vllm wheel-test faults lint docs lock audit sbom bench clean
 
 demo: $(VENV)/.base               ## install, refresh the sample edition, show its leaderboard
 	@$(BIN)/gre-bench demo
@@ -38,6 +41,9 @@ docs: $(VENV)/.docs             ## the site of docs/, its links checked: build/s
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --clean
 	@echo "build/site/index.html"
 
+lock: $(TOOLS)/.installed         ## the lock files anew: requirements/*.txt, of pyproject.toml and constraints.txt
+	@$(PYTHON) requirements/lock.py $(TOOLS)/bin/uv
+
 bench: $(VENV)/.test              ## measured ratios against the obvious alternatives
 	@for bench in tests/bench/bench_*.py; do \
 		echo "== $$bench"; $(BIN)/python -m tests.bench.$$(basename $$bench .py); \
@@ -60,25 +66,34 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "GRE-bench needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.base: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) -e .
+$(VENV)/.build: $(VENV)/bin/python requirements/build.txt
+	$(LOCKED) -r requirements/build.txt
 	@touch $@
 
-$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) -e '.[test]'
+$(VENV)/.base: $(VENV)/.build pyproject.toml requirements/base.txt
+	$(LOCKED) -r requirements/base.txt
+	$(OWN)
+	@touch $@
+
+# The CPU build of torch where an index of yours has it; else that of PyPI, for Linux with the libraries of CUDA.
+$(VENV)/.test: $(VENV)/.build pyproject.toml requirements/test.txt requirements/torch.txt requirements/torch-cpu.txt
+	$(LOCKED) -r requirements/test.txt
+	$(LOCKED) -r requirements/torch-cpu.txt 2>/dev/null || $(LOCKED) -r requirements/torch.txt
+	$(OWN)
+	@$(BIN)/python -m pip check
 	@touch $@ $(VENV)/.base
 
-$(VENV)/.lint: $(VENV)/.test
-	$(PIP) -e '.[lint]'
+$(VENV)/.lint: $(VENV)/.test requirements/lint.txt
+	$(LOCKED) -r requirements/lint.txt
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) -e '.[docs]'
+	$(PIP) -c constraints.txt -e '.[docs]'
 	@touch $@
 
 $(TOOLS)/.installed: Makefile
 	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --disable-pip-version-check --quiet pip-audit==2.10.1 cyclonedx-bom==7.5.0
+	$(TOOLS)/bin/python -m pip install --disable-pip-version-check --quiet pip-audit==2.10.1 cyclonedx-bom==7.5.0 uv==0.13.9
 	@touch $@
 
 $(VLLM)/.cpu: deployments/vllm.txt

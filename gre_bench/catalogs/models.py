@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
-from gre_bench.http.endpoints import Limits, base_url, limits_of, wrong
+from gre_bench.core.urls import base_url
+from gre_bench.http.endpoints import Limits, limits_of, wrong
 
 
 class Model(BaseModel):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gre_bench.cli import stopping
 from gre_bench.cli.commands.groups import Commands, TopGroup
 from gre_bench.cli.commands.operate import models
 from gre_bench.cli.commands.operate.doctor import doctor
@@ -22,7 +22,7 @@ from gre_bench.cli.commands.run.plan import plan
 from gre_bench.cli.commands.run.refresh import refresh
 from gre_bench.cli.commands.run.remove import remove
 from gre_bench.cli.commands.run.status import status
-from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE, STOPPED
+from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE
 from gre_bench.cli.commands.study import group as study
 from gre_bench.cli.commands.use.compare import compare
 from gre_bench.cli.commands.use.demo import demo
@@ -44,6 +44,7 @@ from gre_bench.core.errors import (
     SourceError,
     Stopped,
     UnfinishedError,
+    fault_of_a_path,
     fault_of_the_machine,
 )
 from gre_bench.store import interrupted
@@ -112,11 +113,11 @@ for _panel, _entries in PANELS.items():
             app.command(_name, rich_help_panel=_panel, context_settings=_settings)(_entry)
 
 
+@stopping.listening()
 def main() -> None:
     """Runs the command; an expected failure is one line on standard error and an exit code."""
     try:
-        for sign in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(sign, _stop)
+        screen.settle_encoding()
         try:
             app()
         finally:
@@ -124,25 +125,21 @@ def main() -> None:
             if sys.stdout:
                 sys.stdout.flush()
     except GreBenchError as error:
-        screen.fail(str(error))
+        screen.error(str(error))
         sys.exit(exit_code(error))
     except BrokenPipeError:
         # The reader has left. Throw the rest away, or Python would try once more to write it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        if (line := fault_of_the_machine(error)) is None:
+        given, machine = fault_of_a_path(error), fault_of_the_machine(error)
+        if not (line := given or machine):
             raise
-        screen.fail(line)
-        sys.exit(FAULT)
+        screen.error(line)
+        sys.exit(BAD_INPUT if given else FAULT)
     except (KeyboardInterrupt, Stopped, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not (interrupted(error) or isinstance(error, typer.Abort)):
             raise
-        screen.err.print("stopped; what was done is kept, the same command goes on from there")
-        sys.exit(STOPPED)
-
-
-def _stop(number: int, _frame: Any) -> None:
-    raise Stopped(signal.Signals(number).name)
+        stopping.end()
 
 
 def exit_code(error: GreBenchError) -> int:

@@ -11,9 +11,10 @@
     ├── ChangeError       a change of a review that cannot be made of what is there
     ├── SpanError         a reply's log-probability that cannot be trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
-    ├── UnfinishedError   a run that was to end done and did not
+    ├── UnfinishedError   what is not all there yet, such as a board before the first commit
     └── StoreError        an edition's store: locked, of another version, damaged
-        └── LockedError   another process is writing it
+        ├── LockedError   another process is writing it
+        └── NothingCommitted  no run has committed anything to read (also an UnfinishedError)
 
 Each carries one line that names the item and says what to do next. Whatever is not in this tree
 is a bug and is left to fly.
@@ -106,7 +107,11 @@ class Clash(StoreError):
 
 
 class UnfinishedError(GreBenchError):
-    """A run that was to end done and did not; what is done is kept."""
+    """What is asked for is not all there yet, as a run did not end done or nothing is committed; it can be later."""
+
+
+class NothingCommitted(StoreError, UnfinishedError):
+    """An edition that no run has committed anything to read of yet."""
 
 
 class LockedError(StoreError):
@@ -125,6 +130,19 @@ OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
 """A disk that is full, fails or may not be written, no memory, no files left: faults of the machine, never a bug."""
+
+
+OF_A_PATH = frozenset(
+    {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EILSEQ}
+)
+"""What a path that cannot be used meets: too long, a link where none may be, no folder, no right."""
+
+
+def fault_of_a_path(error: OSError) -> str | None:
+    """One line for *error* if a path cannot be used as it was given; None if it may be a bug."""
+    if error.errno not in OF_A_PATH or not error.filename:
+        return None
+    return f"{error.filename} cannot be used: {error.strerror}; name another"
 
 
 def fault_of_the_machine(error: OSError) -> str | None:

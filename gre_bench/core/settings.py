@@ -20,6 +20,7 @@ from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.records import Edition
 from gre_bench.core.resources import settings_file, settings_names
+from gre_bench.core.urls import base_url
 
 _PATHS = (
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
@@ -31,7 +32,7 @@ _PATHS = (
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
 """Of these paths, those that may be the name of a pretrained model instead."""
 _SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9._]*$"
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
 
 
 class _Group(BaseModel, frozen=True, extra="forbid"):
@@ -110,7 +111,7 @@ class FetchSettings(_Group, frozen=True):
     """How OpenReview is asked. Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret)."""
 
     host: str | None = Field(
-        default=None, pattern=r"^https?://[^/\s]+$", description="host to ask instead of the venue's own"
+        default=None, pattern=r"^https?://[^/]+$", description="host to ask instead of the venue's own"
     )
     username: str = Field(default="env:OPENREVIEW_USERNAME", pattern=_SECRET, description="where the user name is")
     password: str = Field(default="env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="where the password is")
@@ -140,6 +141,11 @@ class FetchSettings(_Group, frozen=True):
     short_listing: bool = Field(
         default=False, description="take a listing that ends before the service's count, and say so"
     )
+
+    @field_validator("host")
+    @classmethod
+    def _host_is_plain(cls, host: str | None) -> str | None:
+        return None if host is None else base_url(host)
 
 
 class WritingSettings(_Group, frozen=True):
@@ -192,6 +198,11 @@ class EvaluationLMSettings(_Group, frozen=True):
     key_env: str | None = Field(
         default=None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key"
     )
+
+    @field_validator("endpoint")
+    @classmethod
+    def _endpoint_is_plain(cls, endpoint: str) -> str:
+        return base_url(endpoint)
 
     @property
     def elsewhere(self) -> bool:
@@ -312,7 +323,7 @@ class RunSettings(_Group, frozen=True):
     )
     gpus_per_worker: float = Field(default=0.0, ge=0, le=64, description="ray: GPUs that each worker is given")
     ray_address: str | None = Field(
-        default=None, description="ray: the cluster's address; one is started here if not given"
+        default=None, pattern=r"^[^@\s]+$", description="ray: the cluster's address; one is started here if not given"
     )
 
 
@@ -424,9 +435,9 @@ def _read(path: Path) -> dict[str, Any]:
     path = settings_file(path)
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
@@ -460,6 +471,8 @@ def _override(tree: dict[str, Any], override: str) -> None:
 
 def _absolute(place: tuple[str, str], value: str, beside: Path) -> str:
     """The path *value* seen from *beside*; a pretrained model's name is kept, so that it holds on every machine."""
+    if "\0" in value:
+        raise SettingsError(f"setting {'.'.join(place)}: a path holds no NUL")
     return str(placed(value, beside) if place in _MODELS else (beside / value).resolve())
 
 

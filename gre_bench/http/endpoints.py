@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
@@ -50,17 +50,6 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
             raise SettingsError(f"{where}: {url} {why}")
         found[url] = limits
     return found
-
-
-def base_url(url: str) -> str:
-    """*url* without a slash at its end; `ValueError` if it is no plain http(s) URL."""
-    parts = urlsplit(url)
-    printable = url.isascii() and url.isprintable() and " " not in url
-    if not printable or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("not an http(s) URL")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise ValueError("must hold no user, password or query; keys come from the environment (key_env)")
-    return url.rstrip("/")
 
 
 def wrong(error: ValidationError) -> str:

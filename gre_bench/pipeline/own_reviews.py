@@ -13,7 +13,7 @@ from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
@@ -47,7 +47,7 @@ def take(
     `SettingsError` or `SourceError` if they cannot be ranked; then nothing was changed.
     """
     if not store.rows("current_signatures"):
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     known = known_reviews(store)
     before = [review for review in known if review.candidate == name]
     if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows("asked_for")):

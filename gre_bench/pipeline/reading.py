@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
@@ -118,11 +119,14 @@ def alone(folder: Path) -> Iterator[None]:
     What a killed one left beside is taken away.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / "lock").open("w") as handle:
+    handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         for left in folder.parent.glob(f".{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
         yield
+    finally:
+        os.close(handle)
 
 
 def _latest(folder: Path, edition: Edition) -> Path:

@@ -5,7 +5,6 @@ What is known is counted; what is not yet is assumed, and each assumption is sta
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
+from gre_bench.core.strict_json import loads
 from gre_bench.ingest.openreview.fetch_steps import budget_file, origin, take
 from gre_bench.ingest.openreview.fetching import is_listed
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
@@ -207,7 +207,7 @@ def _scoring(settings: Settings, papers: int, rates: Path | None, assumed: list[
 
 def _pace(rates: Path, settings: Settings) -> float:
     try:
-        methods = json.loads(rates.read_text())["methods"]
+        methods = loads(rates.read_text(encoding="utf-8"))["methods"]
         return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])
     except OSError as error:
         raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None

@@ -1,4 +1,10 @@
-"""The manifest of a release: SHA-256 of every file, and all that its numbers rest on."""
+"""The manifest of a release: SHA-256 of every file, all that its numbers rest on, and who signed it.
+
+``manifest.sha256`` holds the digest of ``manifest.json`` as sha256sum writes it; ``manifest.sig`` is its signature:
+
+    openssl pkeyutl -verify -pubin -inkey release.pub -rawin -in manifest.sha256 -sigfile manifest.sig
+    sha256sum --check manifest.sha256
+"""
 
 from __future__ import annotations
 
@@ -11,24 +17,33 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gre_bench.core.errors import SourceError
+from gre_bench.release.signing import SigningKey, is_signed
 
 FORMAT = 1
-NAME, SEAL = "manifest.json", "manifest.sha256"
+NAME, SEAL, SIGNATURE = "manifest.json", "manifest.sha256", "manifest.sig"
+SIGNED_BY = "signed_by"
 _AGAIN = "get the release again from where it came"
 _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", "totp_secret", "token", "mfa_code"}
 
 
-def seal(folder: Path, about: Mapping[str, Any]) -> str:
-    """Writes the manifest of all files in *folder*, with what it is *about*, and its own digest beside; the digest."""
+def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
+    """Writes the manifest of all files in *folder*, with what it is *about*, and its own digest beside; the digest.
+
+    With *key*, the signature too, and in the manifest by which key it is.
+    """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-    text = json.dumps({"format": FORMAT, **about, "files": files}, indent=1, sort_keys=False, default=str) + "\n"
+    head = {"format": FORMAT, **about, SIGNED_BY: key.name if key else None}
+    text = json.dumps({**head, "files": files}, indent=1, sort_keys=False, default=str) + "\n"
     (folder / NAME).write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
-    (folder / SEAL).write_text(f"{digest}  {NAME}\n", encoding="utf-8")
+    sealed = f"{digest}  {NAME}\n".encode()
+    (folder / SEAL).write_bytes(sealed)
+    if key:
+        (folder / SIGNATURE).write_bytes(key.sign(sealed))
     return digest
 
 
@@ -59,10 +74,12 @@ def read(folder: Path) -> dict[str, Any]:
 def verify(folder: Path) -> dict[str, Any]:
     """The manifest, once every file is read again and is as it was written, none too few and none too many.
 
-    `SourceError` names the first thing that is not: also a link, or a folder that holds no file of the release.
+    A manifest that names the key that signed it has that key's signature. `SourceError` names the first thing that is
+    not so: also a link, or a folder that holds no file of the release.
     """
     manifest = read(folder)
     stated = manifest["files"]
+    signed = _check_signature(folder, manifest.get(SIGNED_BY))
     files, folders = _inside(folder)
     for name, of in stated.items():
         if name not in files:
@@ -74,9 +91,22 @@ def verify(folder: Path) -> dict[str, Any]:
         if not same:
             raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
     needed = {parent.as_posix() for name in stated for parent in PurePosixPath(name).parents}
-    if strange := sorted((files - {*stated, NAME, SEAL}) | (folders - needed)):
+    if strange := sorted((files - {*stated, NAME, SEAL, *signed}) | (folders - needed)):
         raise SourceError(f"{folder}: {strange[0]} is not part of the release; take it away")
     return manifest
+
+
+def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
+    """The file with the signature by the key *name*, once it is right; none where none was signed."""
+    if name is None:
+        return ()
+    try:
+        right = is_signed(name, (folder / SEAL).read_bytes(), (folder / SIGNATURE).read_bytes())
+    except OSError as error:
+        raise SourceError(f"{folder}: {SIGNATURE} cannot be read ({error.strerror}); {_AGAIN}") from None
+    if not right:
+        raise SourceError(f"{folder}: {SIGNATURE} is not the signature by the key that {NAME} names; {_AGAIN}")
+    return (SIGNATURE,)
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:

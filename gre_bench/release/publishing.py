@@ -1,6 +1,6 @@
 """Makes a release of an edition: built beside its place, sealed, moved there in one step, then pointed to.
 
-    database → pieces → Parquet → pages → figures → manifest → place → ledger → latest
+    database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
 A publisher that is killed anywhere leaves the earlier release as it was; the next one clears what is left.
 """
@@ -15,9 +15,10 @@ from typing import Any
 from gre_bench.release.database import Additions, opened, write_database, write_parquet
 from gre_bench.release.figures.drawing import write_figures
 from gre_bench.release.history import histories
-from gre_bench.release.manifest import digest_of, read, seal
+from gre_bench.release.manifest import SIGNED_BY, digest_of, read, seal
 from gre_bench.release.pieces import Pieces, add_pieces
 from gre_bench.release.release_store import Shelf
+from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import write_site
 from gre_bench.store import now
 
@@ -29,7 +30,7 @@ class Publication:
     """What is published: a copy of an edition that does not change meanwhile, what explains it, and what it rests on.
 
     *everything*: all texts, whatever their licence, for a release that is not passed on. *again*: even if no table
-    has changed since the latest release.
+    has changed since the latest release. *key*: what the release is signed with.
     """
 
     source: Path
@@ -39,6 +40,7 @@ class Publication:
     pieces_of: Pieces | None = None
     everything: bool = False
     again: bool = False
+    key: SigningKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +80,14 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         }
         _write_pages(shelf, room, about, at)
         at("manifest")
-        digest = seal(room, about)
+        digest = seal(room, about, publication.key)
         if latest and not publication.again and _same(shelf.folder / latest, room):
             shelf.drop(room)
             return Published(latest, shelf.folder / latest, digest_of(shelf.folder / latest), False, counts)
         at("place")
         folder = shelf.place(room, name)
-        at("ledger")
-        shelf.say("published", name, {"digest": digest})
+        at("log")
+        shelf.say("published", name, {"digest": digest}, publication.key)
         at("latest")
         shelf.point()
         at("done")
@@ -93,7 +95,7 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
 
 
 def _write_pages(shelf: Shelf, room: Path, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
-    errata = [(entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.entries()
+    errata = [(entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.log.entries()
               if entry["what"] != "published"]  # fmt: skip
     years = histories(shelf, room / DATABASE)
     with opened(room / DATABASE) as connection:
@@ -101,10 +103,9 @@ def _write_pages(shelf: Shelf, room: Path, about: Mapping[str, Any], at: Callabl
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Whether two releases hold the same tables, of the same program."""
+    """Whether two releases hold the same tables, of the same program, signed by the same key."""
     one, other = read(old), read(new)
+    about = ("program", "texts", SIGNED_BY)
     tables = ({name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
               for manifest in (one, other))  # fmt: skip
-    return (
-        next(tables) == next(tables) and one.get("program") == other.get("program") and one["texts"] == other["texts"]
-    )
+    return next(tables) == next(tables) and all(one.get(name) == other.get(name) for name in about)

@@ -1,27 +1,30 @@
-"""Where the releases of one edition stand: numbers, the pointer to the latest, and the ledger of what was said of them.
+"""Where the releases of one edition stand: numbers, the pointer to the latest, and the log of what was said of them.
 
 ICLR-2025-r1/           a release, immutable
 ICLR-2025-latest        points to the newest one that is not retired
-ICLR-2025.ledger.jsonl  published, errata, retired: one line each, only ever added to
+ICLR-2025.log.jsonl     published, errata, retired: one line each, only ever added to
 ICLR-2025.lock          held by who publishes
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import LockedError, SettingsError, SourceError
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import edition_of
+from gre_bench.release.manifest import digest_of
+from gre_bench.release.release_log import ReleaseLog
+from gre_bench.release.signing import SigningKey
 from gre_bench.store import now
 
 
@@ -32,19 +35,19 @@ class Shelf:
         self.folder = Path(folder)
         self.edition = (edition_of(edition) if isinstance(edition, str) else edition).key
         self.latest = self.folder / f"{self.edition}-latest"
-        self.ledger = self.folder / f"{self.edition}.ledger.jsonl"
+        self.log = ReleaseLog(self.folder / f"{self.edition}.log.jsonl")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Held while a release is made or something is said of one; `LockedError` if another process holds it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.folder / f"{self.edition}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+            handle = os.open(self.folder / f"{self.edition}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             raise SourceError(f"cannot write in {self.folder}: {error.strerror}") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._mend()
+            self.log.mend()
             yield
         except BlockingIOError:
             raise LockedError(
@@ -66,9 +69,9 @@ class Shelf:
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]
 
     def next_name(self) -> str:
-        """Name of the release to come."""
-        names = self.names()
-        return f"{self.edition}-r{int(names[-1].rpartition('-r')[2]) + 1 if names else 1}"
+        """Name of the release to come: no release, there or only in the log, ever had it."""
+        names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
+        return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
     def room(self, name: str) -> Path:
         """A new empty folder in which release *name* is built; what killed publishers left is removed."""
@@ -91,10 +94,39 @@ class Shelf:
         _sync(self.folder)
         return self.folder / name
 
+    def newest(self) -> dict[str, Any] | None:
+        """The line of the log that published the latest release; None if there is none.
+
+        A release counts if it is there as it was published and is not retired. One that is dated before an earlier
+        line's never becomes the latest.
+        """
+        entries, found = self.log.entries(), None
+        standing = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
+        for entry in entries:
+            there = entry["what"] == "published" and entry["release"] in standing and self._holds(entry)
+            if there and (found is None or _dated(entry) >= _dated(found)):
+                found = entry
+        return found
+
+    def check_clock(self) -> None:
+        """`SettingsError` if the latest release is dated after this machine's time: none could follow it."""
+        latest = self.newest()
+        if latest and _dated(latest) > now():
+            raise SettingsError(
+                f"{latest['release']} is dated {latest['at']}, after this machine's clock, and a release dated before "
+                f"the latest never becomes the latest; set the clock, or retire that one: gre-bench errata --retire"
+            )
+
+    def _holds(self, entry: Mapping[str, Any]) -> bool:
+        try:
+            return digest_of(self.folder / entry["release"]) == entry["digest"]
+        except OSError:
+            return False
+
     def point(self) -> str | None:
-        """Points ``latest`` to the newest release that is not retired, in one step; its name."""
-        retired = {entry["release"] for entry in self.entries() if entry["what"] == "retired"}
-        name = next((name for name in reversed(self.names()) if name not in retired), None)
+        """Points ``latest`` to the `newest` release in one step; its name."""
+        latest = self.newest()
+        name = latest["release"] if latest else None
         if name is None:
             self.latest.unlink(missing_ok=True)
         elif not (self.latest.is_symlink() and os.readlink(self.latest) == name):
@@ -105,35 +137,16 @@ class Shelf:
             _sync(self.folder)
         return name
 
-    def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Lines of the ledger in order (of *release* alone); a line that a kill cut off is none."""
-        try:
-            lines = self.ledger.read_text(encoding="utf-8").split("\n")[:-1]
-            found = [json.loads(line) for line in lines]
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:
-            raise SourceError(f"{self.ledger} is damaged: {error}") from None
-        return [entry for entry in found if release in (None, entry["release"])]
-
-    def say(self, what: str, release: str, more: Mapping[str, Any]) -> None:
-        """Adds a line to the ledger; `SettingsError` if there is no such release."""
+    def say(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
+        """Adds a line to the log, signed by *key*; `SettingsError` if there is no such release."""
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")
-        line = json.dumps({"what": what, "release": release, "at": now().isoformat(timespec="seconds"), **more})
-        with self.ledger.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        self.log.add(what, release, more, key)
 
-    def _mend(self) -> None:
-        """Takes off what a kill left of a ledger's line; what is whole is never touched."""
-        if self.ledger.is_file():
-            whole = self.ledger.read_bytes()
-            kept = whole.rfind(b"\n") + 1
-            if kept < len(whole):
-                os.truncate(self.ledger, kept)
+
+def _dated(entry: Mapping[str, Any]) -> datetime:
+    return datetime.fromisoformat(entry["at"])
 
 
 def _finish(path: Path) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
+from gre_bench.core.strict_json import loads
 from gre_bench.ranking import published
 from gre_bench.ranking.published import Figure
 from gre_bench.store import Store, no_edition
@@ -60,7 +60,7 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
         raise SettingsError(f"no file {Path(key).absolute()}, and {no_edition(state, key)}")
     signatures = store.read("current_signatures")
     if not signatures:
-        raise SettingsError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
+        raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
     ids = [row["signature_id"] for row in signatures]
     if kind == "effects":
         # Those of the last plan; of an earlier one where the last has validated nothing.
@@ -113,6 +113,6 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {path}: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import UnfinishedError
 from gre_bench.core.settings import Settings, parse
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.lm.pieces import pieces_of
@@ -18,7 +18,7 @@ from gre_bench.store import Row, Store, now
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
-    """A release database of what readers of *store* see now, new in *folder*; `SettingsError` if there is no board yet.
+    """A release database of what readers of *store* see now, new in *folder*; `UnfinishedError` if there is no board yet.
 
     *everything*: all texts, whatever their licence.
     """
@@ -31,7 +31,7 @@ def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
 
 
 def write_edition_pages(store: Store, folder: Path, everything: bool = False) -> None:
-    """The pages of an edition that is not published, or not yet, in *folder*; `SettingsError` if it has no board."""
+    """The pages of an edition that is not published, or not yet, in *folder*; `UnfinishedError` if it has no board."""
     database, settings = database_of(store, folder, everything), _settings(store)
     add_pieces(database, pieces_of(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")
@@ -56,5 +56,5 @@ def _settings(store: Store) -> Settings:
 def _signatures(store: Store) -> list[Row]:
     signatures = store.read("current_signatures")
     if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     return signatures

@@ -20,6 +20,7 @@ from gre_bench.release.database import Additions
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import Shelf
+from gre_bench.release.signing import SigningKey
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 
@@ -31,24 +32,30 @@ def publish_edition(
     again: bool = False,
     wait_s: float = 0.0,
     look: Callable[[Frozen], None] | None = None,
+    key: SigningKey | None = None,
 ) -> Published:
     """Makes a release of the edition in *store* on *shelf*, of what is committed when no run is writing.
 
-    *look* may refuse what is about to be published. `SettingsError` if there is no board yet, `LockedError` if a
-    run is still writing after *wait_s*: half of what it is at would not be a board, and a release is for good.
+    *look* may refuse what is about to be published; *key* signs it. `LockedError` if a run is still writing after
+    *wait_s*: half of what it is at would not be a board, and a release is for good. `SettingsError` if there is no
+    board yet, if earlier releases are signed and this one would not be, or if the latest is dated after now.
     """
+    shelf.log.check_key(key)
+    shelf.check_clock()
     with frozen(store, "publish", wait_s) as edition:
-        publication = publication_of(edition, everything, again)
+        publication = publication_of(edition, everything, again, key)
         if look:
             look(edition)
         return publish(shelf, publication)
 
 
-def publication_of(store: Frozen, everything: bool = False, again: bool = False) -> Publication:
+def publication_of(
+    store: Frozen, everything: bool = False, again: bool = False, key: SigningKey | None = None
+) -> Publication:
     """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
     signatures = store.read("current_signatures")
     if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
     planned_with = store.read("board_settings")
     settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
@@ -60,6 +67,7 @@ def publication_of(store: Frozen, everything: bool = False, again: bool = False)
         pieces_of=pieces_of(settings.evaluation_lm),
         everything=everything,
         again=again,
+        key=key,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import resolved
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.store import Row, Store, find_editions
@@ -24,7 +24,7 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, 
             raise SettingsError(f"edition {store.key} has no scores of {', '.join(unknown)}; there are: {known}")
         found = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
     if not found:
-        raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
+        raise UnfinishedError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
     return found
 
 

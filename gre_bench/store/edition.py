@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.core.errors import SettingsError, StoreError
+from gre_bench.core.errors import NothingCommitted, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
@@ -202,7 +202,9 @@ class Store:
             return
         if not self.folder.is_dir():
             raise no_edition(self.folder.parent.parent, self.key)
-        raise StoreError(f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}")
+        raise NothingCommitted(
+            f"edition {self.key} has nothing to read yet; run: gre-bench refresh --edition {self.key}"
+        )
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
         """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -24,8 +25,10 @@ def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[No
     """Holds edition *key*, for *command* to write; `LockedError` names the holder if it is not free within *wait_s*."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise StoreError(f"edition {key}: {file} is a symbolic link, which no lock may be; take it away") from None
         raise StoreError(f"edition {key}: cannot write in {file.parent}: {error.strerror}") from None
     try:
         _take(key, file, handle, time.monotonic() + max(wait_s, SETTLE_S))

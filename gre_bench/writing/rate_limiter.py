@@ -104,7 +104,7 @@ class Gate:
     def _opened(self, name: str) -> int:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             raise self._unusable(error) from None
 

@@ -98,7 +98,7 @@ class Ledger:
                  "model": model, **more}  # fmt: skip
         with self._own, self._storing():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 self._catch_up()

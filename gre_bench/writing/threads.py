@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-GRACE_S = 4.0
+GRACE_S = 2.0
 """Seconds in which replies that are on their way may still come when a run is stopped: they are paid for."""
 
 T = TypeVar("T")

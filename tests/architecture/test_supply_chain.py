@@ -7,6 +7,7 @@ import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -64,6 +65,43 @@ def test_a_lock_is_one_exact_version_from_the_registry():
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line)] == []
     assert len(lines) == len(LOCKED), "a package is locked twice"
+
+
+def lock_of(name: str) -> dict[str, tuple[str, list[str]]]:
+    """Version and hashes of each package of a lock file with hashes."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    found = re.findall(
+        r"^([A-Za-z0-9._-]+)==([^ ;]+)[^\n]*((?:\n +--hash=sha256:[0-9a-f]{64}(?: \\)?)*)", text, re.MULTILINE
+    )
+    blocks = {canonicalize_name(one): (version, re.findall(r"sha256:(\w+)", hashes)) for one, version, hashes in found}
+    assert len(blocks) == len(re.findall(r"^[A-Za-z]", text, re.MULTILINE)), "a line that is no locked package"
+    return blocks
+
+
+@pytest.mark.parametrize("name", ["build", "base", "test", "lint", "torch", "torch-cpu"])
+def test_a_lock_file_has_the_version_of_the_constraints_and_hashes_for_each_package(name):
+    for package, (version, hashes) in lock_of(name).items():
+        assert hashes and len(hashes) == len(set(hashes)), package
+        assert LOCKED.get(package, version) == version.removesuffix("+cpu"), package
+
+
+def test_the_lock_files_hold_all_that_an_installation_takes():
+    base, test = lock_of("base").keys(), lock_of("test").keys()
+    assert brought(PROJECT["dependencies"]).keys() <= base <= test and "setuptools" in base
+    extras = PROJECT["optional-dependencies"]
+    wanted = brought([text for name in ("test", "lm", "plots") for text in extras[name] if "gre-bench" not in text])
+    torch = lock_of("torch").keys()
+    assert wanted.keys() <= test | torch and not test & torch and lock_of("torch-cpu").keys() == {"torch"}
+    assert {name.split("-")[0] for name in torch} == {"cuda", "nvidia", "torch", "triton"}
+
+
+def test_make_installs_what_is_locked_and_nothing_else():
+    lines = [line for line in (ROOT / "Makefile").read_text().splitlines() if "pip install" in line or "$(PIP)" in line]
+    own = [line for line in lines if not re.search(r"TOOLS|VLLM|^PIP ", line)]
+    assert own and all("--no-deps" in line and "--no-build-isolation" in line for line in own), own
+    assert [line for line in own if "--require-hashes" not in line] == [
+        "OWN    := $(PIP) --no-deps --no-build-isolation -e ."
+    ]
 
 
 def test_no_module_reads_or_writes_a_pickle():

@@ -21,7 +21,7 @@ from tests.faults.invariants import assert_readable, assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, run, tables, use
 from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
-from tests.servers.prefect_server import closed_port, environment_of, kill, served
+from tests.servers.prefect_server import answered, closed_port, environment_of, kill, running, served
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 STOPS = "one line, exit code 3, what was done is kept; the next run ends in the same tables"
@@ -29,6 +29,8 @@ ENDS = "done, in the same tables"
 WITHIN_S = 240.0
 """Prefect's minute of patience, the ends of its services, and what a busy machine adds."""
 PAIRS = 256
+WORKER_ENDS_S = 30.0
+"""What ``stop_grace_period`` gives a container. Prefect itself tries for some seconds to tell the server of it."""
 PROGRAM = "import tests.pipeline.runs.sharded; from gre_bench.cli.app import main; main()"
 """The command, with the scripted evaluation LM known to it."""
 
@@ -160,3 +162,18 @@ def test_a_database_of_the_server_that_is_locked_for_45_s_costs_nothing(undistur
         release.join()
         held.close()
     trial("Prefect: its database locked by another process for 45 s", ENDS)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_worker_that_is_stopped_after_its_server_is_gone_ends(tmp_path, trial, sign):
+    environment, log = environment_of(tmp_path), tmp_path / "worker.log"
+    with served(environment, tmp_path / "server.log") as server:
+        answered(environment, "prefect", "work-pool", "create", "pool", "--type", "process")
+        started = ("worker", "start", "--pool", "pool")
+        with running(*started, environment=environment, log=log) as worker:
+            wait_for(lambda: "started!" in log.read_text(), worker)
+            kill(server)
+            time.sleep(3)
+            os.kill(worker.pid, sign)
+            assert worker.wait(WORKER_ENDS_S) == 0, log.read_text()
+    trial(f"Prefect: {sign.name} to a worker whose server is gone", "the worker ends within 30 s")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a run ends within ten seconds whatever it waits for, keeps its state, leaves no process behind."""
+"""Ctrl-C and SIGTERM: a run ends within five seconds whatever it waits for, keeps its state, leaves no process behind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from shutil import rmtree
 
 import pytest
 
+from gre_bench.cli.stopping import LINE as STOPPED
+from gre_bench.cli.stopping import ONE_STOP_S
 from gre_bench.ingest.openreview.loopback.fault_injection import mischief
 from gre_bench.store import Store
 from tests.conftest import ROOT
@@ -27,9 +29,9 @@ from tests.ingest.pdf.test_reader import endless
 from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
-ENDS_IN_S = 10.0
-STOPPED = "stopped; what was done is kept, the same command goes on from there"
-CLEAN = "ends within 10 s with one line and exit 130; the state is kept, no process is left"
+ENDS_IN_S = 5.0
+AT_ONCE_S = 1.0
+CLEAN = "ends within 5 s with one line and exit 130; the state is kept, no process is left"
 REFRESH = ("refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
 SIGNS = pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 ONE_SIGN = [
@@ -125,6 +127,43 @@ def test_a_refresh_whose_endpoint_does_not_answer(tmp_path, trial, sign):
         assert ended(tmp_path / "undisturbed", *overrides, limit=2) == 0
         assert_paid_once(server.requests[:paid], server.count - paid, in_flight)
     assert_undisturbed(tmp_path / "state", tables(tmp_path / "undisturbed"))
+
+
+@SOONER
+def test_a_refresh_whose_endpoint_drips_a_byte_a_second(tmp_path, trial, sign):
+    with scripted_chat(then="drip_slowly") as server:
+        process = commanded(tmp_path, *asked(tmp_path / "state", *by_lm(tmp_path, server)), "--limit", "2")
+        wait_for(lambda: server.count >= 2, process)
+        time.sleep(1.5)
+        assert stop(process, tmp_path, sign)
+    assert (Store(tmp_path / "state", EDITION).status() or {})["state"] == "stopped"
+    trial(f"{sign.name}: an LM endpoint drips a byte a second", CLEAN)
+
+
+@SOONER
+def test_a_second_stop_does_not_wait_for_what_the_first_one_waits_for(tmp_path, trial, sign):
+    with scripted_chat(pause_s=120.0) as server:
+        process = commanded(tmp_path, *asked(tmp_path / "state", *by_lm(tmp_path, server)), "--limit", "2")
+        wait_for(lambda: server.count >= 2, process)
+        os.killpg(process.pid, sign)
+        time.sleep(2 * ONE_STOP_S)
+        assert process.exitcode is None
+        began = time.monotonic()
+        assert stop(process, tmp_path, sign)
+        assert time.monotonic() - began < AT_ONCE_S
+    assert ended(tmp_path / "state", limit=2) == 0
+    trial(f"{sign.name}: a second one", "ends at once; the next run goes on")
+
+
+@pytest.mark.slow
+@SIGNS
+def test_a_refresh_under_the_prefect_engine_whose_endpoint_drips(tmp_path, trial, sign):
+    with scripted_chat(then="drip_slowly") as server:
+        more = [part for one in by_lm(tmp_path, server) for part in ("--set", one)]
+        process = under_prefect(tmp_path / "state", *more, "--limit", "2")
+        wait_for(lambda: server.count >= 2, process)
+        assert_stops(process, sign)
+    trial(f"{sign.name}: under the Prefect engine an LM endpoint drips", CLEAN)
 
 
 @pytest.mark.slow
@@ -269,8 +308,8 @@ def test_a_refresh_under_the_prefect_engine_at_random_moments(undisturbed, tmp_p
     trial(f"{sign.name}: under the Prefect engine", CLEAN, stopped)
 
 
-def under_prefect(state: Path) -> subprocess.Popen[str]:
-    command = ("refresh", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted", "--state", str(state))
+def under_prefect(state: Path, *more: str) -> subprocess.Popen[str]:
+    command = (*(part for part in REFRESH if part != "--no-prefect"), *more, "--state", str(state))
     return subprocess.Popen(
         [sys.executable, "-m", "tests.pipeline.runs.killed", *command], cwd=ROOT, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,

@@ -16,7 +16,7 @@ from gre_bench.store import frozen
 from tests.release.made_up import EDITION, FREE, METRICS, make, shelf_of, store_of
 from tests.release.publishing import publish_until
 
-STEPS = ("database", "pieces", "parquet", "page", "figures", "index", "papers", "manifest", "place", "ledger", "latest")
+STEPS = ("database", "pieces", "parquet", "page", "figures", "index", "papers", "manifest", "place", "log", "latest")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes
     assert process.exitcode == -9
     shelf = shelf_of(own)
     found = manifest.verify(shelf.latest.resolve())
-    moved = step in ("ledger", "latest")
+    moved = step in ("log", "latest")
     assert found["release"] == f"{EDITION}-r1"
     assert shelf.names() == [f"{EDITION}-r1", *([f"{EDITION}-r2"] if moved else [])]
     made = publish_edition(store_of(own), shelf, again=True)

@@ -95,15 +95,15 @@ def test_an_unchanged_edition_is_not_published_twice(own):
     assert publish_edition(store_of(own), shelf_of(own), again=True).name == f"{EDITION}-r2"
 
 
-def test_a_line_of_the_ledger_that_a_kill_cut_off_is_none_and_is_taken_off(own):
+def test_a_line_of_the_log_that_a_kill_cut_off_is_none_and_is_taken_off(own):
     shelf = shelf_of(own)
-    whole = shelf.ledger.read_bytes()
-    shelf.ledger.write_bytes(whole + b'{"what": "publi')
-    assert [entry["what"] for entry in shelf.entries()] == ["published"]
+    whole = shelf.log.path.read_bytes()
+    shelf.log.path.write_bytes(whole + b'{"what": "publi')
+    assert [entry["what"] for entry in shelf.log.entries()] == ["published"]
     with shelf.lock():
         shelf.say("erratum", f"{EDITION}-r1", {"text": "later"})
-    assert shelf.ledger.read_bytes().startswith(whole)
-    assert [entry["what"] for entry in shelf.entries()] == ["published", "erratum"]
+    assert shelf.log.path.read_bytes().startswith(whole)
+    assert [entry["what"] for entry in shelf.log.entries()] == ["published", "erratum"]
 
 
 def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_no_longer_the_latest(own, call):

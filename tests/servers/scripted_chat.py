@@ -125,6 +125,7 @@ class Handler(BaseHTTPRequestHandler):
         "reset",
         "slow",
         "drip",
+        "drip_slowly",
         "truncated",
         "half_json",
         "html",
@@ -221,12 +222,15 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(1.0)
         self._complete(body)
 
-    def _drip(self, body: dict) -> None:
+    def _drip(self, body: dict, pause_s: float = 0.05) -> None:
         self._raw(200, b" ", length=10000)
         for _ in range(2000):
-            time.sleep(0.05)
+            time.sleep(pause_s)
             self.wfile.write(b" ")
         self.close_connection = True
+
+    def _drip_slowly(self, body: dict) -> None:
+        self._drip(body, pause_s=1.0)
 
     def _truncated(self, body: dict) -> None:
         content = json.dumps(completion(body, written(body))).encode()

@@ -70,7 +70,7 @@ class TopGroup(Group):
             if message := " ".join(error.format_message().split()).rstrip("."):
                 context = getattr(error, "ctx", None)
                 more_help = f" (see: {context.command_path} --help)" if context else ""
-                screen.fail(message.replace(": Value error, ", ": ") + more_help)
+                screen.error(message.replace(": Value error, ", ": ") + more_help)
         sys.exit(code or 0)
 
 

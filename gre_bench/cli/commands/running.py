@@ -19,7 +19,7 @@ from gre_bench.core.settings import BudgetSettings, Settings
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, no_edition
 
-DONE, FAULT, BAD_INPUT, INCOMPLETE, STOPPED = 0, 1, 2, 3, 130
+DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
 DEMO = resource("deployments", "demo.toml")
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich import console, markup
 from rich.table import Table
 
 from gre_bench.core.terminal import plain
+from gre_bench.core.urls import without_accounts
 from gre_bench.ingest.records.merge_index import UNKNOWN
 from gre_bench.store import Row
 
@@ -52,9 +54,17 @@ def say(text: str, console: Console | None = None) -> None:
     (console or out).print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def fail(text: str) -> None:
-    """One line on standard error that says what is wrong."""
-    err.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True, highlight=False)
+def error(text: str) -> None:
+    """*text* as the one line of an expected failure on standard error, without accounts of URLs."""
+    line = " ".join(without_accounts(text).split())
+    err.print(f"[red]error:[/red] {escape(line)}", soft_wrap=True, highlight=False)
+
+
+def settle_encoding() -> None:
+    """What a terminal's encoding cannot hold is shown as an escape: under ``LC_ALL=C`` no character ends a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(value: Any) -> None:

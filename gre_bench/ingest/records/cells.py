@@ -65,12 +65,14 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """The whole number in a column; None where it is missing."""
+    """The whole number in a column, 0 or more; None where it is missing."""
     value = read_number(row, key)
     if value is None:
         return None
     if value != int(value):
         raise RefusedError(f"{key} is not a whole number")
+    if value < 0:
+        raise RefusedError(f"{key} is negative")
     return int(value)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
+from gre_bench.core.urls import base_url
 from gre_bench.http.masking import masked
 from gre_bench.http.retry import Patience, passes, retry_after
 from gre_bench.lm.backends.vllm_wire import Refusal
@@ -189,10 +190,7 @@ def closed(refusal: Refusal) -> bool:
 
 def root_of(endpoint: str) -> str:
     """*endpoint* without what follows its root, such as ``/v1``; `SettingsError` if it is no plain URL."""
-    parts = urlsplit(endpoint)
-    plain = endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
-    if not plain or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError(f"evaluation_lm.endpoint {endpoint!r} is no http(s) URL, such as http://127.0.0.1:8000")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise SettingsError("evaluation_lm.endpoint must hold no user, password or query; see evaluation_lm.key_env")
-    return endpoint.rstrip("/").removesuffix("/v1").rstrip("/")
+    try:
+        return base_url(endpoint).removesuffix("/v1").rstrip("/")
+    except ValueError as error:
+        raise SettingsError(f"evaluation_lm.endpoint: {error}; write it as http://127.0.0.1:8000") from None

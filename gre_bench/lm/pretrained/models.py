@@ -109,7 +109,7 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
     folder, handle = cache(), None
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / f".{entry.name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(folder / f".{entry.name}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for left in folder.glob(f".{entry.name}.*"):
             if left.is_dir():

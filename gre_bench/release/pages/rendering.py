@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from gre_bench.core.terminal import without_controls
 from gre_bench.release.figures.drawing import Drawings
 from gre_bench.release.figures.families import families
 from gre_bench.release.pages.arrangement import (
@@ -96,6 +97,14 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
+def _without_controls(value: object) -> object:
+    """What is put into a page, were it a title with the controls of a terminal in it."""
+    if not isinstance(value, str):
+        return value
+    clean = without_controls(value)
+    return Markup(clean) if isinstance(value, Markup) else clean
+
+
 @cache
 def _environment() -> Environment:
     made = Environment(
@@ -104,6 +113,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_without_controls,
     )
     made.filters |= {
         "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from random import randrange
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_of
 from gre_bench.store import Frozen
+
+if TYPE_CHECKING:
+    from gre_bench.release.signing import SigningKey
 
 Releases = Annotated[
     Path | None,
@@ -30,6 +33,10 @@ Recount = Annotated[
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the pairs to score again; default: random.")
+]
+Sign = Annotated[
+    Path | None,
+    typer.Option("--sign", metavar="FILE", help="Sign with this Ed25519 key: openssl genpkey -algorithm ed25519."),
 ]
 Erratum = Annotated[
     str | None,
@@ -51,6 +58,7 @@ def publish(
     again: Again = False,
     recount: Recount = 0,
     seed: Seed = None,
+    sign: Sign = None,
     erratum: Erratum = None,
     release: Release = None,
     retire: Retire = False,
@@ -67,7 +75,7 @@ def publish(
     if erratum is not None or release is not None or retire:
         if all_texts or again or recount:
             raise SettingsError("--erratum publishes nothing: leave out --all-texts, --again and --recount")
-        return _note(edition, erratum, release, retire, out or state / "releases", as_json)
+        return _note(edition, erratum, release, retire, sign, out or state / "releases", state, as_json)
     from gre_bench.release.figures.pictures import lacking
     from gre_bench.release.release_store import Shelf
     from gre_bench.reports.publishing import publish_edition
@@ -75,18 +83,31 @@ def publish(
     store = stored_edition(edition, state)
     shelf = Shelf(out or state / "releases", store.key)
     look = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
-    made = publish_edition(store, shelf, all_texts, again, wait, look)
+    key = _key(sign, state, shelf.folder)
+    made = publish_edition(store, shelf, all_texts, again, wait, look, key)
     found = {"release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
+    found |= {"signed_by": key.name if key else None}
     if as_json:
         return screen.print_json(found | {"tables": dict(made.tables)})
     if not made.new:
         return screen.say(f"{made.name} holds all this already: {made.folder}; --again makes a new release anyway")
     screen.say(f"{made.name}: {made.folder}, digest {made.digest}")
+    if key:
+        screen.say(f"signed by {key.name}")
     screen.say(f"the page: {made.folder / 'index.html'}")
     if problem := lacking():
         screen.say(f"without figures: {problem}; then publish it --again")
     if not all_texts:
         screen.say("texts: where their licence allows it; --all-texts makes a release that is not to be passed on")
+
+
+def _key(path: Path | None, *outside: Path) -> SigningKey | None:
+    """The key in the file *path*, which lies in none of the folders *outside*."""
+    if path is None:
+        return None
+    from gre_bench.release.signing import signing_key
+
+    return signing_key(path, outside)
 
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
@@ -106,7 +127,16 @@ def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
     return look
 
 
-def _note(edition: str | None, text: str | None, release: str | None, retire: bool, out: Path, as_json: bool) -> None:
+def _note(
+    edition: str | None,
+    text: str | None,
+    release: str | None,
+    retire: bool,
+    sign: Path | None,
+    out: Path,
+    state: Path,
+    as_json: bool,
+) -> None:
     """Writes an erratum on a release, or retires it."""
     from gre_bench.reports.publishing import shelf_of
 
@@ -117,11 +147,12 @@ def _note(edition: str | None, text: str | None, release: str | None, retire: bo
         raise SettingsError(f"{name} is no release of {edition}; leave out the edition, or name a release of it")
     if not text.strip() or not text.isprintable():
         raise SettingsError("an erratum is one line of text")
+    key = _key(sign, state, shelf.folder)
     with shelf.lock():
-        shelf.say("retired" if retire else "erratum", name, {"text": text.strip()})
+        shelf.say("retired" if retire else "erratum", name, {"text": text.strip()}, key)
         latest = shelf.point()
     if as_json:
         return screen.print_json(
-            {"release": name, "erratum": text.strip(), "retired": retire, "ledger": str(shelf.ledger), "latest": latest}
+            {"release": name, "erratum": text.strip(), "retired": retire, "log": str(shelf.log.path), "latest": latest}
         )
-    screen.say(f"{name}: {'retired' if retire else 'noted'} in {shelf.ledger}; latest is {latest or 'none'}")
+    screen.say(f"{name}: {'retired' if retire else 'noted'} in {shelf.log.path}; latest is {latest or 'none'}")

@@ -10,7 +10,7 @@ import typer
 from gre_bench.cli.commands import options
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.snapshots import show_changes, show_counts
-from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.errors import SettingsError
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a snapshot, or of a release.")]
 Against = Annotated[
@@ -24,26 +24,36 @@ InStore = Annotated[
     bool, typer.Option("--store", help="Of a release: compare its tables with those of the edition's store.")
 ]
 
+Keys = Annotated[
+    list[Path] | None,
+    typer.Option("--key", metavar="FILE", help="Of a release: a public key that must have signed it; repeatable."),
+]
+SeenHead = Annotated[
+    str | None, typer.Option("--log-head", metavar="DIGEST", help="Of a release: a head of its log that you saw.")
+]
+
 
 def verify(
     folder: Folder,
     against: Against = None,
     public: Public = None,
     in_store: InStore = False,
+    key: Keys = None,
+    log_head: SeenHead = None,
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
     """Check every file of a snapshot or release by its digest.
 
-    Of a snapshot also what changed since another, and what of it may be published. Of a release also whether its tables
-    are those of the edition's store (--store).
+    Of a snapshot also what changed since another, and what of it may be published. Of a release also its place in the
+    log beside it, who signed it (--key), and whether its tables are those of the edition's store (--store).
     """
     from gre_bench.release.manifest import is_release
 
     if is_release(folder) and not (against or public):
-        return _verify_release(folder, state if in_store else None, as_json)
-    if in_store:
-        raise SettingsError(f"{folder} is no release, and --store compares a release with its edition's store")
+        return _verify_release(folder, state if in_store else None, key or [], log_head, as_json)
+    if in_store or key or log_head:
+        raise SettingsError(f"{folder} is no release, and --store, --key and --log-head ask about a release")
     from gre_bench.ingest.records.venues import venue_of
     from gre_bench.ingest.snapshot.diff import changes
     from gre_bench.ingest.snapshot.publication import write_public
@@ -70,33 +80,12 @@ def verify(
         screen.say(f"{public}: {found['public']['texts']} texts, {found['public']['withheld']} withheld by licence")
 
 
-def _verify_release(folder: Path, state: Path | None, as_json: bool) -> None:
-    found = _verified(folder, state)
+def _verify_release(folder: Path, state: Path | None, keys: list[Path], log_head: str | None, as_json: bool) -> None:
+    from gre_bench.release.signing import public_key
+    from gre_bench.reports.verifying import verify_release
+
+    found = verify_release(folder, state, [public_key(path) for path in keys], log_head)
     return screen.print_json(found) if as_json else _show_verified(folder, found)
-
-
-def _verified(folder: Path, state: Path | None = None) -> dict[str, Any]:
-    """Name, digest and errata of a release whose every byte is as it was written.
-
-    With *state*, its tables are compared with the edition's store there too. `SourceError` names what differs.
-    """
-    from gre_bench.release import manifest
-    from gre_bench.reports.agreeing import agree
-    from gre_bench.reports.publishing import shelf_of
-
-    found = manifest.verify(folder)
-    digest = manifest.digest_of(folder)
-    shelf, name = shelf_of(str(folder.resolve()), folder.parent)
-    entries = shelf.entries(name)
-    stated = [entry["digest"] for entry in entries if entry["what"] == "published"]
-    if stated and digest not in stated:
-        raise SourceError(f"{folder}: not the release that was published under this name; see {shelf.ledger}")
-    if state:
-        agree(folder, found, state)
-    said = [entry for entry in entries if entry["what"] != "published"]
-    return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
-            "agrees_with_store": True if state else None, "created_at": found["created_at"],
-            "texts": found["texts"]}  # fmt: skip
 
 
 def _show_verified(folder: Path, found: dict[str, Any]) -> None:
@@ -104,5 +93,8 @@ def _show_verified(folder: Path, found: dict[str, Any]) -> None:
     if found["agrees_with_store"]:
         screen.say(f"its tables are those of the store of {found['release'].rpartition('-')[0]}")
     screen.say(f"{found['release']}, made {found['created_at']}; texts: {found['texts']}")
+    screen.say(f"signed by {found['signed_by']}" if found["signed_by"] else "not signed")
+    if found["log_lines"]:
+        screen.say(f"its log: {found['log_lines']} lines, head {found['log_head']}")
     for entry in found["errata"]:
         screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")

@@ -11,7 +11,9 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError, Stopped
 
-Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port of this machine; 0 takes a free one.")]
+Port = Annotated[
+    int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port on this machine; 0: any free one.")
+]
 Private = Annotated[bool, typer.Option("--all-texts", help="Show texts of any licence, for your eyes alone.")]
 
 

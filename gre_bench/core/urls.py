@@ -1,0 +1,29 @@
+"""Addresses of services, as a user may give them: no account, no password, nothing that a log must not hold."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+_ACCOUNT = re.compile(r"(?<=://)[^/\s]*@")
+
+
+def base_url(url: str) -> str:
+    """*url* without a slash at its end; `ValueError`, which never holds it, if it is no plain http(s) URL."""
+    problem = ValueError("not an http(s) URL")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise problem from None
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ValueError("must hold no user, password or query; keys come from the environment")
+    printable = url.isascii() and url.isprintable() and " " not in url
+    if not printable or parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise problem
+    return url.rstrip("/")
+
+
+def without_accounts(text: str) -> str:
+    """*text* with ``[account]@`` in the place of the user and password of each URL in it."""
+    return _ACCOUNT.sub("[account]@", text)

@@ -1,0 +1,130 @@
+"""The log of an edition's releases: what was published and what was said of it, a line each, only ever added to.
+
+Each line holds the SHA-256 of the line before it, so that none can change, go or come between unnoticed. The digest of
+the last line is the *head*; who has seen a head can tell whether a later log still holds it. A line may be signed:
+``signature`` is that of the line without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.release.signing import SigningKey, check_signer, is_signed
+from gre_bench.store import now
+
+EMPTY = "0" * 64
+"""The head of a log without a line."""
+SHORTEST_HEAD = 16
+"""Digits by which a head may be given."""
+
+
+class ReleaseLog:
+    """The log in the file *path*. Who adds to it holds the lock of the releases."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def entries(self, release: str | None = None) -> list[dict[str, Any]]:
+        """Lines in order (of *release* alone); `SourceError` for a chain that is broken or a false signature."""
+        return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
+
+    def heads(self) -> list[str]:
+        """The head after each line, in order; `EMPTY` is before them all."""
+        return [EMPTY, *(head for _, head in self._chain())]
+
+    def add(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
+        """Adds a line, signed by *key*; `SettingsError` if earlier ones are signed and this is not."""
+        self.check_key(key)
+        at = now().isoformat(timespec="seconds")
+        entry = {"what": what, "release": release, "at": at, **more, "previous": self.heads()[-1]}
+        if key:
+            entry["key"] = key.name
+            entry["signature"] = b64encode(key.sign(json.dumps(entry).encode())).decode()
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def check_key(self, key: SigningKey | None) -> None:
+        """`SettingsError` if lines are signed and there is no *key* to sign the next one."""
+        signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
+        if signed and not key:
+            raise SettingsError(f"{signed} is signed, and so must be what follows it; give the key with --sign")
+
+    def mend(self) -> None:
+        """Takes off what a kill left of a line; what is whole is never touched."""
+        if self.path.is_file():
+            whole = self.path.read_bytes()
+            kept = whole.rfind(b"\n") + 1
+            if kept < len(whole):
+                os.truncate(self.path, kept)
+
+    def check_holds(self, seen: str) -> None:
+        """`SourceError` unless the log still holds the line whose head *seen* is, in full or its first digits."""
+        if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
+            raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
+        if not any(head.startswith(seen) for head in self.heads()):
+            raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written anew")
+
+    def check_signed(self, release: str, keys: Sequence[str]) -> None:
+        """`SourceError` unless the line that published *release*, and every line after it, is signed by one of *keys*.
+
+        The chain binds what stands before.
+        """
+        entries = self.entries()
+        first = next((place for place, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
+        for number, entry in enumerate(entries[first:], first + 1):
+            check_signer(f"{self.path}, line {number}", entry.get("key"), keys)
+
+    def _chain(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """Each line and the head after it; what a kill cut off is none."""
+        try:
+            lines = self.path.read_bytes().split(b"\n")[:-1]
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None
+        head, published = EMPTY, set[str]()
+        for number, line in enumerate(lines, 1):
+            if problem := _problem(line, head, published):
+                raise SourceError(f"{self.path}, line {number}: {problem}; get it again from where it came")
+            head = hashlib.sha256(line).hexdigest()
+            yield json.loads(line), head
+
+
+def _problem(line: bytes, head: str, published: set[str]) -> str | None:
+    """What is wrong with *line* after *head*; a release is added to those *published*."""
+    try:
+        entry = json.loads(line)
+        written = json.dumps(entry).encode()
+        dated = datetime.fromisoformat(entry["at"]).tzinfo is not None
+        strings = all(isinstance(entry[name], str) for name in ("what", "release"))
+        signature = b64decode(entry["signature"], validate=True) if "key" in entry else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "is not as it was written"
+    # What is signed is the text that the fields make, so no other text may make the same fields.
+    if written != line or not dated or not strings:
+        return "is not as it was written"
+    if entry.get("previous") != head:
+        return "does not follow the line before it"
+    plain = {name: value for name, value in entry.items() if name != "signature"}
+    if signature is not None and not is_signed(entry["key"], json.dumps(plain).encode(), signature):
+        return "its signature is not that of its key"
+    if entry["what"] == "published":
+        if entry["release"] in published or not isinstance(entry.get("digest"), str):
+            return f"publishes {entry['release']} a second time, or without its digest"
+        published.add(entry["release"])
+    return None
+
+
+def _publishes(entry: Mapping[str, Any], release: str) -> bool:
+    return entry["what"] == "published" and entry["release"] == release

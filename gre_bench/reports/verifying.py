@@ -1,0 +1,56 @@
+"""Whether a release is as it was published: its bytes, its place in the log, who signed it, the store it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SourceError
+from gre_bench.release import manifest
+from gre_bench.release.release_store import Shelf
+from gre_bench.release.signing import check_signer
+from gre_bench.reports.agreeing import agree
+from gre_bench.reports.publishing import shelf_of
+
+
+def verify_release(
+    folder: Path, state: Path | None = None, keys: Sequence[str] = (), seen_head: str | None = None
+) -> dict[str, Any]:
+    """What holds of the release in *folder*, once every byte is as it was written; `SourceError` names what is not.
+
+    *keys*: the public keys one of which must have signed it, its line in the log and every later line. *seen_head*: a
+    head of the log, seen earlier, that it must still hold. With *state*, its tables are compared with the edition's
+    store there too.
+    """
+    found = manifest.verify(folder)
+    check_signer(folder, found.get(manifest.SIGNED_BY), keys)
+    shelf, name = shelf_of(str(folder.resolve()), folder.parent)
+    if found["release"] != name:
+        raise SourceError(f"{folder} holds the files of {found['release']}; get {name} again from where it came")
+    digest = manifest.digest_of(folder)
+    if seen_head:
+        shelf.log.check_holds(seen_head)
+    heads = shelf.log.heads()
+    if len(heads) > 1:
+        _check_logged(shelf, folder, name, digest)
+        shelf.log.check_signed(name, keys)
+    if state:
+        agree(folder, found, state)
+    said = [entry for entry in shelf.log.entries(name) if entry["what"] != "published"]
+    return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
+            "signed_by": found.get(manifest.SIGNED_BY), "log_lines": len(heads) - 1, "log_head": heads[-1],
+            "agrees_with_store": True if state else None, "created_at": found["created_at"],
+            "texts": found["texts"]}  # fmt: skip
+
+
+def _check_logged(shelf: Shelf, folder: Path, name: str, digest: str) -> None:
+    """`SourceError` unless the log published this release with this *digest*; for the link also: as the latest."""
+    stated = [entry["digest"] for entry in shelf.log.entries(name) if entry["what"] == "published"]
+    if not stated:
+        raise SourceError(f"{folder}: {shelf.log.path} has no line that publishes it; publish the edition again")
+    if digest not in stated:
+        raise SourceError(f"{folder}: not the release that was published under this name; see {shelf.log.path}")
+    newest = shelf.newest()
+    if folder.name == shelf.latest.name and newest and newest["release"] != name:
+        raise SourceError(f"{folder} leads to {name}, and the latest release is {newest['release']}")

@@ -1,0 +1,210 @@
+"""Whatever a command is given, it ends with the right exit code and in one line: no traceback, no secret, no control."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from gre_bench.cli import app
+from gre_bench.cli.views import screen
+from gre_bench.core.strict_json import loads
+from gre_bench.core.terminal import without_controls
+from gre_bench.core.urls import base_url, without_accounts
+from tests.conftest import ROOT
+
+SECRET = "hunter2-hunter2"
+CONTROLS = "red \x1b[31m, bell \x07, turned \u202e, half \x9b"
+LONG = "n" * 300
+
+
+@pytest.fixture
+def call(monkeypatch, capfd, tmp_path):
+    """``gre-bench ARGUMENTS`` through `main`; exit code, standard output and error. A traceback fails the test."""
+    monkeypatch.chdir(tmp_path)
+
+    def calling(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gre-bench", *map(str, arguments)])
+        monkeypatch.setattr(screen, "out", screen.Console(width=400))
+        monkeypatch.setattr(screen, "err", screen.Console(stderr=True, width=400))
+        code = 0
+        try:
+            app.main()
+        except SystemExit as stopped:
+            code = stopped.code or 0
+        found = capfd.readouterr()
+        return code, found.out, found.err
+
+    return calling
+
+
+def refused(found, part="", code=2):
+    """The one line of what was *found*, which holds *part*."""
+    got, out, err = found
+    assert (got, out, err.count("\n")) == (code, "", 1), found
+    assert err.startswith("error: ") and part in err and SECRET not in err, err
+    assert all(mark.isprintable() for mark in err[:-1]), err
+    return err
+
+
+URLS = [f"http://me:{SECRET}@127.0.0.1:9", f"https://{SECRET}@h", f"http://h?key={SECRET}", f"http://h#{SECRET}",
+        f"http://h:{SECRET}", f"http://[{SECRET}", f"ftp://{SECRET}", "http://", "http://h\x1b", "http://ä"]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_an_address_with_an_account_is_refused_and_neither_shown_nor_stored(call, tmp_path, url):
+    refused(call("fetch", "ICLR", "2025", "--host", url, "--no-prefect", "--state", "s"), "fetch.host")
+    refused(call("plan", "ICLR", "2025", "--host", url, "--state", "s"), "fetch.host")
+    setting = f"evaluation_lm.endpoint={json.dumps(url)}"
+    refused(call("refresh", "--no-prefect", "--set", setting, "--state", "s"), "evaluation_lm.endpoint")
+    ray = f"run.ray_address=ray://me:{SECRET}@h:1"
+    refused(call("refresh", "--no-prefect", "--set", ray, "--state", "s"), "run.ray_address")
+    models = tmp_path / "models.toml"
+    models.write_text(f'[[model]]\nname = "m"\nmodel = "m"\nendpoint = {json.dumps(url)}\n')
+    given = ("--set", f"writing.models={models}", "--set", "writing.judgments=m")
+    refused(call("refresh", "--no-prefect", *given, "--state", "s"), "endpoint")
+    for path in (tmp_path / "s").rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=30), st.text("ab:/@.[]?#%\\ \t1", max_size=30))
+@settings(max_examples=200, deadline=None, database=None)
+def test_an_address_is_plain_or_refused_without_being_repeated(scheme, rest):
+    for url in (f"{scheme}://{rest}", f"http://{rest}", f"https://me:{SECRET}@{rest}"):
+        try:
+            found = base_url(url)
+        except ValueError as error:
+            assert SECRET not in str(error)
+        else:
+            assert "@" not in found.split("/")[2] and found.isascii() and found.isprintable()
+        assert SECRET not in without_accounts(f"asked https://me:{SECRET}@h/x and http://h")
+
+
+COMMANDS = [("import", "papers", None, "--edition", "X-2025", "--new"), ("import", "reviews", None, "--edition", "X-2025", "--new", "--human"),
+            ("import", "notes", None, "--edition", "X-2025", "--new"), ("verify", None), ("refresh", "--no-prefect", "--settings", None),
+            ("leaderboard", "--state", None), ("status", "X-2025", "--state", None), ("publish", "X-2025", "--sign", None)]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(map(str, command[:2])))
+@pytest.mark.parametrize("path", [LONG, f"a/{LONG}/b", "\udcff.csv", "x\x1b[2J.jsonl", ".", "loop/x", "none/x"])
+def test_a_path_that_cannot_be_used_is_one_line(call, tmp_path, command, path):
+    os.symlink("loop", tmp_path / "loop")
+    code, _, err = call(*(path if part is None else part for part in command))
+    assert code in (2, 3) and err.count("\n") == 1 and "\x1b" not in err, (code, err)
+
+
+ROWS = st.dictionaries(
+    st.sampled_from(
+        ["paper_id", "title", "abstract", "row", "review", "slot", "rating", "candidate", "judgments", "x"]
+    ),
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.lists(st.text(max_size=3))),
+)
+LINES = st.lists(
+    st.one_of(
+        ROWS.map(json.dumps).map(str.encode), st.binary(max_size=20), st.sampled_from([b"[" * 3000, b'{"a":1,"a":2}'])
+    )
+)
+
+
+@given(
+    LINES.map(b"\n".join), st.sampled_from(["papers", "reviews", "notes"]), st.sampled_from(["jsonl", "csv", "parquet"])
+)
+@example(b'{"paper_id": "p", "paper_id": "q"}', "papers", "jsonl")
+@example(b'{"paper_id": "p", "row": -1}', "papers", "jsonl")
+@settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+def test_a_file_to_import_is_taken_or_refused_row_by_row(call, tmp_path, content, kind, form):
+    file = tmp_path / f"given.{form}"
+    file.write_bytes(content)
+    more = ["--human"] if kind == "reviews" else []
+    code, out, err = call("import", kind, file, "--edition", "X-2025", "--new", "--state", tmp_path / "s", *more)
+    assert code in (0, 2), (code, err)
+    assert "Traceback" not in err and (out or err.count("\n") == 1), (out, err)
+    assert all(mark.isprintable() or mark == "\n" for mark in out + err)
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+@settings(max_examples=8, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+def test_a_setting_is_taken_or_refused_in_one_line(call, key, value):
+    for override in (f"{key}={value}", f"edition.venue={value}", f"sources.papers={value}", f"fetch.host={value}", key):
+        code, _, err = call("refresh", "--no-prefect", "--edition", "X-2025", "--dry-run", "--set", override)
+        assert code in (0, 2) and err.count("\n") == (code != 0), (override, code, err)
+
+
+def test_a_key_that_stands_twice_and_a_negative_row_are_refused(call, tmp_path):
+    file = tmp_path / "papers.jsonl"
+    file.write_text('{"paper_id": "p", "paper_id": "q"}\n{"paper_id": "p", "row": -1}\n{"paper_id": "r"}\n')
+    code, out, err = call("import", "papers", file, "--edition", "X-2025", "--new")
+    assert code == 2 and "1 papers added" in out and "2 refused" in out
+    assert "the key 'paper_id' is there twice" in err and "row is negative" in err
+    refused(call("import", "papers", file, "--edition", "X-2025", "--rows=-2:1"), "FIRST:END")
+    with pytest.raises(ValueError, match="twice"):
+        loads('{"a": [{"b": 1, "b": 1}]}')
+
+
+@pytest.mark.parametrize("asked", [("leaderboard",), ("publish",), ("sql", "select 1")], ids=lambda asked: asked[0])
+def test_what_is_asked_before_the_first_commit_is_incomplete(call, tmp_path, asked):
+    folder = tmp_path / "state" / "editions" / "X-2025"
+    folder.mkdir(parents=True)
+    (folder / "edition.lock").touch()
+    if asked[0] != "publish":
+        refused(call(asked[0], "X-2025", *asked[1:]), "refresh --edition X-2025", code=3)
+    (tmp_path / "papers.jsonl").write_text('{"paper_id": "p"}\n')
+    assert call("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new")[0] == 0
+    if asked[0] != "sql":
+        refused(call(asked[0], "X-2025", *asked[1:]), "refresh --edition X-2025", code=3)
+
+
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(call, tmp_path):
+    (tmp_path / "papers.jsonl").write_text('{"paper_id": "p"}\n')
+    (tmp_path / "precious").write_text("kept")
+    folder = tmp_path / "state" / "editions" / "X-2025"
+    folder.mkdir(parents=True)
+    (folder / "edition.lock").symlink_to(tmp_path / "precious")
+    line = refused(call("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new"), code=1)
+    assert "is a symbolic link" in line and (tmp_path / "precious").read_text() == "kept"
+
+
+def test_every_lock_and_log_is_opened_without_following_a_link():
+    for path in (*(ROOT / "gre_bench").rglob("*.py"), *(ROOT / "tasks").rglob("*.py")):
+        for line in path.read_text().splitlines():
+            assert "O_CREAT" not in line or "O_NOFOLLOW" in line, f"{path}: {line}"
+
+
+def test_controls_in_a_title_reach_no_terminal(call, tmp_path):
+    (tmp_path / "papers.jsonl").write_text(json.dumps({"paper_id": "p", "title": CONTROLS}) + "\n")
+    assert call("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new")[0] == 0
+    code, out, _ = call("sql", "X-2025", "select title from papers")
+    assert code == 0 and not {"\x1b", "\x07", "\u202e", "\x9b"} & {*out}
+
+
+@given(st.text())
+@example(CONTROLS)
+@example("naïve café\r\n‍👩‍🔬 ")
+@settings(max_examples=200, deadline=None, database=None)
+def test_a_page_holds_no_controls_and_keeps_all_else(text):
+    clean = without_controls(text)
+    assert not {*map(chr, range(9)), "\x1b", "\x7f", "\x9b", "\r", "\u2028", "\u202e", "\u2066"} & {*clean}
+    assert without_controls(clean) == clean
+    if text.isprintable():
+        assert clean == text
+
+
+def test_a_command_works_where_the_terminal_knows_ascii_alone(tmp_path):
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    (tmp_path / "papers.jsonl").write_text('{"paper_id": "p", "title": "caf\\u00e9 \\u4e2d"}\n')
+    for command in (
+        ("import", "papers", "papers.jsonl", "--edition", "X-2025", "--new"),
+        ("sql", "X-2025", "from papers"),
+    ):
+        found = subprocess.run(
+            [sys.executable, "-m", "gre_bench.cli.app", *command],
+            cwd=tmp_path, env=environment | {"PYTHONPATH": str(ROOT)}, capture_output=True,
+        )  # fmt: skip
+        assert found.returncode == 0, found.stderr.decode()
+        assert found.stdout.isascii() and Path(tmp_path, "state").is_dir()
