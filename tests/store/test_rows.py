@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from gre_bench.core.resources import resource
+from gre_bench.store import Store
 from gre_bench.store.schema import add_tables, remake_views
 from gre_bench.store.statements import statements
 from tests.flows.refreshing import refreshed
@@ -70,7 +71,7 @@ def schema():
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     """A reading connection to a refreshed edition, and values that its queries find rows with."""
-    store = refreshed(tmp_path_factory.mktemp("rows"))
+    store = Store(refreshed(tmp_path_factory.mktemp("rows")), EDITION)
     with store.reading() as connection:
         first = {
             name: connection.execute(f"select {column} from {table} limit 1").fetchall()[0][0]
