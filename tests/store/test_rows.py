@@ -53,11 +53,9 @@ def parts(type_: Any) -> tuple[Any, ...]:
 def parameters(query: str, lists: dict[str, list[str]], plain: dict[str, str]) -> dict[str, Any]:
     """A value for each parameter of a *query*, a list where the query unnests one."""
     names = set(re.findall(r"\$(\w+)", re.sub(r"--.*", "", QUERIES[query])))
-    in_lists = set(re.findall(r"\$(\w+)::\w+\[\]", QUERIES[query]))
-    number = {"cut": 8000}
-    return {
-        name: lists.get(name, ["x"]) if name in in_lists else number.get(name, plain.get(name, "x")) for name in names
-    }
+    cast = dict(re.findall(r"\$(\w+)::(\w+)\[\]", QUERIES[query]))
+    listed = {name: [1] if type_ == "integer" else lists.get(name, ["x"]) for name, type_ in cast.items()}
+    return {name: listed.get(name, 8000 if name == "cut" else plain.get(name, "x")) for name in names}
 
 
 @pytest.fixture(scope="module")
