@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from gre_bench.core.resources import resource
+from gre_bench.store import Store
 from gre_bench.store.schema import add_tables, remake_views
 from gre_bench.store.statements import statements
 from tests.flows.refreshing import refreshed
@@ -52,11 +53,9 @@ def parts(type_: Any) -> tuple[Any, ...]:
 def parameters(query: str, lists: dict[str, list[str]], plain: dict[str, str]) -> dict[str, Any]:
     """A value for each parameter of a *query*, a list where the query unnests one."""
     names = set(re.findall(r"\$(\w+)", re.sub(r"--.*", "", QUERIES[query])))
-    in_lists = set(re.findall(r"\$(\w+)::\w+\[\]", QUERIES[query]))
-    number = {"cut": 8000}
-    return {
-        name: lists.get(name, ["x"]) if name in in_lists else number.get(name, plain.get(name, "x")) for name in names
-    }
+    cast = dict(re.findall(r"\$(\w+)::(\w+)\[\]", QUERIES[query]))
+    listed = {name: [1] if type_ == "integer" else lists.get(name, ["x"]) for name, type_ in cast.items()}
+    return {name: listed.get(name, 8000 if name == "cut" else plain.get(name, "x")) for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ def schema():
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     """A reading connection to a refreshed edition, and values that its queries find rows with."""
-    store = refreshed(tmp_path_factory.mktemp("rows"))
+    store = Store(refreshed(tmp_path_factory.mktemp("rows")), EDITION)
     with store.reading() as connection:
         first = {
             name: connection.execute(f"select {column} from {table} limit 1").fetchall()[0][0]

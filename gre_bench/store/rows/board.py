@@ -12,7 +12,7 @@ class LeaderboardRow(TypedDict):
     """
 
     metric: str
-    rank: int
+    rank: int | None
     candidate: str
     kind: str
     mean: float | None
@@ -33,15 +33,15 @@ class LeaderboardRow(TypedDict):
     above_chance_p_holm: float | None
     above_chance_papers: int | None
     surely_above_chance: bool | None
-    expected: int | None
+    expected: int
     planned: int
-    scored: int | None
-    failed: int | None
-    excluded: int | None
-    missing: int | None
+    scored: int
+    failed: int
+    excluded: int
+    missing: int
     papers: int
     unranked: str | None
-    validation: str | None
+    validation: str
     rank_low: int | None
     rank_high: int | None
     likely_low: int | None
@@ -54,7 +54,7 @@ class LeaderboardRow(TypedDict):
     tied: bool | None
     more_papers: int | None
     difference_p_holm: float | None
-    tests: int
+    tests: int | None
     untested: str | None
     words: float | None
     human_words: float | None
@@ -62,14 +62,14 @@ class LeaderboardRow(TypedDict):
     at_length_low: float | None
     at_length_high: float | None
     extrapolated: bool | None
-    shortest: int
-    longest: int
-    asked: int
-    unusable: int
-    judged: int
-    unparsable: int
-    lines: int
-    strays: int
+    shortest: int | None
+    longest: int | None
+    asked: int | None
+    unusable: int | None
+    judged: int | None
+    unparsable: int | None
+    lines: int | None
+    strays: int | None
     median_lines: float | None
     human_lines: float | None
     covered: float | None
@@ -78,7 +78,7 @@ class LeaderboardRow(TypedDict):
     reply_tokens: int | None
     usd: float | None
     conflict: str | None
-    contamination: str | None
+    contamination: str
     family: str | None
     cutoff: date | None
     released: date | None
@@ -86,7 +86,7 @@ class LeaderboardRow(TypedDict):
     guideline: str | None
     signature_id: str
     plan_papers: int | None
-    sampled: int | None
+    sampled: int
 
 
 class WholeBoardRow(TypedDict):
@@ -95,7 +95,7 @@ class WholeBoardRow(TypedDict):
     """
 
     metric: str
-    rank: int
+    rank: int | None
     candidate: str
     kind: str
     mean: float | None
@@ -116,15 +116,15 @@ class WholeBoardRow(TypedDict):
     above_chance_p_holm: float | None
     above_chance_papers: int | None
     surely_above_chance: bool | None
-    expected: int | None
+    expected: int
     planned: int
-    scored: int | None
-    failed: int | None
-    excluded: int | None
-    missing: int | None
+    scored: int
+    failed: int
+    excluded: int
+    missing: int
     papers: int
     unranked: str | None
-    validation: str | None
+    validation: str
     rank_low: int | None
     rank_high: int | None
     likely_low: int | None
@@ -137,7 +137,7 @@ class WholeBoardRow(TypedDict):
     tied: bool | None
     more_papers: int | None
     difference_p_holm: float | None
-    tests: int
+    tests: int | None
     untested: str | None
     words: float | None
     human_words: float | None
@@ -145,14 +145,14 @@ class WholeBoardRow(TypedDict):
     at_length_low: float | None
     at_length_high: float | None
     extrapolated: bool | None
-    shortest: int
-    longest: int
-    asked: int
-    unusable: int
-    judged: int
-    unparsable: int
-    lines: int
-    strays: int
+    shortest: int | None
+    longest: int | None
+    asked: int | None
+    unusable: int | None
+    judged: int | None
+    unparsable: int | None
+    lines: int | None
+    strays: int | None
     median_lines: float | None
     human_lines: float | None
     covered: float | None
@@ -161,7 +161,7 @@ class WholeBoardRow(TypedDict):
     reply_tokens: int | None
     usd: float | None
     conflict: str | None
-    contamination: str | None
+    contamination: str
     family: str | None
     cutoff: date | None
     released: date | None
@@ -169,7 +169,7 @@ class WholeBoardRow(TypedDict):
     guideline: str | None
     signature_id: str
     plan_papers: int | None
-    sampled: int | None
+    sampled: int
 
 
 class RankedRow(TypedDict):

@@ -16,9 +16,9 @@ class WhyPairsRow(TypedDict):
     state: str
     value: float | None
     reason: str | None
-    message: str
-    predictions: list[str]
-    run_id: str
+    message: str | None
+    predictions: list[str] | None
+    run_id: str | None
 
 
 class WhyPaperRow(TypedDict):
@@ -28,7 +28,7 @@ class WhyPaperRow(TypedDict):
     title: str
     abstract_sha256: str | None
     pdf_sha256: str | None
-    pdf_version_status: str
+    pdf_version_status: str | None
     text_status: str | None
     text_sha256: str | None
     snapshot: str | None
@@ -46,8 +46,8 @@ class WhyReviewsRow(TypedDict):
     written_at: datetime | None
     version_rule: str | None
     judgments_sha256: str | None
-    lines: int
-    strays: int
+    lines: int | None
+    strays: int | None
 
 
 class WhySpansRow(TypedDict):
