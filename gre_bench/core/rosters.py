@@ -71,7 +71,7 @@ def roster_tree(file: Path) -> dict[str, Any]:
         roster = Roster.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise SettingsError(
-            f"no roster {file}; name one of {', '.join(roster_names())}, or a file of your own that ends in .toml"
+            f"no roster {file.stem if file.parent == resource("data", "rosters") else file}; name one of {', '.join(roster_names())}, or a file of your own that ends in .toml"
         ) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"roster {file} cannot be read: {error}") from None

@@ -84,6 +84,6 @@ def confirm_form(venue: Venue, found: Notes) -> None:
 
 def _unfit(venue: Venue, wrong: list[str]) -> str:
     return (
-        f"the notes of {venue.name} have not the form that is {venue.evidence} ({venue.note.split('.')[0]}): "
-        f"{'; '.join(wrong)}. No PDF was asked for and nothing was bought: add the entry to data/venues.toml"
+        f"the notes of {venue.name} have not the form that data/venues.toml gives them ({venue.note.split('.')[0]}): "
+        f"{'; '.join(wrong)}. No PDF was asked for and nothing was bought: correct or add its entry there"
     )

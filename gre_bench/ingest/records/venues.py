@@ -18,7 +18,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 
 Names = tuple[str, ...]
-Evidence = Literal["real notes", "recorded", "documented", "assumed"]
+Evidence = Literal["real notes", "recorded", "documented"]
 _SOME = Field(min_length=1)
 
 
@@ -27,7 +27,7 @@ class Venue(BaseModel):
 
     *status* tells whether a paper is kept: ``invitation`` by the kind of its note alone, ``venueid`` also by how its
     ``content.venueid`` goes on after *group*: an ending in *kept*, or "/" and a kind in *withdrawn* or *desk_rejected*.
-    *evidence* tells how the form is known, *note* in words; ``assumed`` is never in the file (`venue_of`).
+    *evidence* tells how the form is known, *note* in words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,9 +90,9 @@ class Venue(BaseModel):
     @property
     def unverified(self) -> str | None:
         """What is to be said of a venue-year whose notes nobody here has seen; None for the others."""
-        if self.evidence not in ("documented", "assumed"):
+        if self.evidence != "documented":
             return None
-        return f"the form of the notes of {self.name} is {self.evidence} only: {self.note}"
+        return f"the form of the notes of {self.name} is documented only: {self.note}"
 
     @property
     def fields(self) -> frozenset[str]:
@@ -141,8 +141,7 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
     """The entry of *venue* and *year*; the `SettingsError` for an unknown one names those that are known.
 
-    A year after the newest entry of its venue has the form of that entry, with the evidence ``assumed`` and without
-    its days.
+    A year after the newest entry of its venue has the form of that entry, as documented only, and not its days.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -153,8 +152,8 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
         raise SettingsError(f"no notes of {venue} {year} are known; known are {names}; add it to data/venues.toml")
     days = {"reviews_released": None, "rebuttal_opens": None}
     group = newest.group.replace(str(newest.year), str(year))
-    note = f"it is taken from {newest.name}. No note was seen."
-    return newest.model_copy(update={"year": year, "group": group, "evidence": "assumed", "note": note, **days})
+    note = f"Taken from the entry of {newest.name}. No note was seen."
+    return newest.model_copy(update={"year": year, "group": group, "evidence": "documented", "note": note, **days})
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
