@@ -70,9 +70,9 @@ def roster_tree(file: Path) -> dict[str, Any]:
     try:
         roster = Roster.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        raise SettingsError(
-            f"no roster {file.stem if file.parent == resource("data", "rosters") else file}; name one of {', '.join(roster_names())}, or a file of your own that ends in .toml"
-        ) from None
+        name = file.stem if file.parent == resource("data", "rosters") else file
+        known = ", ".join(roster_names())
+        raise SettingsError(f"no roster {name}; name one of {known}, or a file of your own, NAME.toml") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"roster {file} cannot be read: {error}") from None
     except ValidationError as error:

@@ -325,6 +325,16 @@ class QuerySettings(_Group, frozen=True):
     result: int = Field(default=100, ge=1, description="MB of a query's result, as text")
 
 
+class ReleaseSettings(_Group, frozen=True):
+    """What a year's board must show before it is published."""
+
+    unvalidated: Literal["refuse", "hide", "show"] = Field(
+        default="refuse",
+        description="where a metric failed its validation with this evaluation LM and writer, or has none: publish "
+        "nothing, or the board without it, or the board as it is",
+    )
+
+
 class Bounds(_Group, frozen=True):
     """How much may be spent; what is not given is not bounded."""
 
@@ -357,6 +367,7 @@ class Settings(_Group, frozen=True):
     run: RunSettings = RunSettings()
     query: QuerySettings = QuerySettings()
     budget: BudgetSettings = BudgetSettings()
+    release: ReleaseSettings = ReleaseSettings()
     roster: str | None = Field(
         default=None, min_length=1, description="roster that stands for groups of settings; they win over it"
     )

@@ -20,7 +20,7 @@ from gre_bench.core.records import Signature, digest
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import ValidationSettings
 from gre_bench.stats.verdicts import Verdict, overall
-from gre_bench.store import Store, now
+from gre_bench.store import Row, Store, now
 
 SHIPPED = resource("data", "validations")
 
@@ -113,6 +113,20 @@ def certificate(state: Path, signature_id: str, edition: str | None = None) -> C
         return order, -datetime.fromisoformat(made.validated_at).timestamp()
 
     return min(found.values(), key=weight, default=None)
+
+
+def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Of the *signatures* of an edition's board those whose metric has not held up: metric, signature_id, verdict, detail.
+
+    The verdict is ``fail``, or ``missing`` where no record is known; what is undecided was tried on too few papers.
+    """
+    found: list[Row] = []
+    for row in signatures:
+        made = certificate(state, row["signature_id"], edition)
+        if made is None or made.verdict == "fail":
+            verdict, detail = ("fail", f"{made.detail}, on {made.edition}") if made else ("missing", "never validated")
+            found.append({"metric": row["metric"], "signature_id": row["signature_id"], "verdict": verdict, "detail": detail})
+    return found
 
 
 def _read(file: Path) -> Certificate:

@@ -136,6 +136,19 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
 
 
+def same_rows(one: Path, other: Path, tables: Sequence[str]) -> bool:
+    """Whether two releases' databases hold the same rows in *tables*, but for who stored them and when."""
+    with opened(one) as connection:
+        connection.execute(f"attach {quoted(other)} as other (read_only)")
+        for name in tables:
+            columns = "select columns(name -> name not in ('run_id', 'imported_at')) from"
+            mine, theirs = f"{columns} {name}", f"{columns} other.{name}"
+            for first, second in ((mine, theirs), (theirs, mine)):
+                if connection.execute(f"({first}) except all ({second}) limit 1").fetchall():
+                    return False
+    return True
+
+
 def _mark_public(
     connection: duckdb.DuckDBPyConnection, is_free: Callable[[str | None], bool], everything: bool
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.release.credits import citation, downloads, rights
-from gre_bench.release.database import Additions, opened, write_database, write_parquet
+from gre_bench.release.database import Additions, opened, same_rows, write_database, write_parquet
 from gre_bench.release.figures.drawing import drawn, write_figures
 from gre_bench.release.history import histories
 from gre_bench.release.manifest import digest_of, read, seal
@@ -27,6 +27,9 @@ from gre_bench.release.release_store import Shelf
 from gre_bench.release.verdicts import validations
 from gre_bench.store import now
 
+DERIVED = ("chance", "lengths", "profiles", "separation", "standings")
+RECORDS = ("imports", "runs")
+"""Tables that say when something was done, and by which run."""
 DATABASE, TABLES, FIGURES, PAGE, PAPERS = "release.duckdb", "tables", "figures", "index.html", "papers"
 
 
@@ -131,10 +134,16 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Whether two releases hold the same tables, of the same program."""
+    """Whether two releases hold the same tables, of the same program, whichever runs brought them about.
+
+    What is worked out of other tables (`DERIVED`) is not compared: the same program makes the same of the same.
+    """
     one, other = read(old), read(new)
-    tables = ({name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
-              for manifest in (one, other))  # fmt: skip
-    return (
-        next(tables) == next(tables) and one.get("program") == other.get("program") and one["texts"] == other["texts"]
-    )
+    if any(one.get(name) != other.get(name) for name in ("program", "texts", "hidden_boards")):
+        return False
+    tables = [{name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
+              for manifest in (one, other)]  # fmt: skip
+    if tables[0].keys() != tables[1].keys():
+        return False
+    changed = {Path(name).stem for name in tables[0] if tables[0][name] != tables[1][name]} - {*DERIVED, *RECORDS}
+    return not changed or same_rows(old / DATABASE, new / DATABASE, sorted(changed))

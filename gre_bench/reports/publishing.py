@@ -31,24 +31,28 @@ def publish_edition(
     again: bool = False,
     wait_s: float = 0.0,
     look: Callable[[Frozen], None] | None = None,
+    hidden: Sequence[Row] = (),
 ) -> Published:
     """Makes a release of the edition in *store* on *shelf*, of what is committed when no run is writing.
 
-    *look* may refuse what is about to be published. `SettingsError` if there is no board yet, `LockedError` if a
+    *hidden*: boards that the page does not show, with the metric, signature_id, verdict and detail of each. *look* may refuse what is about to be published. `SettingsError` if there is no board yet, `LockedError` if a
     run is still writing after *wait_s*: half of what it is at would not be a board, and a release is for good.
     """
     with frozen(store, "publish", wait_s) as edition:
-        publication = publication_of(edition, everything, again)
+        publication = publication_of(edition, everything, again, hidden)
         if look:
             look(edition)
         return publish(shelf, publication)
 
 
-def publication_of(store: Frozen, everything: bool = False, again: bool = False) -> Publication:
+def publication_of(
+    store: Frozen, everything: bool = False, again: bool = False, hidden: Sequence[Row] = ()
+) -> Publication:
     """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
-    signatures = store.read("current_signatures")
+    unseen = {row["signature_id"] for row in hidden}
+    signatures = [row for row in store.read("current_signatures") if row["signature_id"] not in unseen]
     if not signatures:
-        raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        raise SettingsError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
     planned_with = store.read("board_settings")
     settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
@@ -56,7 +60,7 @@ def publication_of(store: Frozen, everything: bool = False, again: bool = False)
         source=store.file,
         additions=additions(store, settings, signatures),
         is_free=may_publish,
-        provenance=provenance(store, settings, signatures),
+        provenance=provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
         pieces_of=pieces_of(settings.evaluation_lm),
         everything=everything,
         again=again,
