@@ -23,7 +23,7 @@ from gre_bench.core.settings import Settings, edition_of, parse
 from gre_bench.flows.annual_refresh import refresh, write_ahead
 from gre_bench.flows.fetch import FetchJob, bring
 from gre_bench.flows.validate_metrics import validate
-from gre_bench.pipeline.rosters import of_the_year
+from gre_bench.pipeline.rosters import check_models, of_the_year
 from gre_bench.pipeline.runs.deployed import run_deployed
 from gre_bench.pipeline.runs.endings import DONE, PAUSED, ended, summary_of
 from gre_bench.pipeline.runs.job import Job
@@ -102,7 +102,11 @@ def year_job(
 
 
 def make_board(job: YearJob, run: Steps, shown: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
-    """The stages one after another, each as it is *shown*; it ends at the first that is not done."""
+    """The stages one after another, each as it is *shown*; it ends at the first that is not done.
+
+    `LMError` or `SettingsError` before the first where a model of the roster cannot be asked.
+    """
+    check_models(job.settings)
     for name, stage in STAGES.items():
         summary = shown(name, partial(stage, job, run))
         job = replace(job, reached=(*job.reached, (name, summary)))

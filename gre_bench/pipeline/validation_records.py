@@ -115,6 +115,17 @@ def certificate(state: Path, signature_id: str, edition: str | None = None) -> C
     return min(found.values(), key=weight, default=None)
 
 
+def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) -> bool:
+    """Whether *metric* was validated with this evaluation LM and a writer of this name, judging by names alone."""
+    made = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
+    return any(
+        one.signature["metric"] == metric
+        and one.signature["evaluation_lm"] == evaluation_lm
+        and (writer is None or str(one.signature["writer"]).startswith(writer))
+        for one in made
+    )
+
+
 def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Of the *signatures* of an edition's board those whose metric has not held up: metric, signature_id, verdict, detail.
 

@@ -141,7 +141,7 @@ def same_rows(one: Path, other: Path, tables: Sequence[str]) -> bool:
     with opened(one) as connection:
         connection.execute(f"attach {quoted(other)} as other (read_only)")
         for name in tables:
-            columns = "select columns(name -> name not in ('run_id', 'imported_at')) from"
+            columns = "select columns(lambda name: name not in ('run_id', 'imported_at')) from"
             mine, theirs = f"{columns} {name}", f"{columns} other.{name}"
             for first, second in ((mine, theirs), (theirs, mine)):
                 if connection.execute(f"({first}) except all ({second}) limit 1").fetchall():

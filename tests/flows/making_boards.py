@@ -43,7 +43,7 @@ def job(host: str | None, named: str | None, state: Path, *overrides: str, on: d
     fetch_steps._opened.cache_clear()
     asked = (f"fetch.host={host}",) if host else ()
     more = (f"roster={named}",) if named else ()
-    chosen = load(None, (*more, *asked, *QUICK, "edition.papers=16", *overrides))
+    chosen = load(None, (*more, *asked, *QUICK, "edition.papers=6", *overrides))
     return year_job("SAMPLE", None, year, chosen, state, False, False, on)
 
 

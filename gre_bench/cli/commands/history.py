@@ -1,10 +1,11 @@
-"""``gre-bench history``: candidates through the years, as differences to anchors."""
+"""``gre-bench year`` and ``history``: the board of this year, and candidates through the years."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,9 +22,90 @@ Anchors = Annotated[
 ]
 
 
+Venue = Annotated[str, typer.Argument(help="Venue, such as ICLR.")]
+Roster = Annotated[
+    str | None, typer.Option("--roster", help="Who is ranked: a shipped roster, or a file of your own, NAME.toml.")
+]
+Year = Annotated[
+    int | None, typer.Option("--year", help="Year of the venue; the newest whose reviews are public, if not given.")
+]
+On = Annotated[
+    datetime | None, typer.Option("--on", formats=["%Y-%m-%d"], help="Take the newest year of this day, not of today.")
+]
+Host = Annotated[str | None, typer.Option("--host", help="Host to ask instead of the venue's, such as a loopback.")]
+Rates = Annotated[
+    Path | None, typer.Option("--rates", help="With --dry-run: output of bench scoring --json on the machine that scores.")
+]
+CODES = {"done": 0, "unchanged": 0, "fault": 1}
+
+
 def register(app: typer.Typer) -> None:
-    """Adds the command to *app*."""
+    """Adds the commands to *app*."""
+    app.command(epilog=options.EXIT_CODES)(year)
     app.command(epilog=options.EXIT_CODES)(history)
+
+
+def year(
+    venue: Venue,
+    roster: Roster = "yearly",
+    the_year: Year = None,
+    on: On = None,
+    settings: options.SettingsFile = None,
+    override: options.Set = None,
+    host: Host = None,
+    dry_run: options.DryRun = False,
+    rates: Rates = None,
+    retry_failed: options.RetryFailed = False,
+    engine: options.Engine = True,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Make the board of a year: fetch, write, score, validate what is new, check the verdicts, publish.
+
+    Metrics that failed their validation with this evaluation LM and writer, or have none, are not published
+    (release.unvalidated). Stopped anywhere, the same command goes on from there; where all is done it does nothing.
+    """
+    from gre_bench.core.settings import load
+    from gre_bench.pipeline.runs.prefect_engine import perform, settle
+
+    asked = load(settings, (*([f'fetch.host="{host}"'] if host else []), *(override or [])))
+    settle(state)
+    from gre_bench.flows import year as flows
+    from gre_bench.tasks import steps
+
+    day = on.date() if on else None
+    job = flows.year_job(venue, roster, the_year, asked, state, False, retry_failed, day)
+    if dry_run:
+        return _show_plan(job.settings, state, rates, as_json)
+    summary = perform(
+        engine,
+        lambda: flows.year(venue, roster, the_year, asked, state.resolve(), False, retry_failed, day),
+        lambda: flows.make_board(job, steps.undecorated(), flows.plainly),
+    )
+    if as_json:
+        screen.print_json(summary)
+    else:
+        for name, stage in summary["stages"].items():
+            say(f"{name}: {stage.get('outcome', 'done')}{_more(stage)}")
+        say(f"{summary['edition']}: {summary['outcome']}; {summary['message']}")
+    raise typer.Exit(CODES.get(summary["outcome"], 3))
+
+
+def _more(stage: dict[str, Any]) -> str:
+    return f"; {stage['message']}" if stage.get("message") else ""
+
+
+def _show_plan(chosen: Any, state: Path, rates: Path | None, as_json: bool) -> None:
+    from gre_bench.cli.commands.snapshots import show_plan
+    from gre_bench.preflight.plan_year import plan_year
+
+    found = plan_year(chosen, state, rates)
+    if as_json:
+        return screen.print_json(found)
+    show_plan(found)
+    new = found["validation"]
+    say(f"validate: {', '.join(new['metrics'])} by {len(new['changes'])} changes, counted above" if new["metrics"]
+        else "validate: nothing is new")  # fmt: skip
 
 
 def history(

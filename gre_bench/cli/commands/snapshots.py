@@ -64,7 +64,7 @@ def plan(
 
     chosen = _chosen(venue, year, papers, seed, settings, override, host)
     found = plan_ahead(chosen, state, rates, again)
-    return screen.print_json(found) if as_json else _show_plan(found)
+    return screen.print_json(found) if as_json else show_plan(found)
 
 
 @app.command("fetch", epilog=options.EXIT_CODES)
@@ -253,7 +253,8 @@ def _show_changes(found: dict[str, Any]) -> None:
         screen.say(f"and {len(found['lines']) - SHOWN} more; all of them with --json")
 
 
-def _show_plan(found: dict[str, Any]) -> None:
+def show_plan(found: dict[str, Any]) -> None:
+    """What `gre_bench.preflight.plan_ahead` found, in lines to read."""
     have = {name: value for name, value in found["already_there"].items() if value}
     there = ", ".join(f"{len(value) if isinstance(value, list) else value} {name}" for name, value in have.items())
     papers = f"{found['papers']} papers" if found["drawn"] else f"at most {found['papers']} papers"
