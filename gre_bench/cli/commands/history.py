@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,22 +116,13 @@ def history(
 ) -> None:
     """Show candidates through the years. Each has other papers: differences to the anchors compare, scores do not."""
     from gre_bench.reports.history import history as look
+    from gre_bench.stats.intervals import FEW_MEANS
 
     found = look(state, editions, metric, anchor or [HUMAN])
     if as_json:
         return screen.print_json(found)
-    names = " and ".join(found["anchors"])
-    for (name, signature_id), group in groupby(found["rows"], key=lambda row: (row["metric"], row["signature_id"])):
-        rows = list(group)
-        say(f"{rows[0]['edition']} · {name} · signature {signature_id}: difference to {names}, paired by paper")
-        columns = (
-            Column("candidate", [plain(row["candidate"]) for row in rows], kind="name"),
-            Column("− anchors", [with_half(row["difference"], row["high"]) for row in rows]),
-            Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
-            Column("papers", [str(row["papers"]) for row in rows]),
-            Column("reviews seen", [row["contamination"] for row in rows], kind="name"),
-        )
-        show("", columns, [""] * len(rows))
+    for table in found["tables"]:
+        _show_years(table, " and ".join(found["anchors"]))
     for row in found["changes"]:
         say(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {row['value']:+.2f} "
@@ -140,5 +130,37 @@ def history(
         )
     if not found["changes"]:
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")
+    for key, papers in found["few"].items():
+        say(f"few papers: {key} has {papers}. {FEW_MEANS}")
     for key, why in found["left_out"].items():
         say(f"left out: {key}: {why}")
+
+
+def _show_years(table: dict[str, Any], anchors: str) -> None:
+    """One table of what compares: a line a candidate, the difference to the anchors in each year, then what is known."""
+    lines, editions = table["lines"], table["editions"]
+    last = [next(row for row in reversed(line["years"]) if row) for line in lines]
+    columns = [Column("candidate", [plain(line["candidate"]) for line in lines], kind="name")]
+    for place, key in enumerate(editions):
+        cells = [line["years"][place] for line in lines]
+        columns.append(Column(key, [with_half(row["difference"], row["high"]) if row else "–" for row in cells]))
+    columns += [
+        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
+        Column("papers", [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines], 1),
+        Column("note", [_note(line["years"], editions) for line in lines], 0, "note"),
+    ]
+    title = f"{table['venue']} · {table['metric']} · signature {table['signature_id']}"
+    show(f"{title}: difference to {anchors}, paired by paper", columns, [""] * len(lines))
+
+
+def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
+    """Of each year that has one, why the candidate is not ranked, else whether it may have seen the reviews."""
+    told: dict[str, str] = {}
+    for key, row in zip(editions, years, strict=True):
+        if row and row["unranked"]:
+            told[key] = f"no rank: {row['unranked']}"
+        elif row and row["contamination"] not in ("clean", "none"):
+            told[key] = f"reviews seen: {row['contamination']}"
+    if len(set(told.values())) == 1 and len(told) == sum(row is not None for row in years):
+        return next(iter(told.values()))
+    return "; ".join(f"{key}: {what}" for key, what in told.items())
