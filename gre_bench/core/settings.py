@@ -27,6 +27,7 @@ METRIC_NAMES = (
     "bartscore_f1", "bartscore_precision", "bartscore_recall", "lm_examiner", "length", "judgments_length",
 )  # fmt: skip
 _PATHS = (
+    ("edition", "only"),
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
     ("evaluation_lm", "folder"),
@@ -57,6 +58,9 @@ class EditionSettings(_Group, frozen=True):
     )
     seed: int = Field(
         default=0, ge=0, le=2**31 - 1, description="seed of the draw and of who is candidate and who reference"
+    )
+    only: Path | None = Field(
+        default=None, description="file of paper ids, one a line: the sample is drawn from these papers alone"
     )
     min_reviews: int = Field(default=3, ge=3, description="human reviews a paper needs to be eligible")
     roles: Literal["seeded", "slots"] = Field(

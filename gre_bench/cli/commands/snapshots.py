@@ -25,7 +25,10 @@ app = typer.Typer()
 
 Venue = Annotated[str, typer.Argument(help="Venue, such as ICLR.")]
 Year = Annotated[int, typer.Argument(help="Year of the venue.")]
-Papers = Annotated[int | None, typer.Option("--papers", min=2, help="Papers of the sample; 300 if not given.")]
+Papers = Annotated[
+    str | None,
+    typer.Option("--papers", help="How many papers the sample has (300 if not given), or a file of ids, one a line."),
+]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the sample; 0 if not given.")]
 Host = Annotated[str | None, typer.Option("--host", help="Host to ask instead of the venue's, such as a loopback.")]
 Paused = Annotated[
@@ -164,13 +167,23 @@ def _verify_release(folder: Path, state: Path | None, as_json: bool) -> None:
 
 
 def _chosen(
-    venue: str, year: int, papers: int | None, seed: int | None, file: Path | None, override: list[str] | None,
+    venue: str, year: int, papers: str | None, seed: int | None, file: Path | None, override: list[str] | None,
     host: str | None,
 ) -> configuration.Settings:  # fmt: skip
-    given = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.papers": papers, "edition.seed": seed}
+    given: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.seed": seed}
+    given |= _papers(papers)
     more = [f"{key}={value}" for key, value in given.items() if value is not None]
     more += [f'fetch.host="{host}"'] if host else []
     return configuration.load(file, (*more, *(override or [])))
+
+
+def _papers(papers: str | None) -> dict[str, Any]:
+    """The settings that ``--papers`` stands for: a number, or a file of ids, all of which are the sample."""
+    if papers is None or papers.isdigit():
+        return {"edition.papers": papers}
+    from gre_bench.ingest.records.source_files import read_ids
+
+    return {"edition.only": papers, "edition.papers": len(read_ids(Path(papers)))}
 
 
 @contextmanager
@@ -231,6 +244,7 @@ def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, over
     edition = chosen.edition
     names = [f"sources.snapshot={snapshot}", f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
     names += ["sources.unverified_venue=true"] if chosen.sources.unverified_venue else []
+    names += [f"edition.only={edition.only}"] if edition.only else []
     names += [] if chosen.writing.judgments else ["writing.judgments=rule"]
     names += [one for one in override if not one.startswith("fetch.")]
     words = ["gre-bench", "refresh", "--edition", edition.edition.key]

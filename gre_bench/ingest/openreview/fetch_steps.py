@@ -122,7 +122,7 @@ def freeze(asked: Asked) -> dict[str, Any]:
         sampled = sample_of(journal, venue, asked.settings.edition, fetch.everything)
         host = asked.origin.host
         remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
-        remarks += [venue.unverified] if venue.unverified else []
+        remarks += [*([venue.unverified] if venue.unverified else []), *sampled.notes]
         for name in venue.listings:
             listed, count = listed_of(journal, name)
             remarks += [f"listed {listed} of {count} that the service counts under {name}"] if listed < count else []
