@@ -55,7 +55,7 @@ class GuidelineJob:
     @property
     def desk(self) -> Desk:
         """Where the models and the reply archive are, and who pays."""
-        return Desk(self.state / "replies", self.models_file, again=self.again,
+        return Desk(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 

@@ -37,17 +37,17 @@ STUDIES = "studies"
 class Desk:
     """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
 
-    *sampling*: by model, in the place of what the models file says. *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
-    spending it is, within *budget*.
+    *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
+    spending it is, within *budget*. *sampling*: by model, in the place of what the models file says.
     """
 
     archive: Path
     models: Path | None = None
-    sampling: Mapping[str, Mapping[str, float | int | str]] = field(default_factory=dict)
     again: bool = False
     domain: str = PEER_REVIEW
     account: str = STUDIES
     budget: BudgetSettings = field(default_factory=BudgetSettings)
+    sampling: Mapping[str, Mapping[str, float | int | str]] = field(default_factory=dict)
 
     def meter(self, model: Model) -> Meter:
         """What pays for asking *model*."""

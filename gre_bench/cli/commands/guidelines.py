@@ -146,7 +146,7 @@ def generate(
     from gre_bench.writing.catalog import Desk, study_account
 
     account = study_account(KIND, name)
-    desk = Desk(state.resolve() / "replies", models_file, again=again, account=account, budget=_budget(bounds))
+    desk = Desk(state.resolve() / "replies", models_file, again, account=account, budget=_budget(bounds))
     found = make(name, group, model, out, desk, steps.undecorated(), state.resolve())
     if as_json:
         return screen.print_json(found)

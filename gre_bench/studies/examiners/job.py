@@ -35,7 +35,7 @@ class ExaminerJob:
     @property
     def desk(self) -> Desk:
         """Where the models and the reply archive are, and who pays."""
-        return Desk(self.state / "replies", self.settings.models_file, again=self.again,
+        return Desk(self.state / "replies", self.settings.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
 
