@@ -118,9 +118,10 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
         with drawn_sample(store, job, progress):
             texts = write_texts(store, job, run, progress)
         late = sum(row["to_be_asked_again"] for row in store.rows("text_outcomes") if row["writer"] in texts.writers)
-        outcome = ("incomplete", f"{late} texts are still to be written; run it again to try them") if late else ("done", "")
-        progress.end(*outcome)
-    return {"edition": store.key, "outcome": outcome[0], "message": outcome[1]}
+        message = f"{late} texts are still to be written; run it again to try them" if late else ""
+        outcome = "incomplete" if late else "done"
+        progress.end(outcome, message)
+    return {"edition": store.key, "outcome": outcome, "message": message}
 
 
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:

@@ -28,9 +28,8 @@ from gre_bench.pipeline.runs.deployed import run_deployed
 from gre_bench.pipeline.runs.endings import DONE, PAUSED, ended, summary_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validation_records import certificate, unproven
-from gre_bench.release.release_store import Shelf
 from gre_bench.reports.history import history
-from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import Store, find_editions
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
@@ -119,7 +118,7 @@ def make_board(job: YearJob, run: Steps, shown: Callable[[str, Callable[[], Summ
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
-    """Papers and reviews of the year as a snapshot, as far as OpenReview allows; nothing where the settings name some."""
+    """Papers and reviews of the year as a snapshot, as far as OpenReview allows; none where the settings name some."""
     sources = job.settings.sources
     if sources.notes or sources.papers or sources.snapshot:
         return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
@@ -166,7 +165,7 @@ def judged(job: YearJob, run: Steps) -> Summary:
 def published(job: YearJob, run: Steps) -> Summary:
     """The release of the edition; the latest one where it holds the same tables already."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
-    made = publish_edition(job.store, Shelf(job.state / "releases", job.store.key), hidden=hidden)
+    made = publish_edition(job.store, releases(job.state, job.store.key), hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 

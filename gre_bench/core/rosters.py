@@ -7,6 +7,7 @@ of settings that it expands to; what the file itself or ``--set`` says wins.
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,11 @@ class Roster(BaseModel):
         """The groups of settings that it stands for, as a plain tree."""
         names = [f"{one.name}@{one.guideline}" if one.guideline else one.name for one in self.model]
         sampling = {one.name: one.sampling for one in self.model if one.sampling}
-        return {
-            "writing": {"candidates": [*names, *self.controls]} | ({"sampling": sampling} if sampling else {})
-            | self.writing,
-            "scoring": {"metrics": list(METRICS)} | self.scoring,
-        } | {name: dict(group) for name in ("evaluation_lm", "validation") if (group := getattr(self, name))}  # fmt: skip
+        writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
+        writing |= {"sampling": sampling} if sampling else {}
+        tree = {"evaluation_lm": dict(self.evaluation_lm), "validation": dict(self.validation)}
+        tree = {name: group for name, group in tree.items() if group}
+        return tree | {"writing": writing | self.writing, "scoring": {"metrics": list(METRICS)} | self.scoring}
 
 
 def roster_names() -> list[str]:
@@ -78,12 +79,15 @@ def roster_tree(file: Path) -> dict[str, Any]:
     except ValidationError as error:
         fault = error.errors()[0]
         raise SettingsError(f"roster {file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
-    named = [one.name for one in roster.model]
-    if twice := sorted({f"{one.name}@{one.guideline}" for one in roster.model if [
-        (each.name, each.guideline) for each in roster.model].count((one.name, one.guideline)) > 1}):  # fmt: skip
-        raise SettingsError(f"roster {file}: {twice[0].removesuffix('@None')} stands there twice")
-    if any(one.sampling and named.count(one.name) > 1 for one in roster.model):
-        raise SettingsError(f"roster {file}: a model with sampling of its own stands there once only")
+    named = Counter(one.name for one in roster.model)
+    for (name, guideline), times in Counter((one.name, one.guideline) for one in roster.model).items():
+        if times > 1:
+            raise SettingsError(
+                f"roster {file}: {name} stands there twice" + (f" with {guideline}" if guideline else "")
+            )
+    for one in roster.model:
+        if one.sampling and named[one.name] > 1:
+            raise SettingsError(f"roster {file}: {one.name} has sampling of its own, so it can stand there once only")
     return roster.tree()
 
 

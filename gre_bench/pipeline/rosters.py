@@ -41,8 +41,8 @@ def check_models(settings: Settings) -> None:
         own = settings.budget.models.get(model.name, settings.budget)
         if (settings.budget.usd or own.usd) is not None and None in (model.price_in, model.price_out):
             raise SettingsError(
-                f"the budget bounds money (usd), and model {model.name} has no prices: give it price_in and price_out in "
-                "the models file, or bound requests or tokens"
+                f"the budget bounds money (usd), and model {model.name} has no prices: give it price_in and price_out "
+                "in the models file, or bound requests or tokens"
             )
 
 

@@ -127,16 +127,19 @@ def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) 
 
 
 def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Of the *signatures* of an edition's board those whose metric has not held up: metric, signature_id, verdict, detail.
+    """Of the *signatures* of an edition's board those whose metric has not held up.
 
-    The verdict is ``fail``, or ``missing`` where no record is known; what is undecided was tried on too few papers.
+    Each with its metric, signature_id, verdict and detail. The verdict is ``fail``, or ``missing`` where no record is
+    known; what is undecided was tried on too few papers and is none of these.
     """
     found: list[Row] = []
     for row in signatures:
         made = certificate(state, row["signature_id"], edition)
-        if made is None or made.verdict == "fail":
-            verdict, detail = ("fail", f"{made.detail}, on {made.edition}") if made else ("missing", "never validated")
-            found.append({"metric": row["metric"], "signature_id": row["signature_id"], "verdict": verdict, "detail": detail})
+        told = {"metric": row["metric"], "signature_id": row["signature_id"]}
+        if made is None:
+            found.append(told | {"verdict": "missing", "detail": "never validated"})
+        elif made.verdict == "fail":
+            found.append(told | {"verdict": "fail", "detail": f"{made.detail}, on {made.edition}"})
     return found
 
 

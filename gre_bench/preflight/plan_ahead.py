@@ -56,7 +56,8 @@ def plan_ahead(
     """What a fetch and then a refresh with *settings* would take; nothing is sent and nothing is written.
 
     *rates*: the output of ``gre-bench bench scoring --json`` on the machine that will score. *again*: as if nothing
-    had been fetched. *more*: what is written and scored besides. Seconds are at the limits known now, tokens and USD per LM; None: not known.
+    had been fetched. *more*: what is written and scored besides. Seconds are at the limits known now, tokens and USD
+    per LM; None: not known.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
@@ -203,9 +204,7 @@ def _bought(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
-def _scoring(
-    settings: Settings, papers: int, besides: int, rates: Path | None, assumed: list[str]
-) -> dict[str, Any]:
+def _scoring(settings: Settings, papers: int, besides: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
     """Pairs, *besides* among them, and the hours they take at the pace that was measured."""
     # The human baseline, the controls, and those who review.
     candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)

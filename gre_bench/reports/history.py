@@ -27,8 +27,8 @@ def history(
     """Differences to the *anchors* by metric, signature, candidate and edition, and their changes between years.
 
     An anchor may be the end of a candidate's name, such as gpt-4o. *tables*: the rows again, as `compared`; *few*: the
-    editions whose intervals rest on fewer than `FEW` papers, and on how many; *left_out*: why an edition, or a signature
-    of one edition alone, has no part in a comparison.
+    editions whose intervals rest on fewer than `FEW` papers, and on how many; *left_out*: why an edition, or a
+    signature of one edition alone, has no part in a comparison.
     """
     names: list[str] = []
     keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))

@@ -35,8 +35,9 @@ def publish_edition(
 ) -> Published:
     """Makes a release of the edition in *store* on *shelf*, of what is committed when no run is writing.
 
-    *hidden*: boards that the page does not show, with the metric, signature_id, verdict and detail of each. *look* may refuse what is about to be published. `SettingsError` if there is no board yet, `LockedError` if a
-    run is still writing after *wait_s*: half of what it is at would not be a board, and a release is for good.
+    *hidden*: boards that the page does not show, with the metric, signature_id, verdict and detail of each. *look* may
+    refuse what is about to be published. `SettingsError` if there is no board yet, `LockedError` if a run is still
+    writing after *wait_s*: half of what it is at would not be a board, and a release is for good.
     """
     with frozen(store, "publish", wait_s) as edition:
         publication = publication_of(edition, everything, again, hidden)
@@ -128,6 +129,11 @@ def _lm_id(row: Row) -> str:
     """By which the spans of a signature's evaluation LM are known."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
+
+
+def releases(state: Path, edition: str) -> Shelf:
+    """Where the releases of an *edition* stand in the folder *state*."""
+    return Shelf(state / "releases", edition)
 
 
 def shelf_of(release: str, out: Path) -> tuple[Shelf, str]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from gre_bench.stats.samples import finite, places
 
-
 FEW = 30
 """Independent units below which an interval is shown with a warning.
 

@@ -37,7 +37,9 @@ def roster(folder: Path, url: str, models: str = '[[model]]\nname = "scripted"\n
     return str(folder / "roster.toml")
 
 
-def job(host: str | None, named: str | None, state: Path, *overrides: str, on: date = ON, year: int | None = None) -> YearJob:
+def job(
+    host: str | None, named: str | None, state: Path, *overrides: str, on: date = ON, year: int | None = None
+) -> YearJob:
     """The job of the sample's board of the year that is the newest *on* a day."""
     os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
     fetch_steps._opened.cache_clear()

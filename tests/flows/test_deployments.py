@@ -35,7 +35,17 @@ SCHEDULED = {
     "year-neurips": ("45 */3 * 11,12 *", "America/Los_Angeles", False),
     "nightly-smoke": ("30 3 * * *", "UTC", True),
 }
-ON_DEMAND = {"on-demand", "validate", "agree", "guidelines", "study-examiners", "tune", "fetch", "score", "validate-on-gpu"}
+ON_DEMAND = {
+    "on-demand",
+    "validate",
+    "agree",
+    "guidelines",
+    "study-examiners",
+    "tune",
+    "fetch",
+    "score",
+    "validate-on-gpu",
+}
 FORMS = {"guidelines", "study-examiners", "tune", "score", "validate-on-gpu"}
 """Deployments that come without parameters: somebody, or another run, fills them in."""
 

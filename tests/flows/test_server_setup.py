@@ -135,7 +135,9 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
         while sorted_out(told) != NEWS or not again(there(server)["runs"]):
             assert time.monotonic() < deadline, (told, there(server)["runs"])
             time.sleep(1)
-        assert again(there(server)["runs"]) == ["year-neurips"], "what somebody asked for by hand is theirs to ask again"
+        assert again(there(server)["runs"]) == ["year-neurips"], (
+            "what somebody asked for by hand is theirs to ask again"
+        )
 
 
 def sorted_out(told: list[str]) -> dict[str, list[tuple[str, str]]]:

@@ -63,17 +63,27 @@ def test_a_second_run_asks_nobody_and_publishes_nothing(board, chat):
 
 
 def test_a_metric_that_failed_is_not_published_but_where_it_is_hidden(board):
-    state, first, loopback, named = board
+    state, _, loopback, named = board
     refused = made(loopback.v2, named, state, BOTH)
     assert refused["outcome"] == "refused" and [*refused["stages"]][-1] == "verdicts"
-    assert refused["message"].startswith("verdicts: nothing is published: gem: fail (passes 10 of 13 changes on 289 papers")
+    assert refused["message"].startswith(
+        "verdicts: nothing is published: gem: fail (passes 10 of 13 changes on 289 papers"
+    )
     hidden = made(loopback.v2, named, state, BOTH, "release.unvalidated=hide")
     folder = Path(hidden["stages"]["publish"]["folder"])
     assert hidden["outcome"] == "done" and folder.name == "SAMPLE-2026-r2"
     (row,) = json.loads((folder / "manifest.json").read_text())["hidden_boards"]
     assert (row["metric"], row["verdict"]) == ("gem", "fail")
     with pytest.raises(SettingsError) as error:
-        made(loopback.v2, named, state, "scoring.metrics=['gem']", "release.unvalidated=hide", "edition.sample=x", year=3000)
+        made(
+            loopback.v2,
+            named,
+            state,
+            "scoring.metrics=['gem']",
+            "release.unvalidated=hide",
+            "edition.sample=x",
+            year=3000,
+        )
     assert "\n" not in str(error.value)
 
 
@@ -113,7 +123,10 @@ def test_a_new_year_of_another_form_is_one_line_before_any_cost(tmp_path, chat):
         ("", "the roster names no model: a year's board ranks language models"),
         ('[[model]]\nname = "nobody"\n', "the roster names nobody, which the models file has not"),
         ('[[model]]\nname = "scripted"\nguideline = "kind"\n', "the roster names scripted@kind, which"),
-        ('[[model]]\nname = "scripted"\nsampling = { temperature = 9 }\n', "writing.sampling of scripted: .*temperature"),
+        (
+            '[[model]]\nname = "scripted"\nsampling = { temperature = 9 }\n',
+            "writing.sampling of scripted: .*temperature",
+        ),
         ('[[model]]\nname = "scripted"\n' * 2, "scripted stands there twice"),
     ],
     ids=["no model", "an unknown model", "an unknown guideline", "impossible sampling", "a model twice"],

@@ -33,7 +33,8 @@ On = Annotated[
 ]
 Host = Annotated[str | None, typer.Option("--host", help="Host to ask instead of the venue's, such as a loopback.")]
 Rates = Annotated[
-    Path | None, typer.Option("--rates", help="With --dry-run: output of bench scoring --json on the machine that scores.")
+    Path | None,
+    typer.Option("--rates", help="With --dry-run: output of bench scoring --json there."),
 ]
 CODES = {"done": 0, "unchanged": 0, "fault": 1}
 
@@ -137,8 +138,9 @@ def history(
 
 
 def _show_years(table: dict[str, Any], anchors: str) -> None:
-    """One table of what compares: a line a candidate, the difference to the anchors in each year, then what is known."""
+    """One table of what compares: a line a candidate, a column a year with the difference to the anchors."""
     lines, editions = table["lines"], table["editions"]
+    papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
     columns = [Column("candidate", [plain(line["candidate"]) for line in lines], kind="name")]
     for place, key in enumerate(editions):
@@ -146,7 +148,9 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
         columns.append(Column(key, [with_half(row["difference"], row["high"]) if row else "–" for row in cells]))
     columns += [
         Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
-        Column("papers", [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines], 1),
+        Column(
+            "papers", [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines], 1
+        ),
         Column("note", [_note(line["years"], editions) for line in lines], 0, "note"),
     ]
     title = f"{table['venue']} · {table['metric']} · signature {table['signature_id']}"

@@ -146,7 +146,8 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
     known = venues(path)
     if (venue, year) in known:
         return known[venue, year]
-    newest = max((entry for entry in known.values() if entry.venue == venue), key=lambda entry: entry.year, default=None)
+    years = [entry for entry in known.values() if entry.venue == venue]
+    newest = max(years, key=lambda entry: entry.year, default=None)
     if newest is None or year < newest.year or str(newest.year) not in newest.group:
         names = ", ".join(entry.name for entry in known.values())
         raise SettingsError(f"no notes of {venue} {year} are known; known are {names}; add it to data/venues.toml")

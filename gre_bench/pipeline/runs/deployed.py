@@ -23,8 +23,8 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
         run: Any = run_deployment(deployment, parameters=parameters, timeout=None, poll_interval=EVERY_S)
     except ObjectNotFound:
         raise SettingsError(
-            f"no deployment {deployment} is known to the Prefect server: deploy deployments/prefect.yaml, or score where "
-            "this run is: gpu=false"
+            f"no deployment {deployment} is known to the Prefect server: deploy deployments/prefect.yaml, or score "
+            "where this run is: gpu=false"
         ) from None
     state = run.state
     message = state.message or ""

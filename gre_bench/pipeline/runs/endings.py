@@ -25,7 +25,7 @@ def ended(work: Callable[..., dict[str, Any]], *asked: Any, strict: bool = False
 
     The state has the name of the outcome, such as ``Paused`` or ``Incomplete``, the message of the run, and the
     summary as its data; for a `Paused` that was raised, that itself (`summary_of`). *strict*: what ends neither done
-    nor in one of `WELL` is an `UnfinishedError`, which fails the flow run, so that whoever watches the flow runs sees it.
+    nor in one of `WELL` is an `UnfinishedError`, which fails the flow run, so that whoever watches the runs sees it.
     """
     try:
         summary = work(*asked)

@@ -78,7 +78,9 @@ def test_a_list_of_papers_is_the_sample_whatever_the_form_of_its_lines(tmp_path)
 
 def test_a_listed_paper_with_too_few_reviews_is_told(tmp_path):
     papers, reviews = corpus(5)
-    drawn = draw(papers, [one for one in reviews if one.paper_id != "p2" or one.slot < 2], listed(tmp_path, "p1\np2\np3"))
+    drawn = draw(
+        papers, [one for one in reviews if one.paper_id != "p2" or one.slot < 2], listed(tmp_path, "p1\np2\np3")
+    )
     assert drawn.short == ("p2",) and drawn.notes == ["1 papers of the list have too few human reviews: p2"]
 
 

@@ -65,7 +65,11 @@ def test_a_venue_without_a_calendar_is_one_line():
 
 def test_a_new_year_has_the_form_of_the_newest_entry_and_is_not_verified():
     venue, last = venue_of("ICLR", 2028), venue_of("ICLR", 2026)
-    assert (venue.group, venue.fields, venue.rating_scale) == ("ICLR.cc/2028/Conference", last.fields, last.rating_scale)
+    assert (venue.group, venue.fields, venue.rating_scale) == (
+        "ICLR.cc/2028/Conference",
+        last.fields,
+        last.rating_scale,
+    )
     assert venue.reviews_released is None and venue.rebuttal_opens is None, "a day that nobody has read"
     with pytest.raises(SettingsError, match="ICLR 2028 is documented only: Taken from the entry of ICLR 2026"):
         check_verified(venue, False)
