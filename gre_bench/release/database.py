@@ -141,11 +141,10 @@ def same_rows(one: Path, other: Path, tables: Sequence[str]) -> bool:
     with opened(one) as connection:
         connection.execute(f"attach {quoted(other)} as other (read_only)")
         for name in tables:
-            columns = "select columns(lambda name: name not in ('run_id', 'imported_at')) from"
-            mine, theirs = f"{columns} {name}", f"{columns} other.{name}"
-            for first, second in ((mine, theirs), (theirs, mine)):
-                if connection.execute(f"({first}) except all ({second}) limit 1").fetchall():
-                    return False
+            connection.execute(f"create or replace temp view mine as from {name}")
+            connection.execute(f"create or replace temp view theirs as from other.{name}")
+            if connection.execute(statement("release", "rows_that_differ")).fetchall():
+                return False
     return True
 
 

@@ -148,9 +148,7 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
         columns.append(Column(key, [with_half(row["difference"], row["high"]) if row else "–" for row in cells]))
     columns += [
         Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
-        Column(
-            "papers", [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines], 1
-        ),
+        Column("papers", papers, 1),
         Column("note", [_note(line["years"], editions) for line in lines], 0, "note"),
     ]
     title = f"{table['venue']} · {table['metric']} · signature {table['signature_id']}"
