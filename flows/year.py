@@ -37,6 +37,9 @@ from gre_bench.tasks.protocol import Steps
 SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
 """Deployments in the pool of GPUs, where `YearJob.gpu` has the scoring done."""
 
+YEARLY = "yearly"
+"""The roster of a board whose candidates nobody names."""
+
 Summary = dict[str, Any]
 
 
@@ -72,7 +75,7 @@ class YearJob:
 )
 def year(
     venue: str,
-    roster: str | None = "yearly",
+    roster: str | None = None,
     year: int | None = None,
     settings: Settings = Settings(),
     state: Path = Path("state"),
@@ -83,6 +86,7 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has that of each stage.
 
+    *roster*: who is ranked; ``yearly`` if neither it nor the settings say.
     *year*: the newest whose reviews are public *on* the day (today) if not given. *gpu*: score in the pool of GPUs.
     *strict*: a run that ends neither well nor waiting for somebody fails, so that whoever watches sees it.
     """
@@ -96,7 +100,8 @@ def year_job(
 ) -> YearJob:  # fmt: skip
     """The job of the board that is asked for; `SettingsError` for what cannot be, before anything is sent."""
     given = settings.model_dump(exclude_unset=True)
-    chosen = parse({**given, "roster": roster}) if roster and not settings.writing.candidates else settings
+    named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
+    chosen = parse({**given, "roster": named}) if named else settings
     return YearJob(of_the_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed)
 
 

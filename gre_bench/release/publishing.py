@@ -22,7 +22,7 @@ from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.pieces import Pieces, add_pieces
-from gre_bench.release.reading import boards, outcomes, papers, remarks
+from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
 from gre_bench.release.release_store import Shelf
 from gre_bench.release.verdicts import validations
 from gre_bench.store import now
@@ -112,7 +112,7 @@ def _write_pages(shelf: Shelf, room: Path, name: str, about: Mapping[str, Any], 
             facts=facts(found, about),
             lead="How much a review tells about what human reviewers of the same paper wrote, measured without a gold "
             "standard: the more predictable a review makes theirs, the higher its score.",
-            remarks=remarks(found),
+            remarks=(*remarks(found), *unseen(about)),
             validations=validations(connection),
             histories=histories(shelf, room / DATABASE),
             papers=papers(connection),

@@ -109,6 +109,15 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
     )  # fmt: skip
 
 
+def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """A remark for each board that the release does not show, with the reason."""
+    return tuple(
+        f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
+        f"{row['detail']}."
+        for row in about.get("hidden_boards", ())
+    )
+
+
 def remarks(found: Sequence[Board]) -> tuple[str, ...]:
     """What a reader must know before the numbers: metrics that are not validated, pairs that are missing."""
     said = []

@@ -18,7 +18,7 @@ from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.settings import Settings
+from gre_bench.core.settings import Settings, parse
 from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.snapshot.snapshot import Snapshot
@@ -115,8 +115,9 @@ def test_the_roster_of_a_deployment_holds_models_of_the_models_file(name):
     given = flow_of(name).validate_parameters(DEPLOYMENTS[name]["parameters"])
     chosen = year.year_job(given["venue"], given["roster"], None, given["settings"], Path("state"), True, False, None)
     assert len(asked_models(chosen.settings)) >= 2
+    controls = parse({"writing": {"candidates": ["extractive-full"]}})
     with pytest.raises(SettingsError, match="the roster names no model"):
-        year.year_job(given["venue"], None, None, given["settings"], Path("state"), True, False, None)
+        year.year_job(given["venue"], None, None, controls, Path("state"), True, False, None)
 
 
 @pytest.mark.parametrize(

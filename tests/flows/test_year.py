@@ -74,6 +74,7 @@ def test_a_metric_that_failed_is_not_published_but_where_it_is_hidden(board):
     assert hidden["outcome"] == "done" and folder.name == "SAMPLE-2026-r2"
     (row,) = json.loads((folder / "manifest.json").read_text())["hidden_boards"]
     assert (row["metric"], row["verdict"]) == ("gem", "fail")
+    assert "Not shown: gem, whose validation" in (folder / "index.html").read_text()
     with pytest.raises(SettingsError) as error:
         made(
             loopback.v2,

@@ -23,7 +23,7 @@ Anchors = Annotated[
 
 Venue = Annotated[str, typer.Argument(help="Venue, such as ICLR.")]
 Roster = Annotated[
-    str | None, typer.Option("--roster", help="Who is ranked: a shipped roster, or a file of your own, NAME.toml.")
+    str | None, typer.Option("--roster", help="Who is ranked: a shipped roster, such as yearly, or your own NAME.toml.")
 ]
 Year = Annotated[
     int | None, typer.Option("--year", help="Year of the venue; the newest whose reviews are public, if not given.")
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 
 def year(
     venue: Venue,
-    roster: Roster = "yearly",
+    roster: Roster = None,
     the_year: Year = None,
     on: On = None,
     settings: options.SettingsFile = None,
