@@ -8,15 +8,17 @@ back; a run that is killed anywhere is started again and goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prefect import flow
 
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
 from gre_bench.core.known_names import whole
+from gre_bench.core.records import Paper
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.changes import write_changes
 from gre_bench.pipeline.domains import in_domain
@@ -105,32 +107,69 @@ def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(whole(name, known) or name for name in names)
 
 
+def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
+    """Everything of a refresh that is written, by rule or by LMs, and nothing that an evaluation LM is needed for.
+
+    So a machine without a GPU buys the texts, and the one that has it finds them in the store.
+    """
+    job = in_domain(usable(job))
+    store = Store(job.state, job.settings.edition.edition)
+    with store.lock("write", job.wait_s), recorded(store, "write", job.settings) as progress:
+        with drawn_sample(store, job, progress):
+            texts = write_texts(store, job, run, progress)
+        late = sum(row["to_be_asked_again"] for row in store.rows("text_outcomes") if row["writer"] in texts.writers)
+        message = f"{late} texts are still to be written; run it again to try them" if late else ""
+        outcome = "incomplete" if late else "done"
+        progress.end(outcome, message)
+    return {"edition": store.key, "outcome": outcome, "message": message}
+
+
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
     """Everything before the first score: import, sample, read, write, plan."""
-    run_id = progress.status["run_id"]
-    if job.retry_failed:
-        store.write(("forget_unwritten", {}))
-    progress.stage("importing")
-    import_sources(store, run_id, job.settings)
-    progress.stage("sampling")
-    fresh = not store.rows("draw")
-    notes = draw_sample(store, job.settings.edition)
-    try:
+    with drawn_sample(store, job, progress) as notes:
         work = write_and_plan(store, job, run, progress)
-    except GreBenchError as error:
-        if fresh and not isinstance(error, Paused):
-            # Nothing was planned on it: a refused run leaves the edition free to be drawn otherwise.
-            store.write(("forget_draw", {}), ("forget_sample", {}))
-        raise
     work.notes[:0] = [*notes, *reading_notes(store, job.limit)]
     expose(store, job, _signed(work))
     store.copy_for_readers()
     return work
 
 
-def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """The texts of the sampled papers, what is written of them, and the plan of the pairs."""
-    run_id = progress.status["run_id"]
+@contextmanager
+def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
+    """Imports what the settings name and draws the sample; the notes of it.
+
+    Where the work on a fresh sample is refused, the edition is left free to be drawn otherwise.
+    """
+    if job.retry_failed:
+        store.write(("forget_unwritten", {}))
+    progress.stage("importing")
+    import_sources(store, progress.status["run_id"], job.settings)
+    progress.stage("sampling")
+    fresh = not store.rows("draw")
+    notes = draw_sample(store, job.settings.edition)
+    try:
+        yield notes
+    except GreBenchError as error:
+        if fresh and not isinstance(error, Paused):
+            store.write(("forget_draw", {}), ("forget_sample", {}))
+        raise
+
+
+class Texts(NamedTuple):
+    """What was written: of which *papers*, the reviewers and the changes by candidate, and the other writers."""
+
+    papers: list[Paper]
+    names: dict[str, str]
+    judgments_by: str | None
+    assw_by: str | None
+
+    @property
+    def writers(self) -> set[str | None]:
+        return {*self.names.values(), self.judgments_by, self.assw_by}
+
+
+def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts:
+    """The texts of the sampled papers, and what is written of them."""
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit)
     names = reviewers(store, job, run)
@@ -138,10 +177,16 @@ def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Wo
     if job.changes:
         names = names | write_changes(store, job, run, sample(store, names), progress)
     judgments_by = write_judgments(store, job, run, sample(store, names), progress)
-    assw_by = write_assw(store, job, run, papers, progress)
+    return Texts(papers, names, judgments_by, write_assw(store, job, run, papers, progress))
+
+
+def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
+    """The texts, and the plan of the pairs."""
+    texts = write_texts(store, job, run, progress)
     progress.stage("planning")
-    entries = sample(store, names, judgments_by, assw_by, job.settings.scoring.synopsis_of)
-    return plan_pairs(store, job, run, entries, run_id, judgments_by, assw_by)
+    by = texts.judgments_by, texts.assw_by
+    entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of)
+    return plan_pairs(store, job, run, entries, progress.status["run_id"], *by)
 
 
 def require_texts(store: Store, job: Job, work: Work) -> None:

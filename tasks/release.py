@@ -1,4 +1,4 @@
-"""The task that shows a board in Prefect."""
+"""The tasks that show a board, and the boards of the years, in Prefect."""
 
 from __future__ import annotations
 
@@ -24,6 +24,22 @@ def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
     key = "leaderboard-" + "".join(mark if mark.isalnum() else "-" for mark in edition.lower())
     create_table_artifact(key=key, table=artifact_rows(rows), description=f"GRE-bench {edition}: mean scores in nats")
+
+
+@task(
+    name="show history",
+    tags=["report"],
+    retries=1,
+    timeout_seconds=300,
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Candidates through the years as a Prefect table artifact, ``history-<venue>``."""
+    from prefect.artifacts import create_table_artifact
+
+    key = "history-" + "".join(mark if mark.isalnum() else "-" for mark in venue.lower())
+    create_table_artifact(key=key, table=artifact_rows(rows), description=f"GRE-bench {venue}: differences in nats")
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

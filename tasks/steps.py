@@ -42,6 +42,7 @@ class UnderPrefect:
     sign_metrics = staticmethod(score.sign_metrics)
     score_papers = staticmethod(score.score_papers)
     show_leaderboard = staticmethod(release.show_leaderboard)
+    show_history = staticmethod(release.show_history)
     train_cache_ngram = staticmethod(tune.train_cache_ngram)
     fine_tune_lm = staticmethod(tune.fine_tune_lm)
     fit_mixture = staticmethod(tune.fit_mixture)
@@ -76,6 +77,10 @@ class Undecorated:
     @staticmethod
     def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Nothing: without Prefect there is nobody to show it to."""
+
+    @staticmethod
+    def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Nothing, as above."""
 
 
 def under_prefect() -> UnderPrefect:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
@@ -78,6 +79,15 @@ class Model(BaseModel):
         if self.knowledge_cutoff and self.released and self.released < self.knowledge_cutoff:
             raise ValueError(f"released {self.released}, before its knowledge cutoff {self.knowledge_cutoff}")
         return self
+
+    def sampled(self, table: Mapping[str, Any] | None) -> Model:
+        """This model with the sampling of *table*, as an entry states it; `SettingsError` for one that is wrong."""
+        if not table:
+            return self
+        try:
+            return Model.model_validate(self.model_dump() | {"sampling": dict(table), "limits": self.limits})
+        except ValidationError as error:
+            raise SettingsError(f"writing.sampling of {self.name}: {wrong(error)}") from None
 
     def key(self) -> str | None:
         """The API key from the environment, None if the endpoint takes none; `LMError` if it is missing or unusable."""

@@ -22,6 +22,7 @@ from gre_bench.cli.commands.run.plan import plan
 from gre_bench.cli.commands.run.refresh import refresh
 from gre_bench.cli.commands.run.remove import remove
 from gre_bench.cli.commands.run.status import status
+from gre_bench.cli.commands.run.year import year
 from gre_bench.cli.commands.running import BAD_INPUT, FAULT, INCOMPLETE
 from gre_bench.cli.commands.study import group as study
 from gre_bench.cli.commands.use.compare import compare
@@ -60,8 +61,8 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
         "sql": sql, "view": view,
     },
     "Run": {
-        "fetch": fetch, "refresh": refresh, "plan": plan, "import": import_domains.app, "remove": remove,
-        "status": status, "papers": papers.app,
+        "fetch": fetch, "refresh": refresh, "year": year, "plan": plan, "import": import_domains.app,
+        "remove": remove, "status": status, "papers": papers.app,
     },
     "Publish": {"publish": publish, "verify": verify},
     "Study": {"study": study.app},

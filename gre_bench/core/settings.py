@@ -20,9 +20,11 @@ from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.records import Edition
 from gre_bench.core.resources import settings_file, settings_names
+from gre_bench.core.rosters import merged, roster_file, roster_tree
 from gre_bench.core.urls import base_url
 
 _PATHS = (
+    ("edition", "only"),
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
     ("evaluation_lm", "folder"),
@@ -53,6 +55,9 @@ class EditionSettings(_Group, frozen=True):
     )
     seed: int = Field(
         default=0, ge=0, le=2**31 - 1, description="seed of the draw and of who is candidate and who reference"
+    )
+    only: Path | None = Field(
+        default=None, description="file of paper ids, one a line: the sample is drawn from these papers alone"
     )
     min_reviews: int = Field(default=3, ge=3, description="human reviews a paper needs to be eligible")
     roles: Literal["seeded", "slots"] = Field(
@@ -102,8 +107,9 @@ class SourceSettings(_Group, frozen=True):
     snapshot: Path | None = Field(
         default=None, description="fetched snapshot, or a folder of such, instead of notes and pdfs"
     )
-    unverified_venue: bool = Field(
-        default=False, description="accept a venue-year whose notes' form is documented only"
+    unverified_venue: bool | Literal["confirm"] = Field(
+        default=False,
+        description="accept a venue-year whose notes' form nobody has seen; confirm: if what is found has that form",
     )
 
 
@@ -159,6 +165,9 @@ class WritingSettings(_Group, frozen=True):
         default=(), description="reviewers: extractive-full, extractive-abstract, or models"
     )
     models: Path | None = Field(default=None, description="models file; data/models.toml if not given")
+    sampling: dict[str, dict[str, float | int | str]] = Field(
+        default={}, description="by model of the models file: sampling in the place of the one that stands there"
+    )
     chunk: int = Field(default=32, ge=1, description="texts asked for and committed together")
 
 
@@ -336,6 +345,16 @@ class QuerySettings(_Group, frozen=True):
     result: int = Field(default=100, ge=1, description="MB of a query's result, as text")
 
 
+class ReleaseSettings(_Group, frozen=True):
+    """What a year's board must show before it is published."""
+
+    unvalidated: Literal["refuse", "hide", "show"] = Field(
+        default="refuse",
+        description="where a metric failed its validation with this evaluation LM and writer, or has none: publish "
+        "nothing, or the board without it, or the board as it is",
+    )
+
+
 class Bounds(_Group, frozen=True):
     """How much may be spent; what is not given is not bounded."""
 
@@ -369,6 +388,17 @@ class Settings(_Group, frozen=True):
     run: RunSettings = RunSettings()
     query: QuerySettings = QuerySettings()
     budget: BudgetSettings = BudgetSettings()
+    release: ReleaseSettings = ReleaseSettings()
+    roster: str | None = Field(
+        default=None, min_length=1, description="roster that stands for groups of settings; they win over it"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _roster_expands(cls, tree: Any) -> Any:
+        """What a roster says is kept and its name is not: settings that were recorded need no file to be read again."""
+        named = tree.get("roster") if isinstance(tree, dict) else None
+        return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
 
     @field_validator("scoring")
     @classmethod
@@ -439,11 +469,25 @@ def _read(path: Path) -> dict[str, Any]:
         raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
+    folder = path.resolve().parent
+    if isinstance(tree.get("roster"), str) and tree["roster"].endswith(".toml"):
+        tree["roster"] = str((folder / tree["roster"]).resolve())
+    return _rooted(tree, folder)
+
+
+def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """*tree* with its relative paths seen from *folder*."""
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):
-            tree[group][key] = _absolute((group, key), value, path.resolve().parent)
+            tree[group][key] = _absolute((group, key), value, folder)
     return tree
+
+
+def _of_roster(name: str, beside: Path) -> dict[str, Any]:
+    """The settings that the roster *name* stands for."""
+    file = roster_file(name, beside).resolve()
+    return _rooted(roster_tree(file), file.parent)
 
 
 def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str) -> dict[str, Any]:
@@ -457,6 +501,9 @@ def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, examp
 
 def _override(tree: dict[str, Any], override: str) -> None:
     key, found, value = override.partition("=")
+    if key.strip() == "roster" and value:
+        tree |= merged(tree, _of_roster(value, Path.cwd()))
+        return
     parts = _path(key.strip())
     if not found or len(parts) != (4 if parts[:2] == ["budget", "models"] and len(parts) > 2 else 2):
         raise SettingsError(f"--set {override}: write it as group.key=value, such as edition.papers=20")

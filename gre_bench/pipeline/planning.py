@@ -16,6 +16,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
+from gre_bench.ingest.records.source_files import read_ids
 from gre_bench.metrics.cases import Entry, Lack, Response, plan, the_writer
 from gre_bench.metrics.chance import Moved, moved_responses
 from gre_bench.pipeline.backends import instruments
@@ -53,7 +54,7 @@ class Work:
 
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the sample if it never was; what is worth a note. `SettingsError` if it was drawn otherwise."""
-    papers = known_papers(store)
+    papers, notes = known_papers(store), list[str]()
     if not store.rows("draw"):
         if not papers:
             raise SourceError(
@@ -66,10 +67,24 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
             ("add_draw", asked | {"known": drawn.known, "eligible": drawn.eligible, "drawn_at": now()}),
             ("add_sample", drawn.roles),
         )
+        notes += drawn.notes
     found = store.rows("draw")[0]
     _same_draw(store.key, settings, found)
+    _same_papers(store, settings)
     late = len(papers) - found["known"]
-    return [f"{late} papers came after the sample was drawn and are not in it"] if late else []
+    return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])
+
+
+def _same_papers(store: Store, settings: EditionSettings) -> None:
+    """Raises `SettingsError` where the sample holds papers that the list of the settings does not."""
+    if settings.only is None:
+        return
+    listed = set(read_ids(settings.only))
+    if others := {row["paper_id"] for row in store.rows("sample")} - listed:
+        raise SettingsError(
+            f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
+            "sample never changes: set edition.sample to a new name for another one"
+        )
 
 
 def _same_draw(key: str, settings: EditionSettings, found: Row) -> None:

@@ -18,6 +18,7 @@ from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import new_records, read_notes
 from gre_bench.ingest.records.source_files import read_notes_file, read_texts
+from gre_bench.ingest.records.venue_years import confirm_form
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot.making import make_snapshot
 from gre_bench.ingest.snapshot.manifest import MANIFEST, NOTES
@@ -75,6 +76,8 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
     else:
         snapshot = freeze(store, edition, sources, [venue.unverified] if venue.unverified else [])
     found = read_notes(snapshot.reviewed(), venue)
+    if venue.unverified and sources.unverified_venue == "confirm":
+        confirm_form(venue, found)
     known = {paper.paper_id: paper for paper in known_papers(store)}
     taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
     report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", taken)

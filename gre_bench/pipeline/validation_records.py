@@ -20,7 +20,7 @@ from gre_bench.core.records import Signature, digest
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import ValidationSettings
 from gre_bench.stats.verdicts import Verdict, overall
-from gre_bench.store import Store, now
+from gre_bench.store import Row, Store, now
 
 SHIPPED = resource("data", "validations")
 
@@ -113,6 +113,34 @@ def certificate(state: Path, signature_id: str, edition: str | None = None) -> C
         return order, -datetime.fromisoformat(made.validated_at).timestamp()
 
     return min(found.values(), key=weight, default=None)
+
+
+def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) -> bool:
+    """Whether *metric* was validated with this evaluation LM and a writer of this name, judging by names alone."""
+    made = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
+    return any(
+        one.signature["metric"] == metric
+        and one.signature["evaluation_lm"] == evaluation_lm
+        and (writer is None or str(one.signature["writer"]).startswith(writer))
+        for one in made
+    )
+
+
+def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Of the *signatures* of an edition's board those whose metric has not held up.
+
+    Each with its metric, signature_id, verdict and detail. The verdict is ``fail``, or ``missing`` where no record is
+    known; what is undecided was tried on too few papers and is none of these.
+    """
+    found: list[Row] = []
+    for row in signatures:
+        made = certificate(state, row["signature_id"], edition)
+        told = {"metric": row["metric"], "signature_id": row["signature_id"]}
+        if made is None:
+            found.append(told | {"verdict": "missing", "detail": "never validated"})
+        elif made.verdict == "fail":
+            found.append(told | {"verdict": "fail", "detail": f"{made.detail}, on {made.edition}"})
+    return found
 
 
 def _read(file: Path) -> Certificate:

@@ -5,6 +5,7 @@ What is known is counted; what is not yet is assumed, and each assumption is sta
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,18 @@ class Writing:
     writes: int
 
 
-def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again: bool = False) -> dict[str, Any]:
+More = Callable[[int], tuple[list[Writing], int]]
+"""Of so many papers, texts that LMs write and pairs that are scored besides those of a refresh."""
+
+
+def plan_ahead(
+    settings: Settings, state: Path, rates: Path | None = None, again: bool = False, more: More | None = None
+) -> dict[str, Any]:
     """What a fetch and then a refresh with *settings* would take; nothing is sent and nothing is written.
 
     *rates*: the output of ``gre-bench models bench scoring --json`` on the machine that will score. *again*: as if
-    nothing had been fetched. Seconds are at the limits known now, tokens and USD per LM; None: not known.
+    nothing had been fetched. *more*: what is written and scored besides. Seconds are at the limits known now, tokens
+    and USD per LM; None: not known.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
@@ -59,7 +67,9 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again
     have = _already(state, venue, store, journal)
     papers, drawn = _papers(settings, venue, have["sampled"], journal)
     fetching = _fetching(settings, state, venue, None if again else journal, assumed) if asked else None
-    writing = [_cost(one, load_models(settings.writing.models)) for one in _writing(settings, store, papers, assumed)]
+    besides, pairs = more(papers) if more else ([], 0)
+    texts = [*_writing(settings, store, papers, assumed), *besides]
+    writing = [_cost(one, load_models(settings.writing.models)) for one in texts]
     return {
         "edition": store.key,
         "papers": papers,
@@ -69,7 +79,7 @@ def plan_ahead(settings: Settings, state: Path, rates: Path | None = None, again
         "writing": writing,
         "usd": _sum([row["usd"] for row in writing]),
         "over_budget": over([_bought(row) for row in writing], settings.budget, ledger(store), store.key),
-        "scoring": _scoring(settings, papers, rates, assumed),
+        "scoring": _scoring(settings, papers, pairs, rates, assumed),
         "assumed": assumed,
     }
 
@@ -194,11 +204,11 @@ def _bought(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
-def _scoring(settings: Settings, papers: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Pairs, and the hours they take at the pace that was measured."""
+def _scoring(settings: Settings, papers: int, besides: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
+    """Pairs, *besides* among them, and the hours they take at the pace that was measured."""
     # The human baseline, the controls, and those who review.
     candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)
-    pairs = papers * candidates * 2 * len(settings.scoring.with_chance)
+    pairs = papers * candidates * 2 * len(settings.scoring.with_chance) + besides
     pace = _pace(rates, settings) if rates else None
     if pace is None:
         assumed.append("no pace of scoring: give --rates, the output of gre-bench models bench scoring --json")

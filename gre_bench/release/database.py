@@ -138,6 +138,18 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
 
 
+def same_rows(one: Path, other: Path, tables: Sequence[str]) -> bool:
+    """Whether two releases' databases hold the same rows in *tables*, but for who stored them and when."""
+    with opened(one) as connection:
+        connection.execute(f"attach {quoted(other)} as other (read_only)")
+        for name in tables:
+            connection.execute(f"create or replace temp view mine as from {name}")
+            connection.execute(f"create or replace temp view theirs as from other.{name}")
+            if connection.execute(statement("release", "rows_that_differ")).fetchall():
+                return False
+    return True
+
+
 def _mark_public(
     connection: duckdb.DuckDBPyConnection, is_free: Callable[[str | None], bool], everything: bool
 ) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gre_bench.release.database import Additions, opened, write_database, write_parquet
+from gre_bench.release.database import Additions, opened, same_rows, write_database, write_parquet
 from gre_bench.release.figures.drawing import write_figures
 from gre_bench.release.history import histories
 from gre_bench.release.manifest import SIGNED_BY, digest_of, read, seal
@@ -22,6 +22,9 @@ from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import write_site
 from gre_bench.store import now
 
+DERIVED = ("chance", "lengths", "profiles", "separation", "standings")
+RECORDS = ("imports", "runs")
+"""Tables that say when something was done, and by which run."""
 DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"
 
 
@@ -103,9 +106,16 @@ def _write_pages(shelf: Shelf, room: Path, about: Mapping[str, Any], at: Callabl
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Whether two releases hold the same tables, of the same program, signed by the same key."""
+    """Whether two releases hold the same tables, of the same program and key, whichever runs brought them about.
+
+    What is worked out of other tables (`DERIVED`) is not compared: the same program makes the same of the same.
+    """
     one, other = read(old), read(new)
-    about = ("program", "texts", SIGNED_BY)
-    tables = ({name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
-              for manifest in (one, other))  # fmt: skip
-    return next(tables) == next(tables) and all(one.get(name) == other.get(name) for name in about)
+    if any(one.get(name) != other.get(name) for name in ("program", "texts", "hidden_boards", SIGNED_BY)):
+        return False
+    tables = [{name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
+              for manifest in (one, other)]  # fmt: skip
+    if tables[0].keys() != tables[1].keys():
+        return False
+    changed = {Path(name).stem for name in tables[0] if tables[0][name] != tables[1][name]} - {*DERIVED, *RECORDS}
+    return not changed or same_rows(old / DATABASE, new / DATABASE, sorted(changed))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import duckdb
 
@@ -97,6 +98,15 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
         )
         for row in rows(connection, "papers")
     )  # fmt: skip
+
+
+def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """A remark for each board that the release does not show, with the reason."""
+    return tuple(
+        f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
+        f"{row['detail']}."
+        for row in about.get("hidden_boards", ())
+    )
 
 
 def remarks(found: Sequence[Board]) -> tuple[str, ...]:

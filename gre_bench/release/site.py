@@ -20,7 +20,7 @@ from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.reading import boards, outcomes, papers, remarks
+from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
 from gre_bench.release.verdicts import validations
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
@@ -59,7 +59,7 @@ def write_site(
         boards=found,
         facts=facts(found, about),
         lead=LEAD,
-        remarks=remarks(found),
+        remarks=(*remarks(found), *unseen(about)),
         validations=validations(connection),
         histories=tuple(histories),
         papers=listed,

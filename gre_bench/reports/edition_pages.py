@@ -18,7 +18,7 @@ from gre_bench.store import Row, Store, now
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
-    """A release database of what readers of *store* see now, new in *folder*; `UnfinishedError` if there is no board yet.
+    """A release database of what readers of *store* see now, new in *folder*; `UnfinishedError` if none.
 
     *everything*: all texts, whatever their licence.
     """

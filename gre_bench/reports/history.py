@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.known_names import whole
 from gre_bench.core.settings import edition_of
 from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import FEW
 from gre_bench.stats.welch import Moment, change
 from gre_bench.store import Row, Store, find_editions
 
@@ -24,22 +26,55 @@ def history(
 ) -> dict[str, Any]:
     """Differences to the *anchors* by metric, signature, candidate and edition, and their changes between years.
 
-    *left_out*: why an edition, or a signature of one edition alone, has no part in a comparison.
+    An anchor may be the end of a candidate's name, such as gpt-4o. *tables*: the rows again, as `compared`; *few*: the
+    editions whose intervals rest on fewer than `FEW` papers, and on how many; *left_out*: why an edition, or a
+    signature of one edition alone, has no part in a comparison.
     """
+    names: list[str] = []
     keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
     rows: list[Row] = []
     left_out: dict[str, str] = {}
     for key in keys:
-        found = _of_edition(Store(state, key), metrics, anchors)
+        store = Store(state, key)
+        named = _in_full(store, anchors)
+        found = _of_edition(store, metrics, named)
         if isinstance(found, str):
             left_out[key] = found
         else:
+            names += named
             of = edition_of(key)
             rows += [row | {"edition": key, "venue": of.venue, "year": of.year} for row in found]
     if not rows:
         told = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
         raise SettingsError(f"there is no history to show ({told})")
-    return {"anchors": list(anchors), "rows": rows, "changes": changes(rows), "left_out": left_out}
+    few: dict[str, int] = {}
+    for row in rows:
+        if row["papers"] < FEW:
+            few[row["edition"]] = min(row["papers"], few.get(row["edition"], FEW))
+    return {"anchors": list(dict.fromkeys(names)), "rows": rows, "tables": compared(rows), "changes": changes(rows),
+            "few": few, "left_out": left_out}  # fmt: skip
+
+
+def compared(rows: Sequence[Row]) -> list[Row]:
+    """One table for each set of rows that compare: one venue, sample, metric and signature.
+
+    Its *editions* in their order, and a line for each candidate with its row in each edition, or None.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        sample = edition_of(row["edition"]).sample
+        groups.setdefault((row["venue"], sample, row["metric"], row["signature_id"]), []).append(row)
+    found: list[Row] = []
+    for (venue, sample, metric, signature_id), group in sorted(groups.items(), key=lambda item: item[0]):
+        editions = list(dict.fromkeys(row["edition"] for row in group))
+        cells = {(row["candidate"], row["edition"]): row for row in group}
+        last = {name: next(cells[name, key]["difference"] for key in reversed(editions) if (name, key) in cells)
+                for name, _ in cells}  # fmt: skip
+        lines = [{"candidate": name, "years": [cells.get((name, key)) for key in editions]}
+                 for name in sorted(last, key=lambda name: (-last[name], name))]  # fmt: skip
+        found.append({"venue": venue, "sample": sample, "metric": metric, "signature_id": signature_id,
+                      "editions": editions, "lines": lines})  # fmt: skip
+    return found
 
 
 def changes(rows: Sequence[Row]) -> list[Row]:
@@ -72,3 +107,11 @@ def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[s
     ids = [row["signature_id"] for row in signatures]
     found = store.read("anchored", signature_ids=ids, anchors=list(anchors))
     return found or f"no candidate on the same pairs as {', '.join(anchors)}"
+
+
+def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
+    """*anchors*, each the candidate of the edition that it is the end of, if only one is; unknown ones as they are."""
+    if not store.read_file.is_file():
+        return list(anchors)
+    known = [row["candidate"] for row in store.read("known_candidates")]
+    return [whole(name, known) or name for name in anchors]

@@ -33,29 +33,36 @@ def publish_edition(
     wait_s: float = 0.0,
     look: Callable[[Frozen], None] | None = None,
     key: SigningKey | None = None,
+    hidden: Sequence[Row] = (),
 ) -> Published:
     """Makes a release of the edition in *store* on *shelf*, of what is committed when no run is writing.
 
-    *look* may refuse what is about to be published; *key* signs it. `LockedError` if a run is still writing after
-    *wait_s*: half of what it is at would not be a board, and a release is for good. `SettingsError` if there is no
-    board yet, if earlier releases are signed and this one would not be, or if the latest is dated after now.
+    *look* may refuse what is about to be published; *key* signs it. *hidden*: boards that the page does not show, with
+    the metric, signature_id, verdict and detail of each. `LockedError` if a run is still writing after *wait_s*: half
+    of what it is at would not be a board, and a release is for good. `UnfinishedError` if there is no board yet,
+    `SettingsError` if earlier releases are signed and this one would not be, or if the latest is dated after now.
     """
     shelf.log.check_key(key)
     shelf.check_clock()
     with frozen(store, "publish", wait_s) as edition:
-        publication = publication_of(edition, everything, again, key)
+        publication = publication_of(edition, everything, again, key, hidden)
         if look:
             look(edition)
         return publish(shelf, publication)
 
 
 def publication_of(
-    store: Frozen, everything: bool = False, again: bool = False, key: SigningKey | None = None
+    store: Frozen,
+    everything: bool = False,
+    again: bool = False,
+    key: SigningKey | None = None,
+    hidden: Sequence[Row] = (),
 ) -> Publication:
     """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
-    signatures = store.read("current_signatures")
+    unseen = {row["signature_id"] for row in hidden}
+    signatures = [row for row in store.read("current_signatures") if row["signature_id"] not in unseen]
     if not signatures:
-        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+        raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
     planned_with = store.read("board_settings")
     settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
@@ -63,7 +70,7 @@ def publication_of(
         source=store.file,
         additions=additions(store, settings, signatures),
         is_free=may_publish,
-        provenance=provenance(store, settings, signatures),
+        provenance=provenance(store, settings, signatures) | ({"hidden_boards": list(hidden)} if hidden else {}),
         pieces_of=pieces_of(settings.evaluation_lm),
         everything=everything,
         again=again,
@@ -135,6 +142,11 @@ def _lm_id(row: Row) -> str:
     """By which the spans of a signature's evaluation LM are known."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
+
+
+def releases(state: Path, edition: str) -> Shelf:
+    """Where the releases of an *edition* stand in the folder *state*."""
+    return Shelf(state / "releases", edition)
 
 
 def shelf_of(release: str, out: Path) -> tuple[Shelf, str]:

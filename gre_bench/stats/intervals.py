@@ -14,6 +14,17 @@ import numpy as np
 
 from gre_bench.stats.samples import finite, places
 
+FEW = 30
+"""Independent units below which an interval is shown with a warning.
+
+Of 20,000 samples of a lognormal distribution (σ = 1) the 90% t interval covers the mean in 75% at 4 units, 81% at 16,
+84% at 30 and 86% at 60; of a normal one, and of Student's t with 3 degrees of freedom, in 90% to 92% at each.
+"""
+FEW_MEANS = (
+    f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
+    f"84% ({FEW})"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:

@@ -5,7 +5,7 @@ Each writes judgments, synopses, reviews and changes of reviews, as far as it ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -38,7 +38,7 @@ class Desk:
     """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
 
     *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
-    spending it is, within *budget*.
+    spending it is, within *budget*. *sampling*: by model, in the place of what the models file says.
     """
 
     archive: Path
@@ -47,6 +47,7 @@ class Desk:
     domain: str = PEER_REVIEW
     account: str = STUDIES
     budget: BudgetSettings = field(default_factory=BudgetSettings)
+    sampling: Mapping[str, Mapping[str, float | int | str]] = field(default_factory=dict)
 
     def meter(self, model: Model) -> Meter:
         """What pays for asking *model*."""
@@ -109,6 +110,7 @@ def scribe(name: str, desk: Desk) -> Scribe:
     model, guideline = guided(name)
     if model not in models:
         raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
-    writer = desk.writer(models[model], HttpWriter)
+    chosen = models[model].sampled(desk.sampling.get(model))
+    writer = desk.writer(chosen, HttpWriter)
     asked = domain_of(desk.domain).judgments
-    return LMScribe(writer, models[model].sampling, condition(guideline) if guideline else None, asked)
+    return LMScribe(writer, chosen.sampling, condition(guideline) if guideline else None, asked)

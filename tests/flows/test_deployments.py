@@ -17,9 +17,12 @@ from prefect.exceptions import ParameterTypeError
 from prefect.flows import load_flow_from_entrypoint
 from prefect.utilities.callables import parameter_schema
 
-from gre_bench.core.settings import Settings
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import Settings, parse
+from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.snapshot.snapshot import Snapshot
+from gre_bench.pipeline.rosters import asked_models
 from gre_bench.preflight import doctor_prefect
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
@@ -28,13 +31,23 @@ from tests.servers.prefect_server import answered, running, serving
 FILE = ROOT / "deployments" / "prefect.yaml"
 DEPLOYMENTS = {item["name"]: item for item in yaml.safe_load(FILE.read_text())["deployments"]}
 SCHEDULED = {
-    "fetch-iclr": ("15 */3 * 1,2 *", "UTC", True),
-    "fetch-neurips": ("45 */3 * 10,11 *", "America/Los_Angeles", False),
-    "annual-iclr": ("0 6 * 2 *", "UTC", True),
-    "annual-neurips": ("0 6 * 11 *", "America/Los_Angeles", False),
+    "year-iclr": ("15 */3 * 1,2 *", "UTC", True),
+    "year-neurips": ("45 */3 * 11,12 *", "America/Los_Angeles", False),
     "nightly-smoke": ("30 3 * * *", "UTC", True),
 }
-ON_DEMAND = {"on-demand", "validate", "agree", "guidelines", "study-examiners", "tune"}
+ON_DEMAND = {
+    "on-demand",
+    "validate",
+    "agree",
+    "guidelines",
+    "study-examiners",
+    "tune",
+    "fetch",
+    "score",
+    "validate-on-gpu",
+}
+FORMS = {"guidelines", "study-examiners", "tune", "score", "validate-on-gpu"}
+"""Deployments that come without parameters: somebody, or another run, fills them in."""
 
 
 def flow_of(name: str):
@@ -74,13 +87,37 @@ def test_the_parameters_of_a_deployment_are_a_form_of_typed_fields(name):
     )
 
 
-@pytest.mark.parametrize("name", sorted(DEPLOYMENTS.keys() - {"guidelines", "study-examiners", "tune"}))
+@pytest.mark.parametrize("name", sorted(DEPLOYMENTS.keys() - FORMS))
 def test_the_parameters_given_are_taken_by_the_flow(name):
     given = DEPLOYMENTS[name]["parameters"]
     taken = flow_of(name).validate_parameters(given)
-    assert taken["settings"].edition.venue == given["settings"]["edition"]["venue"]
+    assert taken["settings"].edition.venue == given["settings"].get("edition", {"venue": "SAMPLE"})["venue"]
     assert isinstance(taken["state"], Path)
     assert taken.get("strict", True), "a run that is short of done must fail: nobody reads its summary"
+
+
+def test_no_deployment_names_a_year():
+    assert not re.search(r"\b20\d\d\b", FILE.read_text())
+    for name in ("year-iclr", "year-neurips"):
+        assert flow_of(name).validate_parameters(DEPLOYMENTS[name]["parameters"])["year"] is None
+
+
+def test_the_stages_of_a_year_that_need_a_gpu_are_deployed_in_its_pool():
+    for deployed in (year.SCORE, year.VALIDATE):
+        flow, _, name = deployed.partition("/")
+        assert (flow_of(name).name, DEPLOYMENTS[name]["work_pool"]["name"]) == (flow, "gre-bench-gpu")
+        assert DEPLOYMENTS[name]["concurrency_limit"]["collision_strategy"] == "ENQUEUE"
+    assert {DEPLOYMENTS[name]["work_pool"]["name"] for name in SCHEDULED} == {"gre-bench-cpu"}
+
+
+@pytest.mark.parametrize("name", ["year-iclr", "year-neurips"])
+def test_the_roster_of_a_deployment_holds_models_of_the_models_file(name):
+    given = flow_of(name).validate_parameters(DEPLOYMENTS[name]["parameters"])
+    chosen = year.year_job(given["venue"], given["roster"], None, given["settings"], Path("state"), True, False, None)
+    assert len(asked_models(chosen.settings)) >= 2
+    controls = parse({"writing": {"candidates": ["extractive-full"]}})
+    with pytest.raises(SettingsError, match="the roster names no model"):
+        year.year_job(given["venue"], None, None, controls, Path("state"), True, False, None)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +223,7 @@ def test_the_deployments_are_deployed_with_their_schedules_and_one_is_triggered(
         assert (schedule["schedule"]["cron"], schedule["schedule"]["timezone"], schedule["active"]) == planned
         assert listed["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
     monkeypatch.setenv("PREFECT_API_URL", server["PREFECT_API_URL"])
-    due = "scheduled there: annual-iclr, fetch-iclr, nightly-smoke"
+    due = "scheduled there: nightly-smoke, year-iclr"
     assert looked_at() == [
         ("ok", "server at 127.0.0.1 is healthy"),
         ("ok", f"server and client are {version('prefect')}"),
@@ -210,10 +247,10 @@ def test_a_paused_fetch_is_continued_by_the_runs_that_the_schedule_fires(server,
     """Nobody asks for a run: the server's scheduler does, and each goes on where the service's limits stopped the last."""
     with served(limits={kind: Limit(5, 15.0) for kind in ("pdf", "attachment")}) as loopback:
         deployed = yaml.safe_load(FILE.read_text())
-        fetch = next(item for item in deployed["deployments"] if item["name"] == "fetch-iclr")
+        fetch = next(item for item in deployed["deployments"] if item["name"] == "fetch")
         fetch["name"] = "drip"
         fetch["schedules"] = [{"interval": 18, "active": True}]
-        fetch["parameters"]["settings"] |= {"edition": {"venue": "SAMPLE", "year": 2026, "papers": 16}}
+        fetch["parameters"]["settings"] |= {"edition": {"venue": "SAMPLE", "papers": 16}}
         fetch["parameters"]["settings"]["fetch"] |= {"host": loopback.v2, "pdf_batch": 2, "page": 5}
         fetch["parameters"]["state"] = str(tmp_path / "state")
         file = tmp_path / "prefect.yaml"

@@ -11,6 +11,8 @@ from random import Random
 import pytest
 
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
+from gre_bench.core.settings import load
+from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import FetchJob, fetch, take_of
 from gre_bench.ingest.openreview.journal import read
 from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, mischief
@@ -18,6 +20,8 @@ from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.openreview.loopback.server import Loopback
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.tasks import steps
 from tests.conftest import SHARED
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
@@ -205,6 +209,22 @@ def test_a_pilot_is_grown_without_asking_again_for_what_is_there(tmp_path, undis
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["notes"] == 4 and repeated(loopback) == []
         assert fetched(loopback.v2, tmp_path, papers=6)["snapshot"] == pilot["snapshot"]
+
+
+def test_of_a_list_of_papers_just_these_are_brought_home_and_scored(tmp_path):
+    (tmp_path / "ids.txt").write_text("s03\ns07\ns11\n")
+    only = f"edition.only={tmp_path / 'ids.txt'}"
+    with served() as loopback:
+        snapshot = opened(fetched(loopback.v2, tmp_path, only))
+    wanted = {"s03", "s07", "s11"}
+    assert {name for name, row in snapshot.papers().items() if row["sampled"]} == wanted
+    assert {name for name in snapshot.papers() if snapshot.pdf(name)} == wanted
+    chosen = load(None, ("edition.papers=300", only, f"sources.snapshot={snapshot.folder}", "writing.judgments=rule",
+                           "scoring.metrics=['gem']"))  # fmt: skip
+    assert refresh(Job(chosen, tmp_path), steps.undecorated())["papers"] == 3
+    (tmp_path / "ids.txt").write_text("s03\ns07\n")
+    with pytest.raises(SettingsError, match="drawn with 1 papers that ids.txt does not name"):
+        refresh(Job(chosen, tmp_path), steps.undecorated())
 
 
 def test_papers_whose_pdf_is_missing_or_not_named_are_counted(tmp_path):

@@ -33,7 +33,7 @@ def test_a_deployed_refresh_with_the_settings_for_ray_is_scored_by_workers_of_ra
     settings = load(ROOT / "deployments" / "ray.toml", HERE)
     assert settings.run.runner == "ray"
     deployed = yaml.safe_load((ROOT / "deployments" / "prefect.yaml").read_text())
-    refresh = next(item for item in deployed["deployments"] if item["name"] == "annual-iclr")
+    refresh = next(item for item in deployed["deployments"] if item["name"] == "on-demand")
     refresh |= {"name": "annual-sharded", "schedules": []}
     refresh["parameters"] = {
         "settings": json.loads(settings.model_dump_json(exclude_unset=True)),

@@ -58,13 +58,13 @@ TELL = [
     "gre-bench: a run that did not end well is told",
 ]
 NEWS = {
-    "a finished refresh is told": [("annual-refresh", "Completed. all done")],
+    "a finished refresh is told": [("year", "Completed. all done")],
     "a late run is told": [("agree-with-humans", "Late")],
-    "a paused refresh is told": [("annual-refresh", "Paused. at its bound")],
+    "a paused refresh is told": [("year", "Paused. at its bound")],
     "a run that did not end well is told": [
         ("annual-refresh", "Crashed. killed"),
-        ("fetch", "Crashed. killed"),
         ("validate-metrics", "Crashed. no sign of life for 12 s"),
+        ("year", "Crashed. killed"),
     ],
 }
 """What is told, by subject: of which flow, and how it ended."""
@@ -127,15 +127,17 @@ def test_a_server_is_set_up_once_however_often_and_its_automations_act(tmp_path)
         answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
         answered(
             server, "python", "-c", ASKING,
-            "crashed:fetch/fetch-iclr", "crashed:annual-refresh/on-demand", "silent:validate-metrics/validate",
-            "done:annual-refresh/annual-iclr", "done:annual-refresh/on-demand",
-            "paused:annual-refresh/annual-iclr", "paused:fetch/fetch-iclr", "late:agree-with-humans/agree",
+            "crashed:year/year-neurips", "crashed:annual-refresh/on-demand", "silent:validate-metrics/validate",
+            "done:year/year-iclr", "done:annual-refresh/on-demand",
+            "paused:year/year-iclr", "paused:fetch/fetch", "late:agree-with-humans/agree",
         )  # fmt: skip
         deadline = time.monotonic() + 120
         while sorted_out(told) != NEWS or not again(there(server)["runs"]):
             assert time.monotonic() < deadline, (told, there(server)["runs"])
             time.sleep(1)
-        assert again(there(server)["runs"]) == ["fetch-iclr"], "what somebody asked for by hand is theirs to ask again"
+        assert again(there(server)["runs"]) == ["year-neurips"], (
+            "what somebody asked for by hand is theirs to ask again"
+        )
 
 
 def sorted_out(told: list[str]) -> dict[str, list[tuple[str, str]]]:
@@ -144,7 +146,7 @@ def sorted_out(told: list[str]) -> dict[str, list[tuple[str, str]]]:
     for text in told:
         subject, _, body = text.removeprefix("GRE-bench: ").partition("\n")
         (flow, _), (_, state) = body.split(" ", 1), body.split(": ", 1)
-        if not (subject == "a late run is told" and flow in ("fetch", "annual-refresh")):
+        if not (subject == "a late run is told" and flow in ("year", "annual-refresh")):
             found.setdefault(subject, []).append((flow, state.strip().removesuffix(".")))
     return {subject: sorted(found[subject]) for subject in sorted(found)}
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from gre_bench.pipeline.intake import import_reviews
 from gre_bench.pipeline.runs.job import recorded
-from gre_bench.reports.history import changes
+from gre_bench.reports.history import changes, compared
 from gre_bench.store import Store
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, demo, query, reviews_by, run, use
@@ -84,6 +84,44 @@ def test_two_signatures_and_two_samples_are_two_histories():
     assert changes([one, row | {"edition": "V-2025", "signature_id": "s2"}]) == []
     assert changes([one, row | {"edition": "V-2025-pilot", "signature_id": "s1"}]) == []
     assert len(changes([one, row | {"edition": "V-2025", "signature_id": "s1"}])) == 1
+
+
+def test_years_that_compare_stand_side_by_side_and_others_apart():
+    row = {"metric": "gem", "venue": "V", "difference": 1.0, "se": 0.1, "papers": 30}
+    rows = [
+        row | {"candidate": name, "edition": f"V-{year}{sample}", "year": year, "signature_id": signature, "difference": value}
+        for name, year, sample, signature, value in (
+            ("a", 2024, "", "s1", 1.0), ("b", 2024, "", "s1", 2.0), ("a", 2025, "", "s1", 3.0),
+            ("a", 2025, "", "s2", 1.0), ("a", 2025, "-pilot", "s1", 1.0),
+        )
+    ]  # fmt: skip
+    tables = compared(rows)
+    assert [(one["sample"], one["signature_id"], one["editions"]) for one in tables] == [
+        ("main", "s1", ["V-2024", "V-2025"]), ("main", "s2", ["V-2025"]), ("pilot", "s1", ["V-2025-pilot"]),
+    ]  # fmt: skip
+    lines = {line["candidate"]: [year and year["difference"] for year in line["years"]] for line in tables[0]["lines"]}
+    assert lines == {"a": [1.0, 3.0], "b": [2.0, None]} and [*lines] == ["a", "b"], "the best of the last year first"
+
+
+def test_a_column_is_a_year_and_few_papers_are_told(call):
+    code, shown = call("history")
+    head = next(line for line in shown.splitlines() if line.startswith("candidate"))
+    assert code == 0 and EDITION in head and NEXT in head
+    assert shown.count("difference to human, paired by paper") == 1, "two years that compare stood apart"
+    (line,) = [line for line in shown.splitlines() if line.startswith("model-a ")]
+    assert line.count("±") >= 2
+    assert f"few papers: {EDITION} has 16." in shown and f"few papers: {NEXT} has 16." in shown
+
+
+def test_a_candidate_without_a_rank_is_in_the_history_with_the_reason(call, state):
+    add_reviews(state, reviews_by("lab/half", range(1, 9)))
+    run(state, "scoring.metrics=['gem']")
+    found = json.loads(call("history", "--json")[1])
+    (row,) = [row for row in found["rows"] if row["candidate"] == "lab/half"]
+    assert row["unranked"] and row["papers"] == 8 and found["few"][EDITION] == 8
+    assert "no rank: only 16 of 32 pairs scored" in " ".join(call("history")[1].split())
+    anchored = json.loads(call("history", EDITION, "--anchor", "half", "--json")[1])
+    assert anchored["anchors"] == ["lab/half"], "an anchor by the end of its name"
 
 
 def test_an_anchor_that_nobody_scored_is_one_line(call):

@@ -78,7 +78,9 @@ def test_a_store_of_version_3_comes_forward_with_every_row_and_its_board(earlier
             for row in after[table][1]
         ]
         assert sorted(kept, key=repr) == rows, table
-        assert new == {"imports": ["domain"], "signatures": ["chance"], "candidates": ["group_name", "note"]}.get(table, [])
+        assert new == {"imports": ["domain"], "signatures": ["chance"], "candidates": ["group_name", "note"]}.get(
+            table, []
+        )
     assert len(before["scores"][1]) == 20
     with duckdb.connect(str(earlier.read_file), read_only=True) as run:
         shown = run.sql("select candidate, round(mean, 2) from leaderboard order by mean desc").fetchall()

@@ -99,7 +99,10 @@ UnverifiedVenue = Annotated[
     bool,
     typer.Option("--unverified-venue", help="Accept a venue-year whose note format is known from documents only."),
 ]
-Papers = Annotated[int | None, typer.Option("--papers", metavar="N", min=2, help="Papers of the sample; default: 300.")]
+Papers = Annotated[
+    str | None,
+    typer.Option("--papers", metavar="N|FILE", help="Papers of the sample; default: 300. Or a file of ids."),
+]
 PapersFile = Annotated[
     Path | None,
     typer.Option("--papers-file", metavar="FILE", help="Papers with their texts, in the format of import papers."),

@@ -54,10 +54,20 @@ def show_leaderboard(
             _ties(own)
         if details:
             show_details(group)
+        _few_papers(group)
         _basis(group, signature, auc.get(signature_id), exposures, gap.get(signature_id))
     screen.out.print(LEGEND, style="dim")
     if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
         screen.out.print(NGRAM_LIMITS, style="dim")
+
+
+def _few_papers(rows: Sequence[Row]) -> None:
+    """A warning where the intervals of a board rest on few papers."""
+    from gre_bench.stats.intervals import FEW, FEW_MEANS
+
+    counts = [row["papers"] for row in rows if row["papers"] and row["rank"] is not None]
+    if counts and min(counts) < FEW:
+        say(f"few papers: {min(counts)}. {FEW_MEANS}")
 
 
 def summary(summary: Row, board: Store) -> None:

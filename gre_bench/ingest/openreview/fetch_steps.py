@@ -18,10 +18,12 @@ from gre_bench.ingest.openreview.fetch_runs import pdfs_before, sealed_before, t
 from gre_bench.ingest.openreview.fetching import Advance, fetch_forums, fetch_listings, is_listed
 from gre_bench.ingest.openreview.journal import Journal, Origin
 from gre_bench.ingest.openreview.paper_fetching import fetch_histories, fetch_pdfs, is_due
-from gre_bench.ingest.openreview.received import lacking, listed_of
+from gre_bench.ingest.openreview.received import lacking, listed_of, received
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
 from gre_bench.ingest.openreview.session import Login, Patience
+from gre_bench.ingest.records.notes import read_notes
+from gre_bench.ingest.records.venue_years import confirm_form
 from gre_bench.ingest.records.venues import Venue, venue_of
 
 SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
@@ -93,6 +95,8 @@ def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
     """Versions and PDFs of the sampled papers, as far as the service allows; one going on while the other is paused."""
     edition, fetch = asked.settings.edition, asked.settings.fetch
     with Journal(asked.folder, asked.origin) as journal:
+        if asked.venue.unverified and asked.settings.sources.unverified_venue == "confirm":
+            confirm_form(asked.venue, read_notes(received(journal), asked.venue))
         sampled = sample_of(journal, asked.venue, edition, fetch.everything)
         needs = needs_of(journal, asked.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.wanted)
@@ -118,7 +122,7 @@ def freeze(asked: Asked) -> dict[str, Any]:
         sampled = sample_of(journal, venue, asked.settings.edition, fetch.everything)
         host = asked.origin.host
         remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
-        remarks += [venue.unverified] if venue.unverified else []
+        remarks += [*([venue.unverified] if venue.unverified else []), *sampled.notes]
         for name in venue.listings:
             listed, count = listed_of(journal, name)
             remarks += [f"listed {listed} of {count} that the service counts under {name}"] if listed < count else []

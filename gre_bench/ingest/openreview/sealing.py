@@ -33,12 +33,16 @@ REFUSED = "the service refuses it"
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The papers of the sample, those that versions and PDFs are *wanted* of, and how many are known and eligible."""
+    """The papers of the sample, those that versions and PDFs are *wanted* of, and how many are known and eligible.
+
+    *notes*: what is worth one.
+    """
 
     papers: frozenset[str]
     wanted: frozenset[str]
     known: int
     eligible: int
+    notes: tuple[str, ...] = ()
 
 
 def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:
@@ -50,7 +54,7 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
     drawn = draw(found.papers, found.reviews, edition)
     papers = frozenset(role.paper_id for role in drawn.roles)
     wanted = frozenset(paper.paper_id for paper in found.papers) if everything else papers
-    return Sampled(papers, wanted, drawn.known, drawn.eligible)
+    return Sampled(papers, wanted, drawn.known, drawn.eligible, tuple(drawn.notes))
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:

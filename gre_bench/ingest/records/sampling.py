@@ -10,14 +10,17 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Literal
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
+from gre_bench.ingest.records.source_files import read_ids
 
 REFERENCES = 2
+SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +36,27 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The roles of all sampled papers, and how many papers were known and eligible."""
+    """The roles of all sampled papers, and how many papers were known and eligible.
+
+    *short*: papers of the list that was given, if one was, that have too few human reviews.
+    """
 
     roles: tuple[Role, ...]
     known: int
     eligible: int
+    short: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth a note."""
+        some = f"{', '.join(self.short[:SHOWN])}{' ...' if len(self.short) > SHOWN else ''}"
+        return [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
     """The sample of *papers* by *settings*; `SourceError` if fewer than two papers are eligible.
+
+    Where the settings name a list of papers it is drawn from these; `SourceError` names those of them that are unknown.
 
     The order of a drawn sample is the order of the source where every paper states its row, else the seeded order.
     """
@@ -49,8 +64,9 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     for review in reviews:
         if review.candidate == HUMAN:
             human[review.paper_id].append(review)
+    listed = _listed(papers, settings.only)
     chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
-    eligible = [paper for paper in papers if chosen[paper.paper_id]]
+    eligible = [paper for paper in papers if chosen[paper.paper_id] and (listed is None or paper.paper_id in listed)]
     if len(eligible) < 2:
         needs = (
             f"at least {settings.min_reviews} human reviews"
@@ -69,7 +85,22 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         for position, paper in enumerate(sampled)
         for place, review_id in enumerate(chosen[paper.paper_id])
     ]
-    return Draw(tuple(roles), len(papers), len(eligible))
+    short = tuple(name for name in listed or () if not chosen[name])
+    return Draw(tuple(roles), len(papers), len(eligible), short)
+
+
+def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
+    """The ids in *file*, in its order; None without one."""
+    if file is None:
+        return None
+    ids, known = read_ids(file), {paper.paper_id for paper in papers}
+    if unknown := [name for name in ids if name not in known]:
+        more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
+        raise SourceError(
+            f"{file.name}: {len(unknown)} of {len(ids)} papers are not among the {len(papers)} that are kept here: "
+            f"{', '.join(unknown[:SHOWN])}{more}; they were withdrawn, or are of another venue or year: take them off"
+        )
+    return dict.fromkeys(ids)
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:

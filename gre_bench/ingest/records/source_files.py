@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError, no_file
 from gre_bench.core.strict_json import loads
+from gre_bench.ingest.records.cells import NAME
 from gre_bench.ingest.records.merge_index import Imported
 from gre_bench.ingest.records.row_files import read_rows
+
+_FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 
 
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
@@ -42,6 +46,30 @@ def read_texts(path: Path) -> dict[str, str]:
         if text.strip():
             texts[paper_id] = text
     return texts
+
+
+def read_ids(path: Path) -> tuple[str, ...]:
+    """Paper ids of the text file *path*, one a line, each once; blank lines and those that begin with # say nothing.
+
+    A line may be the address of a forum. `SourceError` names the line that is no id.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise no_file(path) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path.name} cannot be read as a list of paper ids: {error}") from None
+    found: dict[str, None] = {}
+    for place, line in enumerate(lines, start=1):
+        name = _FORUM.sub("", line.strip())
+        if not name or name.startswith("#"):
+            continue
+        if not NAME.fullmatch(name):
+            raise SourceError(f"{path.name}, line {place}: {line.strip()!r:.60} is no paper id")
+        found[name] = None
+    if not found:
+        raise SourceError(f"{path.name} names no paper; write one id a line")
+    return tuple(found)
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -139,15 +139,25 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 
 
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
-    """The entry of *venue* and *year*; the `SettingsError` for an unknown one names those that are known."""
+    """The entry of *venue* and *year*; the `SettingsError` for an unknown one names those that are known.
+
+    A year after the newest entry of its venue has the form of that entry, as documented only, and not its days.
+    """
     known = venues(path)
-    if (venue, year) not in known:
+    if (venue, year) in known:
+        return known[venue, year]
+    years = [entry for entry in known.values() if entry.venue == venue]
+    newest = max(years, key=lambda entry: entry.year, default=None)
+    if newest is None or year < newest.year or str(newest.year) not in newest.group:
         names = ", ".join(entry.name for entry in known.values())
         raise SettingsError(f"no notes of {venue} {year} are known; known are {names}; add it to data/venues.toml")
-    return known[venue, year]
+    days = {"reviews_released": None, "rebuttal_opens": None}
+    group = newest.group.replace(str(newest.year), str(year))
+    note = f"Taken from the entry of {newest.name}. No note was seen."
+    return newest.model_copy(update={"year": year, "group": group, "evidence": "documented", "note": note, **days})
 
 
-def check_verified(venue: Venue, unverified: bool) -> None:
+def check_verified(venue: Venue, unverified: bool | str) -> None:
     """Refuses a *venue* whose notes nobody here has seen, unless *unverified* ones are asked for."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")

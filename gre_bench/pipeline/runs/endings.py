@@ -13,6 +13,11 @@ from gre_bench.core.errors import Paused, UnfinishedError
 from gre_bench.pipeline.runs.prefect_server import await_server
 
 DONE, PAUSED = "done", "paused"
+WELL = (PAUSED, "waiting", "unchanged")
+"""Outcomes short of done that are no fault: nobody has to do anything, but for a budget that paused a run.
+
+``waiting``: for a service that allows more later. ``unchanged``: all was done before.
+"""
 
 
 def ended(work: Callable[..., dict[str, Any]], *asked: Any, strict: bool = False) -> Any:
@@ -20,7 +25,7 @@ def ended(work: Callable[..., dict[str, Any]], *asked: Any, strict: bool = False
 
     The state has the name of the outcome, such as ``Paused`` or ``Incomplete``, the message of the run, and the
     summary as its data; for a `Paused` that was raised, that itself (`summary_of`). *strict*: what ends neither done
-    nor paused is an `UnfinishedError`, which fails the flow run, so that whoever watches the flow runs sees it.
+    nor in one of `WELL` is an `UnfinishedError`, which fails the flow run, so that whoever watches the runs sees it.
     """
     try:
         summary = work(*asked)
@@ -34,7 +39,7 @@ def ended(work: Callable[..., dict[str, Any]], *asked: Any, strict: bool = False
     if outcome == DONE:
         return summary
     message = summary.get("message", "")
-    if strict and outcome != PAUSED:
+    if strict and outcome not in WELL:
         raise UnfinishedError(f"{summary.get('edition') or summary.get('venue')}: {outcome}, {message}")
     return _state(outcome, message, summary)
 

@@ -89,7 +89,8 @@ def _inputs(store: Store, job: Job) -> str | None:
 def _named(settings: Settings) -> Iterator[Path]:
     """The files and folders that *settings* name."""
     sources = settings.sources
-    files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot)
+    files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
+             settings.edition.only)  # fmt: skip
     yield from (path for path in (*files, settings.writing.models, settings.evaluation_lm.mixture) if path)
     for folder, kind in ((settings.evaluation_lm.folder, "lm"), (settings.embedder.folder, "embedder")):
         if folder is not None:

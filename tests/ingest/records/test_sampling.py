@@ -60,3 +60,39 @@ def test_too_few_eligible_papers_is_one_line():
     with pytest.raises(SourceError, match="1 of 3 papers are eligible, .* at least 3 human reviews"):
         papers, reviews = corpus(3)
         draw(papers, [review for review in reviews if review.paper_id == "p1"], EditionSettings(papers=10))
+
+
+def listed(tmp_path, text: str) -> EditionSettings:
+    (tmp_path / "ids.txt").write_text(text)
+    return EditionSettings(papers=10, only=tmp_path / "ids.txt")
+
+
+def test_a_list_of_papers_is_the_sample_whatever_the_form_of_its_lines(tmp_path):
+    chosen = listed(tmp_path, "\ufeff# of last year\np3\n\n  https://openreview.net/forum?id=p7 \np3\n")
+    drawn = draw(*corpus(20), chosen)
+    assert {role.paper_id for role in drawn.roles} == {"p3", "p7"} and drawn.notes == []
+    whole = draw(*corpus(20), EditionSettings(papers=20))
+    roles = {role.review_id: role.role for role in whole.roles}
+    assert all(roles[role.review_id] == role.role for role in drawn.roles), "a paper's roles are those of any sample"
+
+
+def test_a_listed_paper_with_too_few_reviews_is_told(tmp_path):
+    papers, reviews = corpus(5)
+    drawn = draw(
+        papers, [one for one in reviews if one.paper_id != "p2" or one.slot < 2], listed(tmp_path, "p1\np2\np3")
+    )
+    assert drawn.short == ("p2",) and drawn.notes == ["1 papers of the list have too few human reviews: p2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("p1\nq1\nq2", "ids.txt: 2 of 3 papers are not among the 5 that are kept here: q1, q2; they were withdrawn"),
+        ("p1\ntwo words", "ids.txt, line 2: 'two words' is no paper id"),
+        ("\n# nothing\n", "ids.txt names no paper"),
+    ],
+)
+def test_a_list_that_cannot_be_is_one_line(tmp_path, text, says):
+    with pytest.raises(SourceError) as error:
+        draw(*corpus(5), listed(tmp_path, text))
+    assert str(error.value).startswith(says) and "\n" not in str(error.value)

@@ -87,14 +87,24 @@ def fetch(
 
 
 def venue_settings(
-    venue: str, year: int, papers: int | None, seed: int | None, file: Path | None, override: list[str] | None,
+    venue: str, year: int, papers: str | None, seed: int | None, file: Path | None, override: list[str] | None,
     host: str | None,
 ) -> configuration.Settings:  # fmt: skip
     """Settings of *venue* and *year* with the options of the command line over those of *file*."""
-    given = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.papers": papers, "edition.seed": seed}
+    given: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.seed": seed}
+    given |= _sample(papers)
     more = [f"{key}={value}" for key, value in given.items() if value is not None]
     more += [f'fetch.host="{host}"'] if host else []
     return configuration.load(file, (*more, *(override or [])))
+
+
+def _sample(papers: str | None) -> dict[str, Any]:
+    """The settings that ``--papers`` stands for: a number, or a file of ids, all of which are the sample."""
+    if papers is None or papers.isdigit():
+        return {"edition.papers": papers}
+    from gre_bench.ingest.records.source_files import read_ids
+
+    return {"edition.only": papers, "edition.papers": len(read_ids(Path(papers)))}
 
 
 @contextmanager
@@ -155,6 +165,7 @@ def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, over
     edition = chosen.edition
     names = [f"sources.snapshot={snapshot}", f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
     names += ["sources.unverified_venue=true"] if chosen.sources.unverified_venue else []
+    names += [f"edition.only={edition.only}"] if edition.only else []
     names += [] if chosen.writing.judgments else ["writing.judgments=rule"]
     names += [one for one in override if not one.startswith("fetch.")]
     words = ["gre-bench", "refresh", "--edition", edition.edition.key]

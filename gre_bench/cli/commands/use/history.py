@@ -1,10 +1,9 @@
-"""``gre-bench history``: candidates through the years, as differences to anchors."""
+"""``gre-bench history``: candidates through the years."""
 
 from __future__ import annotations
 
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,22 +38,13 @@ def history(
     Each year has other papers, so scores do not compare; differences to the anchors do.
     """
     from gre_bench.reports.history import history as look
+    from gre_bench.stats.intervals import FEW_MEANS
 
     found = look(state, editions, metric, anchor or [HUMAN])
     if as_json:
         return screen.print_json(found)
-    names = " and ".join(found["anchors"])
-    for (name, signature_id), group in groupby(found["rows"], key=lambda row: (row["metric"], row["signature_id"])):
-        rows = list(group)
-        say(f"{rows[0]['edition']} · {name} · signature {signature_id}: difference to {names}, paired by paper")
-        columns = (
-            Column("candidate", [plain(row["candidate"]) for row in rows], kind="name"),
-            Column("− anchors", [with_half(row["difference"], row["high"]) for row in rows]),
-            Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in rows]),
-            Column("papers", [str(row["papers"]) for row in rows]),
-            Column("reviews seen", [row["contamination"] for row in rows], kind="name"),
-        )
-        show("", columns, [""] * len(rows))
+    for table in found["tables"]:
+        _show_years(table, " and ".join(found["anchors"]))
     for row in found["changes"]:
         say(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {row['value']:+.2f} "
@@ -62,5 +52,38 @@ def history(
         )
     if not found["changes"]:
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")
+    for key, papers in found["few"].items():
+        say(f"few papers: {key} has {papers}. {FEW_MEANS}")
     for key, why in found["left_out"].items():
         say(f"left out: {key}: {why}")
+
+
+def _show_years(table: dict[str, Any], anchors: str) -> None:
+    """One table of what compares: a line a candidate, a column a year with the difference to the anchors."""
+    lines, editions = table["lines"], table["editions"]
+    papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
+    last = [next(row for row in reversed(line["years"]) if row) for line in lines]
+    columns = [Column("candidate", [plain(line["candidate"]) for line in lines], kind="name")]
+    for place, key in enumerate(editions):
+        cells = [line["years"][place] for line in lines]
+        columns.append(Column(key, [with_half(row["difference"], row["high"]) if row else "–" for row in cells]))
+    columns += [
+        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
+        Column("papers", papers, 1),
+        Column("note", [_note(line["years"], editions) for line in lines], 0, "note"),
+    ]
+    title = f"{table['venue']} · {table['metric']} · signature {table['signature_id']}"
+    show(f"{title}: difference to {anchors}, paired by paper", columns, [""] * len(lines))
+
+
+def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
+    """Of each year that has one, why the candidate is not ranked, else whether it may have seen the reviews."""
+    told: dict[str, str] = {}
+    for key, row in zip(editions, years, strict=True):
+        if row and row["unranked"]:
+            told[key] = f"no rank: {row['unranked']}"
+        elif row and row["contamination"] not in ("clean", "none"):
+            told[key] = f"reviews seen: {row['contamination']}"
+    if len(set(told.values())) == 1 and len(told) == sum(row is not None for row in years):
+        return next(iter(told.values()))
+    return "; ".join(f"{key}: {what}" for key, what in told.items())

@@ -1,0 +1,230 @@
+"""The board of a year, from OpenReview to a release: on a schedule or on demand.
+
+    fetch → write → score → validate → verdicts → publish → history
+
+Every stage goes on where it was stopped, and does nothing where all is done: a run that is killed anywhere is started
+again. The year is the newest whose reviews are public (`gre_bench.ingest.records.venue_years`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.records import HUMAN
+from gre_bench.core.settings import Settings, edition_of, parse
+from gre_bench.flows.annual_refresh import refresh, write_ahead
+from gre_bench.flows.fetch import FetchJob, bring
+from gre_bench.flows.validate_metrics import validate
+from gre_bench.pipeline.rosters import check_models, of_the_year
+from gre_bench.pipeline.runs.deployed import run_deployed
+from gre_bench.pipeline.runs.endings import DONE, PAUSED, ended, summary_of
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.validation_records import certificate, unproven
+from gre_bench.reports.history import history
+from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.store import Store, find_editions
+from gre_bench.tasks import steps
+from gre_bench.tasks.protocol import Steps
+
+SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
+"""Deployments in the pool of GPUs, where `YearJob.gpu` has the scoring done."""
+
+YEARLY = "yearly"
+"""The roster of a board whose candidates nobody names."""
+
+Summary = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class YearJob:
+    """What a year's board is asked for. *settings* are of the year, *reached* has the summaries of the stages so far.
+
+    *gpu*: scores and validation are those of deployments in another work pool, whose workers see the same state.
+    """
+
+    settings: Settings
+    state: Path
+    gpu: bool = False
+    retry_failed: bool = False
+    reached: tuple[tuple[str, Summary], ...] = ()
+
+    @property
+    def store(self) -> Store:
+        return Store(self.state, self.settings.edition.edition)
+
+    @property
+    def work(self) -> Job:
+        """The job of a refresh with these settings."""
+        return Job(self.settings, self.state, retry_failed=self.retry_failed)
+
+
+@flow(
+    name="year",
+    flow_run_name="{venue}",
+    timeout_seconds=None,
+    validate_parameters=True,
+    persist_result=False,
+)
+def year(
+    venue: str,
+    roster: str | None = None,
+    year: int | None = None,
+    settings: Settings = Settings(),
+    state: Path = Path("state"),
+    gpu: bool = False,
+    retry_failed: bool = False,
+    on: date | None = None,
+    strict: bool = False,
+) -> Summary:
+    """Makes the board of a venue's year and publishes it; the summary has that of each stage.
+
+    *roster*: who is ranked; ``yearly`` if neither it nor the settings say.
+    *year*: the newest whose reviews are public *on* the day (today) if not given. *gpu*: score in the pool of GPUs.
+    *strict*: a run that ends neither well nor waiting for somebody fails, so that whoever watches sees it.
+    """
+    job = year_job(venue, roster, year, settings, state, gpu, retry_failed, on)
+    return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
+
+
+def year_job(
+    venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
+    on: date | None,
+) -> YearJob:  # fmt: skip
+    """The job of the board that is asked for; `SettingsError` for what cannot be, before anything is sent."""
+    given = settings.model_dump(exclude_unset=True)
+    named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
+    chosen = parse({**given, "roster": named}) if named else settings
+    return YearJob(of_the_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed)
+
+
+def make_board(job: YearJob, run: Steps, shown: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
+    """The stages one after another, each as it is *shown*; it ends at the first that is not done.
+
+    `LMError` or `SettingsError` before the first where a model of the roster cannot be asked.
+    """
+    check_models(job.settings)
+    for name, stage in STAGES.items():
+        summary = shown(name, partial(stage, job, run))
+        job = replace(job, reached=(*job.reached, (name, summary)))
+        if summary.get("outcome", DONE) != DONE:
+            return _summary(job, summary["outcome"], f"{name}: {summary.get('message', '')}")
+        if name == "fetch" and summary["snapshot"]:
+            job = replace(job, settings=_from(job.settings, summary["snapshot"]))
+    published = dict(job.reached)["publish"]
+    return _summary(job, DONE if published["new"] else "unchanged", f"{published['release']}: {published['folder']}")
+
+
+def fetched(job: YearJob, run: Steps) -> Summary:
+    """Papers and reviews of the year as a snapshot, as far as OpenReview allows; none where the settings name some."""
+    sources = job.settings.sources
+    if sources.notes or sources.papers or sources.snapshot:
+        return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
+    fetch = job.settings.fetch.model_copy(update={"when_paused": "exit"})
+    found = bring(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state), run)
+    return found | {"outcome": "waiting"} if found["outcome"] == PAUSED else found
+
+
+def written(job: YearJob, run: Steps) -> Summary:
+    """Reviews, judgments and synopses by the roster's models and writers, within the budget."""
+    return write_ahead(job.work, run)
+
+
+def scored(job: YearJob, run: Steps) -> Summary:
+    """The refresh of the edition: what is left to it is to plan, score and rank."""
+    return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
+
+
+def validated(job: YearJob, run: Steps) -> Summary:
+    """The validation of the metrics that have none yet with this evaluation LM and these writers."""
+    board = job.store.read("current_signatures")
+    new = [row["metric"] for row in board if certificate(job.state, row["signature_id"], job.store.key) is None]
+    if not new:
+        return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
+    scoring = job.settings.scoring.model_copy(update={"metrics": tuple(new)})
+    chosen = job.settings.model_copy(update={"scoring": scoring})
+    if job.gpu:
+        return _in_pool(VALIDATE, job, chosen)
+    return validate(replace(job.work, settings=chosen), run)
+
+
+def judged(job: YearJob, run: Steps) -> Summary:
+    """Which boards may be published: those whose metric has not failed its validation and has one."""
+    board = job.store.read("current_signatures")
+    bad = unproven(job.state, job.store.key, board)
+    asked = job.settings.release.unvalidated
+    told = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
+    if bad and (asked == "refuse" or (asked == "hide" and len(bad) == len(board))):
+        ways = "leave these metrics out of scoring.metrics, or publish without them: release.unvalidated=hide"
+        return {"outcome": "refused", "unproven": bad, "message": f"nothing is published: {told}. Next: {ways}"}
+    return {"outcome": DONE, "unproven": bad, "hidden": bad if asked == "hide" else [], "message": told}
+
+
+def published(job: YearJob, run: Steps) -> Summary:
+    """The release of the edition; the latest one where it holds the same tables already."""
+    hidden = dict(job.reached)["verdicts"]["hidden"]
+    made = publish_edition(job.store, releases(job.state, job.store.key), hidden=hidden)
+    return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
+
+
+def told(job: YearJob, run: Steps) -> Summary:
+    """Candidates through the years of the venue, this one the last."""
+    own = edition_of(job.store.key)
+    same = [key for key in find_editions(job.state) if _is_sibling(edition_of(key), own)]
+    try:
+        found = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
+    except SettingsError as error:
+        return {"outcome": DONE, "message": str(error)}
+    run.show_history(own.venue, found["rows"])
+    return {"outcome": DONE, "history": found}
+
+
+STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
+    "fetch": fetched,
+    "write": written,
+    "score": scored,
+    "validate": validated,
+    "verdicts": judged,
+    "publish": published,
+    "history": told,
+}
+
+
+def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
+    """*stage* as a flow run of its own within that of the year, which ends as the stage ends."""
+
+    @flow(name=name, timeout_seconds=None, persist_result=False)
+    def run_stage() -> Summary:
+        return ended(stage)
+
+    return summary_of(run_stage())
+
+
+def plainly(name: str, stage: Callable[[], Summary]) -> Summary:
+    """*stage* as it is, without Prefect."""
+    return stage()
+
+
+def _in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
+    tree = settings.model_dump(mode="json", exclude_unset=True)
+    asked = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
+    return run_deployed(deployment, asked)
+
+
+def _from(settings: Settings, snapshot: str) -> Settings:
+    return settings.model_copy(update={"sources": settings.sources.model_copy(update={"snapshot": Path(snapshot)})})
+
+
+def _is_sibling(one: Any, other: Any) -> bool:
+    return (one.venue, one.sample) == (other.venue, other.sample) and one.year <= other.year
+
+
+def _summary(job: YearJob, outcome: str, message: str) -> Summary:
+    return {"edition": job.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}

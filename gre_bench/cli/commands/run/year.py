@@ -1,0 +1,92 @@
+"""``gre-bench year``: the board of a year, from the fetch to the release."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.commands.run.fetch import Host, Venue
+from gre_bench.cli.commands.run.plan import Rates
+from gre_bench.cli.commands.running import DONE, FAULT, INCOMPLETE
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import say
+from gre_bench.cli.views.snapshots import show_plan
+
+Roster = Annotated[
+    str | None,
+    typer.Option("--roster", metavar="NAME", help="Who is ranked: a shipped roster, or your NAME.toml."),
+]
+Year = Annotated[
+    int | None,
+    typer.Option("--year", metavar="YEAR", help="Year of the venue; default: the newest whose reviews are public."),
+]
+On = Annotated[
+    datetime | None,
+    typer.Option("--on", metavar="DAY", formats=["%Y-%m-%d"], help="Take the newest year of this day, not of today."),
+]
+
+
+def year(
+    venue: Venue,
+    roster: Roster = None,
+    the_year: Year = None,
+    on: On = None,
+    settings: options.SettingsFile = None,
+    override: options.Set = None,
+    host: Host = None,
+    dry_run: options.DryRun = False,
+    rates: Rates = None,
+    retry_failed: options.RetryFailed = False,
+    no_prefect: options.NoPrefect = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Fetch, score, validate and publish the board of a year.
+
+    Metrics that failed their validation with this evaluation LM and writer, or have none, are not published
+    (release.unvalidated). Stopped anywhere, the same command goes on from there; where all is done it does nothing.
+    """
+    from gre_bench.core.settings import load
+    from gre_bench.pipeline.runs.prefect_engine import perform, settle
+
+    asked = load(settings, (*([f'fetch.host="{host}"'] if host else []), *(override or [])))
+    settle(state)
+    from gre_bench.flows import year as flows
+    from gre_bench.tasks import steps
+
+    day = on.date() if on else None
+    job = flows.year_job(venue, roster, the_year, asked, state, False, retry_failed, day)
+    if dry_run:
+        return _show_plan(job.settings, state, rates, as_json)
+    summary = perform(
+        not no_prefect,
+        lambda: flows.year(venue, roster, the_year, asked, state.resolve(), False, retry_failed, day),
+        lambda: flows.make_board(job, steps.undecorated(), flows.plainly),
+    )
+    if as_json:
+        screen.print_json(summary)
+    else:
+        for name, stage in summary["stages"].items():
+            say(f"{name}: {stage.get('outcome', 'done')}{_more(stage)}")
+        say(f"{summary['edition']}: {summary['outcome']}; {summary['message']}")
+    raise typer.Exit({"done": DONE, "unchanged": DONE, "fault": FAULT}.get(summary["outcome"], INCOMPLETE))
+
+
+def _more(stage: dict[str, Any]) -> str:
+    return f"; {stage['message']}" if stage.get("message") else ""
+
+
+def _show_plan(chosen: Any, state: Path, rates: Path | None, as_json: bool) -> None:
+    from gre_bench.preflight.plan_year import plan_year
+
+    found = plan_year(chosen, state, rates)
+    if as_json:
+        return screen.print_json(found)
+    show_plan(found)
+    new = found["validation"]
+    say(f"validate: {', '.join(new['metrics'])} by {len(new['changes'])} changes, counted above" if new["metrics"]
+        else "validate: nothing is new")  # fmt: skip

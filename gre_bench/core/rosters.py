@@ -1,0 +1,100 @@
+"""Rosters: the models that a board of a year ranks, and what else its boards share, as settings.
+
+A roster is a file of ``data/rosters``, or one of your own. ``roster = "NAME"`` in a settings file stands for the groups
+of settings that it expands to; what the file itself or ``--set`` says wins.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
+
+METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
+"""What a roster's boards score where it does not say."""
+
+
+class Entry(BaseModel):
+    """One model: its *name* in the models file, the shipped *guideline* it reviews under, and its *sampling* here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1)
+    guideline: str | None = Field(default=None, min_length=1)
+    sampling: dict[str, float | int | str] = {}
+
+
+class Roster(BaseModel):
+    """A roster file. *controls* are reviewers by rule; the groups are those of the settings, as far as it says them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    about: str = Field(min_length=1)
+    model: tuple[Entry, ...] = ()
+    controls: tuple[str, ...] = ()
+    writing: dict[str, Any] = {}
+    evaluation_lm: dict[str, Any] = {}
+    scoring: dict[str, Any] = {}
+    validation: dict[str, Any] = {}
+
+    def tree(self) -> dict[str, Any]:
+        """The groups of settings that it stands for, as a plain tree."""
+        names = [f"{one.name}@{one.guideline}" if one.guideline else one.name for one in self.model]
+        sampling = {one.name: one.sampling for one in self.model if one.sampling}
+        writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
+        writing |= {"sampling": sampling} if sampling else {}
+        tree = {"evaluation_lm": dict(self.evaluation_lm), "validation": dict(self.validation)}
+        tree = {name: group for name, group in tree.items() if group}
+        return tree | {"writing": writing | self.writing, "scoring": {"metrics": list(METRICS)} | self.scoring}
+
+
+def roster_names() -> list[str]:
+    """Names of the rosters that come with the program."""
+    return sorted(path.stem for path in resource("data", "rosters").glob("*.toml"))
+
+
+def roster_file(name: str, beside: Path) -> Path:
+    """Where the roster *name* lies: a shipped one by its name, else the file, seen from the folder *beside*."""
+    if not name.endswith(".toml"):
+        return resource("data", "rosters", f"{name}.toml")
+    return beside / name
+
+
+def roster_tree(file: Path) -> dict[str, Any]:
+    """The settings that the roster *file* stands for; `SettingsError` in one line where it is none."""
+    try:
+        roster = Roster.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        name = file.stem if file.parent == resource("data", "rosters") else file
+        known = ", ".join(roster_names())
+        raise SettingsError(f"no roster {name}; name one of {known}, or a file of your own, NAME.toml") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"roster {file} cannot be read: {error}") from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise SettingsError(f"roster {file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    named = Counter(one.name for one in roster.model)
+    for (name, guideline), times in Counter((one.name, one.guideline) for one in roster.model).items():
+        if times > 1:
+            raise SettingsError(
+                f"roster {file}: {name} stands there twice" + (f" with {guideline}" if guideline else "")
+            )
+    for one in roster.model:
+        if one.sampling and named[one.name] > 1:
+            raise SettingsError(f"roster {file}: {one.name} has sampling of its own, so it can stand there once only")
+    return roster.tree()
+
+
+def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """*below* with the groups of *above* laid over it, key by key."""
+    found = dict(below)
+    for name, value in above.items():
+        mine = found.get(name)
+        found[name] = mine | value if isinstance(mine, dict) and isinstance(value, dict) else value
+    return found

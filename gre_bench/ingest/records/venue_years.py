@@ -1,0 +1,89 @@
+"""Which year of a venue is the newest that anybody can read, and whether its notes have the form that was assumed."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.resources import resource
+from gre_bench.ingest.records.notes import Notes
+from gre_bench.ingest.records.venues import Venue
+
+ODD = 0.01
+"""Share of the reviews that may hold something unknown: single odd notes are no other form."""
+
+
+class Calendar(BaseModel):
+    """From which day on anybody can read the reviews of a year of *venue*; `data/venues.toml` explains the fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    venue: str = Field(min_length=1)
+    reviews_public: str = Field(pattern=r"^(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$")
+    years_before: int = Field(ge=0, le=1)
+    source: str = Field(min_length=1)
+    read: date
+
+    def newest(self, on: date) -> int:
+        """The newest year whose reviews are public *on* that day."""
+        return on.year + self.years_before - (f"{on:%m-%d}" < self.reviews_public)
+
+
+@cache
+def calendars(path: Path | None = None) -> dict[str, Calendar]:
+    """The calendars of the file *path* (``data/venues.toml`` if None) by venue; `SettingsError` if one is unusable."""
+    path = path or resource("data", "venues.toml")
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("calendar", [])
+        found = [Calendar.model_validate(entry) for entry in entries]
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"venues file {path} cannot be read: {error}") from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise SettingsError(f"{path.name}, a [[calendar]]: {where}: {fault['msg']}") from None
+    if len({entry.venue for entry in found}) < len(found):
+        raise SettingsError(f"{path.name}: a venue has two [[calendar]] entries")
+    return {entry.venue: entry for entry in found}
+
+
+def newest_year(venue: str, on: date, path: Path | None = None) -> int:
+    """The newest year of *venue* whose reviews are public *on* a day; `SettingsError` if no rule is known."""
+    known = calendars(path)
+    if venue not in known:
+        raise SettingsError(
+            f"when the reviews of {venue} become public is not known; name the year, or add a [[calendar]] of it to "
+            f"data/venues.toml; known: {', '.join(known)}"
+        )
+    return known[venue].newest(on)
+
+
+def confirm_form(venue: Venue, found: Notes) -> None:
+    """Raises `SourceError` where the notes that were *found* have not the form that *venue* assumes.
+
+    One line names each difference: fields, ratings, kinds and statuses that are not known, if more than one review in
+    a hundred has them, and sections of a review that no review has.
+    """
+    reviews = len(found.reviews)
+    if not reviews:
+        raise SourceError(_unfit(venue, [f"no note is a {' or '.join(venue.reviews)}"]))
+    wrong = [f"{what} ({len(ids)} notes)" for what, ids in found.unclear.items() if len(ids) > ODD * reviews]
+    for heading in venue.headings:
+        if not any(f"{heading}\n" in (review.text or "") for review in found.reviews):
+            wrong.append(f"no review has the section {heading.removesuffix(':')!r}")
+    if venue.rating and found.counts["no_rating"] > reviews / 2:
+        wrong.append(f"{found.counts['no_rating']} of {reviews} reviews have no usable {venue.rating}")
+    if wrong:
+        raise SourceError(_unfit(venue, wrong))
+
+
+def _unfit(venue: Venue, wrong: list[str]) -> str:
+    return (
+        f"the notes of {venue.name} have not the form that data/venues.toml gives them ({venue.note.split('.')[0]}): "
+        f"{'; '.join(wrong)}. No PDF was asked for and nothing was bought: correct or add its entry there"
+    )

@@ -1,0 +1,73 @@
+"""What a board of a year asks for, settled before anything is spent: its year, and the models that it ranks."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.settings import Settings, parse
+from gre_bench.ingest.records.venue_years import newest_year
+from gre_bench.ingest.records.venues import venue_of
+from gre_bench.prompts.conditions import guided
+from gre_bench.writing.catalog import by_rule
+from gre_bench.writing.rules.writer import EXTRACTIVE
+
+
+def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
+    """*settings* for the board of *venue* and *year*, the newest whose reviews are public *on* that day if None.
+
+    `SettingsError` where they name no model, or one that is not in the models file.
+    """
+    chosen = newest_year(venue, on) if year is None else year
+    venue_of(venue, chosen)
+    tree: dict[str, Any] = settings.model_dump(exclude_unset=True)
+    tree["edition"] = tree.get("edition", {}) | {"venue": venue, "year": chosen}
+    given = tree.get("sources", {})
+    tree["sources"] = {"unverified_venue": "confirm"} | given
+    found = parse(tree)
+    asked_models(found)
+    return found
+
+
+def check_models(settings: Settings) -> None:
+    """Raises `LMError` where the API key of an LM that *settings* name is not set, `SettingsError` where the money is
+    bounded that it may cost and its prices are not known."""
+    for model in asked_models(settings):
+        model.key()
+        own = settings.budget.models.get(model.name, settings.budget)
+        if (settings.budget.usd or own.usd) is not None and None in (model.price_in, model.price_out):
+            raise SettingsError(
+                f"the budget bounds money (usd), and model {model.name} has no prices: give it price_in and price_out "
+                "in the models file, or bound requests or tokens"
+            )
+
+
+def asked_models(settings: Settings) -> list[Model]:
+    """The LMs that *settings* have asked: those that are ranked, writers, and the examiner of a metric.
+
+    `SettingsError` where none is ranked, or the models file lacks one.
+    """
+    writing, validation = settings.writing, settings.validation
+    ranked = [name for name in writing.candidates if name not in EXTRACTIVE]
+    if not ranked:
+        raise SettingsError(
+            "the roster names no model: a year's board ranks language models. Name a roster that has a [[model]] "
+            '(roster = "yearly"), or set writing.candidates'
+        )
+    others = [writing.judgments, writing.assw, validation.completion, validation.abstract_only, *validation.rephrase,
+              validation.elongation]  # fmt: skip
+    if any(recipe_of(name).asks == "writer" for name in settings.scoring.metrics):
+        others.append(settings.scoring.examiner)
+    known, found = load_models(writing.models), dict[str, Model]()
+    for name in dict.fromkeys([*ranked, *(name for name in others if name and not by_rule(name))]):
+        model = guided(name)[0]
+        if model not in known:
+            raise SettingsError(f"the roster names {name}, which the models file has not: {', '.join(known)}")
+        found[model] = known[model].sampled(writing.sampling.get(model))
+    if unknown := sorted(writing.sampling.keys() - known.keys()):
+        raise SettingsError(f"writing.sampling names {unknown[0]}, which the models file has not")
+    return [*found.values()]

@@ -1,0 +1,34 @@
+"""A stage that runs in another work pool: its deployment is asked for, and waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gre_bench.core.errors import SettingsError, UnfinishedError
+from gre_bench.pipeline.runs.endings import DONE
+
+EVERY_S = 10.0
+"""Seconds between two looks at a run that is waited for."""
+
+
+def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Outcome and message of a run of *deployment*, ``<flow>/<name>``, once it has ended; it shows as a run of ours.
+
+    `UnfinishedError` where it failed, crashed or was cancelled; `SettingsError` where nobody has deployed it.
+    """
+    from prefect.deployments import run_deployment
+    from prefect.exceptions import ObjectNotFound
+
+    try:
+        run: Any = run_deployment(deployment, parameters=parameters, timeout=None, poll_interval=EVERY_S)
+    except ObjectNotFound:
+        raise SettingsError(
+            f"no deployment {deployment} is known to the Prefect server: deploy deployments/prefect.yaml, or score "
+            "where this run is: gpu=false"
+        ) from None
+    state = run.state
+    message = state.message or ""
+    if not state.is_completed():
+        raise UnfinishedError(f"{deployment}, run {run.name}: {state.name}. {message}")
+    outcome = DONE if state.name == "Completed" else state.name.lower()
+    return {"outcome": outcome, "message": message, "flow_run": run.name}

@@ -1,0 +1,68 @@
+"""The board of a year made from a loopback OpenReview, with a roster whose one model is a scripted chat server."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.settings import load
+from gre_bench.flows.year import YearJob, make_board, plainly, year_job
+from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.tasks import steps
+from tests.flows.fetching import ACCOUNT, QUICK
+from tests.servers.scripted_chat import MODEL
+
+ON = date(2026, 6, 1)
+"""A day on which 2026 is the sample's newest year."""
+ROSTER = """
+about = "One model, made for the tests."
+controls = ["extractive-full"]
+{models}
+[writing]
+judgments = "{judgments}"
+models = "models.toml"
+
+[scoring]
+metrics = ["gem_s_abstract"]
+"""
+LM = f'[[model]]\nname = "scripted"\nendpoint = "{{url}}"\nmodel = "{MODEL}"\n'
+
+
+def roster(folder: Path, url: str, models: str = '[[model]]\nname = "scripted"\n', judgments: str = "rule") -> str:
+    """The file of a roster, with its models file beside it."""
+    (folder / "models.toml").write_text(LM.format(url=url))
+    (folder / "roster.toml").write_text(ROSTER.format(models=models, judgments=judgments))
+    return str(folder / "roster.toml")
+
+
+def job(
+    host: str | None, named: str | None, state: Path, *overrides: str, on: date = ON, year: int | None = None
+) -> YearJob:
+    """The job of the sample's board of the year that is the newest *on* a day."""
+    os.environ |= {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    fetch_steps._opened.cache_clear()
+    asked = (f"fetch.host={host}",) if host else ()
+    more = (f"roster={named}",) if named else ()
+    chosen = load(None, (*more, *asked, *QUICK, "edition.papers=6", *overrides))
+    return year_job("SAMPLE", None, year, chosen, state, False, False, on)
+
+
+def made(*asked: Any, **more: Any) -> dict[str, Any]:
+    """The summary of a board made without the Prefect engine."""
+    return make_board(job(*asked, **more), steps.undecorated(), plainly)
+
+
+def make_until(host: str, named: str, state: str, stage: str, overrides: tuple[str, ...]) -> None:
+    """Makes the board in this process, and is killed where *stage* is about to begin."""
+    import signal
+
+    from gre_bench.flows import year
+
+    def killed(job: YearJob, run: Any) -> dict[str, Any]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    year.STAGES[stage] = killed
+    made(host, named, Path(state), *overrides)
