@@ -23,7 +23,8 @@ from gre_bench.core.resources import settings_file, settings_names
 METRIC_NAMES = (
     "gem", "gem_specific", "gem_s_abstract", "gem_s_abstract_specific", "gem_s_assw", "gem_s_assw_specific",
     "gem_s_categories", "gem_s_categories_specific", "gem_raw", "gem_raw_specific", "bleu", "rouge_l", "bertscore",
-    "bartscore_f1", "bartscore_precision", "bartscore_recall", "lm_examiner", "length", "judgments_length",
+    "bertscore_tokens", "bartscore_f1", "bartscore_precision", "bartscore_recall", "lm_examiner", "length",
+    "judgments_length",
 )  # fmt: skip
 _PATHS = (
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
@@ -204,7 +205,7 @@ class EvaluationLMSettings(_Group, frozen=True):
 
 
 class EmbedderSettings(_Group, frozen=True):
-    """What turns sentences into vectors for BERTScore."""
+    """What turns sentences, or tokens, into vectors for BERTScore."""
 
     backend: str = Field(
         default="hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers"

@@ -113,6 +113,7 @@ LAYOUTS = {
             "Baseline | Random": {"template": "random"},
         },
     ),
+    "003_text": Layout("Test set", {name: {"template": name.lower()} for name in ("P6", "P1", "P2")}),
     "003_table9": Layout("Score ranges", {name: {"template": name.lower()} for name in _STANDARD}),
 }
 """Every table that a run can fill, by the name of its file of published values."""

@@ -52,6 +52,7 @@ METRICS = {
         Recipe("bleu", "BLEU", "review", asks="nothing", unit="share"),
         Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share"),
         Recipe("bertscore", "BERTScore", "review", asks="embedder", unit="cosine"),
+        Recipe("bertscore_tokens", "BERTScore (tokens)", "review", asks="embedder", unit="cosine"),
         Recipe("bartscore_f1", "BARTScore-F1", "review", formula="f1"),
         Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
         Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),

@@ -55,6 +55,8 @@ Judge = Annotated[
 ]
 WithoutDates = Annotated[bool, typer.Option("--without-dates", help="The dates of the notes are not to be believed.")]
 Size = Annotated[int, typer.Option("--size", min=1, help="Reviews to draw of each group.")]
-GroupName = Annotated[str, typer.Option("--group", help="good, middle or bad.")]
+GroupName = Annotated[
+    str, typer.Option("--group", help="good, middle or bad; or of one criterion alone, such as good.review_length.")
+]
 OneModel = Annotated[str, typer.Option("--model", "-m", help="Model of the models file that makes the guideline.")]
 OutFile = Annotated[Path, typer.Option("--out", help="File to write the guideline to.")]
