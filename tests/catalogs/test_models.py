@@ -55,7 +55,7 @@ def test_the_shipped_file_holds_the_models_of_the_papers_table():
 
 def test_what_is_stated_of_a_model_names_its_source():
     told = [model for model in load().values() if model.knowledge_cutoff or model.context or model.max_output]
-    assert len(told) > 12 and all("read 20" in model.source for model in told)
+    assert len(told) > 12 and all("2026-" in model.source for model in told)
 
 
 def test_an_alias_means_one_model_however_it_is_written():
