@@ -18,7 +18,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.records import Edition
-from gre_bench.core.resources import settings_file, settings_names
+from gre_bench.core.resources import EXPERIMENT, settings_file, settings_names
 
 METRIC_NAMES = (
     "gem", "gem_specific", "gem_s_abstract", "gem_s_abstract_specific", "gem_s_assw", "gem_s_assw_specific",
@@ -423,6 +423,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
+    tree.pop(EXPERIMENT, None)
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):

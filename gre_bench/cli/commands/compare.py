@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +15,8 @@ from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import comparison
 from gre_bench.reports.compare_boards import correlated, ranked
-from gre_bench.reports.compare_sides import from_run, from_table
+from gre_bench.reports.compare_sides import Side, from_run, from_table
+from gre_bench.reports.compare_studies import TABLES, printed_study, run_study
 from gre_bench.store import Store
 
 Runs = Annotated[
@@ -27,7 +28,11 @@ Runs = Annotated[
 ]
 Published = Annotated[
     list[str] | None,
-    typer.Option("--published", help="Table of Xu et al. 2025: table1 to table14; repeatable."),
+    typer.Option(
+        "--published",
+        help="Table of Xu et al. 2025 (table1 to table14), or with a study: 001_table1, 002_table1, 003_table8, ...; "
+        "repeatable.",
+    ),
 ]
 Boards = Annotated[
     list[str] | None, typer.Option("--board", help="Leaderboard: edition, or file of leaderboard --json; repeatable.")
@@ -70,6 +75,11 @@ def compare(
 
         told = compare_releases((runs[0], runs[1]), state)
         return screen.print_json(told) if as_json else show_releases(told)
+    if table and table[0] in TABLES:
+        if len(table) != 1 or len(runs or ()) != 1 or board or benchmarks:
+            raise SettingsError(f"{table[0]} stands beside one study: gre-bench compare --published {table[0]} STUDY")
+        sides = [printed_study(table[0]), run_study((runs or [""])[0], table[0], state)]
+        return _told(sides, {"beside": _beside(sides)}, as_json)
     tables = [from_table(name) for name in table or ()]
     kind = "effects" if any(side.kind == "effects" for side in tables) and benchmarks is None else "board"
     sides = [
@@ -86,9 +96,17 @@ def compare(
     elif {side.kind for side in sides} == {"board"}:
         found = ranked(*sides)
     elif len({side.kind for side in sides}) == 1:
-        found = {"beside": [asdict(row) for row in comparison.beside(*(side.figures for side in sides))]}
+        found = {"beside": _beside(sides)}
     else:
         raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
+    _told(sides, found, as_json)
+
+
+def _beside(sides: Sequence[Side]) -> list[dict[str, Any]]:
+    return [asdict(row) for row in comparison.beside(*(side.figures for side in sides))]
+
+
+def _told(sides: Sequence[Side], found: dict[str, Any], as_json: bool) -> None:
     left_out = {side.name: side.left_out for side in sides if side.left_out}
     found = {"compared": [side.name for side in sides], **found, "left_out": left_out}
     if as_json:

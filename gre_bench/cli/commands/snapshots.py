@@ -44,11 +44,20 @@ Rates = Annotated[
     Path | None, typer.Option("--rates", help="Output of bench scoring --json on the machine that will score.")
 ]
 
+AnyVenue = Annotated[str | None, typer.Argument(help="Venue, such as ICLR.")]
+AnyYear = Annotated[int | None, typer.Argument(help="Year of the venue.")]
+Published = Annotated[
+    list[str] | None, typer.Option("--experiment", help="Published experiment, such as 004_board; repeatable.")
+]
+AllPublished = Annotated[bool, typer.Option("--all", help="All published experiments, in one table.")]
+
 
 @app.command("plan", epilog=options.EXIT_CODES)
 def plan(
-    venue: Venue,
-    year: Year,
+    venue: AnyVenue = None,
+    year: AnyYear = None,
+    experiment: Published = None,
+    every: AllPublished = False,
     papers: Papers = None,
     seed: Seed = None,
     settings: options.SettingsFile = None,
@@ -59,7 +68,19 @@ def plan(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Say what an edition will take before anything is sent: requests, PDFs, hours, tokens, GPU hours, money."""
+    """Say what an edition will take before anything is sent: requests, PDFs, hours, tokens, GPU hours, money.
+
+    Or what published experiments will take, from the sizes that the papers print; none of their files is needed.
+    """
+    if experiment or every:
+        from gre_bench.catalogs.experiments import experiments
+        from gre_bench.cli.views.experiments import show_experiments
+        from gre_bench.preflight.plan_published import plan_published
+
+        planned = plan_published(experiments(tuple(experiment or ())))
+        return screen.print_json(planned) if as_json else show_experiments(planned)
+    if venue is None or year is None:
+        raise SettingsError("name the venue and the year, such as ICLR 2025; or --experiment NAME, or --all")
     from gre_bench.preflight.plan_ahead import plan_ahead
 
     chosen = _chosen(venue, year, papers, seed, settings, override, host)
