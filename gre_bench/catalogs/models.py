@@ -43,6 +43,9 @@ class Model(BaseModel):
     )
     context: int | None = Field(default=None, gt=0, description="longest prompt and reply together, in tokens")
     max_output: int | None = Field(default=None, gt=0, description="longest reply it gives, in tokens")
+    tokenizer: str | None = Field(
+        default=None, min_length=1, description="folder with its tokenizer.json, or a name of gre-bench models"
+    )
     aliases: tuple[str, ...] = Field(default=(), description="other names of the same model")
     source: str = Field(default="", description="where cutoff, context and limits were read, and when")
     note: str = ""

@@ -159,6 +159,10 @@ class WritingSettings(_Group, frozen=True):
     )
     models: Path | None = Field(default=None, description="models file; data/models.toml if not given")
     chunk: int = Field(default=32, ge=1, description="texts asked for and committed together")
+    over_long: Literal["refuse", "truncate"] = Field(
+        default="refuse",
+        description="a paper that does not fit an LM's context: not sent, or sent without its last sections",
+    )
 
 
 class EvaluationLMSettings(_Group, frozen=True):

@@ -12,7 +12,8 @@ def desk(store: Store, job: Job) -> Desk:
     """Where writers find the models file and the reply archive, which all editions of a state share, and who pays."""
     replies = store.folder.parent.parent / "replies"
     asked = job.settings
-    return Desk(replies, asked.writing.models, job.retry_failed, asked.edition.domain, store.key, asked.budget)
+    return Desk(replies, asked.writing.models, job.retry_failed, asked.edition.domain, store.key, asked.budget,
+                asked.writing.over_long)  # fmt: skip
 
 
 def instruments(store: Store, job: Job) -> Instruments:

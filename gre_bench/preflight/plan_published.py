@@ -32,6 +32,7 @@ from gre_bench.studies.examiners.grid import grid
 from gre_bench.studies.examiners.settings import load_study
 from gre_bench.writing.budget import cost
 from gre_bench.writing.catalog import by_rule
+from gre_bench.writing.fit import room
 
 SOURCE_CHARACTERS, SUMMARY_CHARACTERS = 2_100, 344
 """Means of the 1,280 texts of the development set of Eval4NLP 2023."""
@@ -76,9 +77,11 @@ def row_of(one: Experiment, models: dict[str, Model]) -> dict[str, Any]:
         if asking.model not in models:
             raise SettingsError(f"{one.name}: no model {asking.model!r} in the models file")
     hours = _scoring_hours(read, one.billions)
-    bought, unpriced = 0.0, set[str]()
+    bought, unpriced, tight = 0.0, set[str](), set[str]()
     for asking in asked:
         model = models[asking.model]
+        left = room(model, model.sampling.max_tokens)
+        tight |= {model.name} if left is not None and asking.reads > left else set()
         prompt, reply = round(asking.requests * asking.reads), round(asking.requests * asking.writes)
         usd = cost(model, prompt, reply)
         if "127.0.0.1" in model.endpoint:
@@ -92,7 +95,8 @@ def row_of(one: Experiment, models: dict[str, Model]) -> dict[str, Any]:
         "requests": sum(asking.requests for asking in asked),
         "prompt_tokens": round(sum(asking.requests * asking.reads for asking in asked)),
         "reply_tokens": round(sum(asking.requests * asking.writes for asking in asked)),
-        "usd": round(bought, 2), "unpriced": sorted(unpriced), "scored_tokens": round(read),
+        "usd": round(bought, 2), "unpriced": sorted(unpriced), "does_not_fit": sorted(tight),
+        "scored_tokens": round(read),
         "gpu_hours": round(hours, 2), "give": dict(one.files), "run": one.call,
         "compare": [f"gre-bench compare --published {table} RUN" for table in one.published], "note": one.note,
     }  # fmt: skip

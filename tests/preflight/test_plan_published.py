@@ -60,6 +60,12 @@ def test_a_price_that_is_not_known_is_named_and_never_a_zero_in_silence():
     assert not set(found["unpriced"]) & set(priced)
 
 
+def test_an_lm_whose_context_a_paper_exceeds_is_named():
+    """8,192 tokens of Llama 3, and of GPT-3.5 16,385 with a reply of 4,000."""
+    small = ["meta-llama/llama-3-70b-instruct", "meta-llama/llama-3-8b-instruct", "openai/gpt-3.5-turbo"]
+    assert row("004_board")["does_not_fit"] == small
+
+
 def test_one_table_plans_all_of_them_without_their_files():
     call = CliRunner().invoke(app, ["plan", "--all", "--json"])
     assert call.exit_code == 0

@@ -24,6 +24,8 @@ def show_experiments(found: dict[str, Any]) -> None:
             screen.say(f"  then {line}")
         if row["unpriced"]:
             screen.say(f"  price not known: {', '.join(row['unpriced'])}")
+        if row["does_not_fit"]:
+            screen.say(f"  a usual prompt and the longest reply do not fit: {', '.join(row['does_not_fit'])}")
         if row["note"]:
             screen.say(f"  note: {row['note']}")
     for line in found["assumed"]:
