@@ -18,6 +18,7 @@ from gre_bench.cli.commands import (
     agreement,
     bench,
     board,
+    claims,
     compare,
     doctor,
     domains,
@@ -92,6 +93,7 @@ sql.register(app)
 why.register(app)
 hygiene.register(app)
 history.register(app)
+claims.register(app)
 pdfs.register(app)
 compare.register(app)
 known_answers.register(app)

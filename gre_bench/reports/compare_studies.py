@@ -34,8 +34,11 @@ def printed_study(table: str) -> Side:
     return Side(table, "effects", figures)
 
 
-def run_study(name: str, table: str, state: Path) -> Side:
-    """What a study found in the cells of *table*: its name, its folder, or its ``study.json``."""
+def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
+    """What a study found in the cells of *table*: its name, its folder, or its ``study.json``.
+
+    *every*: of a study of guidelines all conditions, also those of the other table.
+    """
     found = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
     try:
         figures = tuple(_of_guidelines(found) if table in GUIDELINES else _of_examiners(found, table))
@@ -43,7 +46,7 @@ def run_study(name: str, table: str, state: Path) -> Side:
         raise SourceError(f"{name}: not the record of such a study ({type(error).__name__}: {error})") from None
     if not figures:
         raise SettingsError(f"{name} has no cell of {table}; a study of examiners needs it among its layouts")
-    if table in GUIDELINES:
+    if table in GUIDELINES and not every:
         wanted = {figure.item for figure in printed_study(table).figures}
         figures = tuple(figure for figure in figures if figure.item in wanted)
     return Side(name, "effects", figures)

@@ -1,0 +1,56 @@
+"""``gre-bench claims``: what the papers claim, put to an edition or to a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gre_bench.cli.commands import options
+from gre_bench.cli.views import screen
+
+Of = Annotated[
+    str | None, typer.Argument(help="Edition, such as ICLR-2025; with --study: a study of examiners or of guidelines.")
+]
+Study = Annotated[bool, typer.Option("--study", help="It is a study: its name, its folder, or its study.json.")]
+Details = Annotated[bool, typer.Option("--details", help="Every comparison that a verdict rests on.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to *app*."""
+    app.command(epilog=options.EXIT_CODES)(claims)
+
+
+def claims(
+    of: Of = None,
+    study: Study = False,
+    details: Details = False,
+    state: options.State = Path("state"),
+    as_json: options.Json = False,
+) -> None:
+    """Test the papers' claims on what was scored: each holds, does not hold, or cannot be told, and what n would tell.
+
+    The claims stand in data/claims.toml, each with its source. A claim about all of its comparisons holds where every
+    95% interval lies on the right side of zero.
+    """
+    from gre_bench.catalogs.claims import claims as load
+    from gre_bench.cli.views.comparison import table
+    from gre_bench.core.errors import SettingsError
+    from gre_bench.reports.claims import edition_claims, rows_of, study_claims
+    from gre_bench.reports.signatures import the_edition
+
+    if study and of is None:
+        raise SettingsError("name the study: gre-bench claims NAME --study")
+    found = study_claims(of or "", state, load()) if study else edition_claims(the_edition(of, state), state, load())
+    if as_json:
+        return screen.print_json(found)
+    table(("claim", "of", "verdict", "sure", "n needed", ""), list(rows_of(found)))
+    if details:
+        for row in found["claims"]:
+            screen.say(f"{row['claim']}, {row['metric']}: {row['says']} {row['paper']}, {row['where']}. {row['note']}")
+            for one in row["contrasts"]:
+                screen.say(
+                    f"  {one['name']}: {one['value']:+.3f} ({one['low']:+.3f} to {one['high']:+.3f}), n {one['n']}"
+                )
+    screen.say(f"{found['of']}: {found['line']}")
