@@ -7,8 +7,9 @@ cells of a study by theirs. Two intervals of one set of papers are taken for ind
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import permutations
 from pathlib import Path
@@ -27,6 +28,8 @@ from gre_bench.store import Row, Store, no_edition
 
 NO_RISE = 0.1
 """A manipulation does not raise a score where the interval of d ends below this."""
+_MANNER = re.compile(r"[+@]")
+"""What follows is how a candidate was asked: models are compared where that is the same."""
 SIZES = 1.5
 """Models of about one size differ by no more than this factor; a larger one by more."""
 
@@ -114,14 +117,19 @@ def _on_edition(store: Store, signature: Row, claim: Claim, signatures: dict[str
 def _on_board(store: Store, signature: Row, claim: Claim) -> Told:
     rows = store.read("leaderboard", signature_ids=[signature["signature_id"]])
     known = load_models()
-    models = {
-        row["candidate"]: model
-        for row in rows
-        if row["kind"] == "model" and (model := found_model(row["candidate"], known)) is not None
-    }
+    models, manner = dict[str, Model](), dict[str, str]()
+    for row in rows:
+        base, *how = _MANNER.split(row["candidate"], maxsplit=1)
+        model = found_model(base, known)
+        if row["kind"] == "model" and model is not None:
+            models[row["candidate"]], manner[row["candidate"]] = model, "".join(how)
     named = [row["candidate"] for row in rows if row["kind"] == "model"]
     if claim.test in ("larger", "newer"):
-        pairs = [pair for pair in permutations(models, 2) if _ORDERS[claim.test](models[pair[0]], models[pair[1]])]
+        pairs = [
+            pair
+            for pair in permutations(models, 2)
+            if manner[pair[0]] == manner[pair[1]] and _ORDERS[claim.test](models[pair[0]], models[pair[1]])
+        ]
         lacking = "no two models here of one family and known sizes" if claim.test == "larger" else (
             "no two models here of one maker and about one size, both with a known release"
         )  # fmt: skip
@@ -237,12 +245,3 @@ def _whole(answer: Told, whole: bool, why: str = "not all of its cells are there
     if whole or answer.verdict == "does not hold":
         return answer
     return Told("cannot be told", answer.contrasts, answer.needed, why)
-
-
-def rows_of(found: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A table: claim, metric, verdict, and what it rests on or would take."""
-    for row in found["claims"]:
-        sure = sum(one["low"] > 0 for one in row["contrasts"])
-        rests = f"{sure} of {len(row['contrasts'])}" if row["contrasts"] else ""
-        needs = f"{row['needed']:,}" if row["needed"] else ""
-        yield row["claim"], row["metric"], row["verdict"], rests, needs, row["why"]

@@ -35,9 +35,9 @@ def claims(
     95% interval lies on the right side of zero.
     """
     from gre_bench.catalogs.claims import claims as load
-    from gre_bench.cli.views.comparison import table
+    from gre_bench.cli.views.claims import show
     from gre_bench.core.errors import SettingsError
-    from gre_bench.reports.claims import edition_claims, rows_of, study_claims
+    from gre_bench.reports.claims import edition_claims, study_claims
     from gre_bench.reports.signatures import the_edition
 
     if study and of is None:
@@ -45,12 +45,4 @@ def claims(
     found = study_claims(of or "", state, load()) if study else edition_claims(the_edition(of, state), state, load())
     if as_json:
         return screen.print_json(found)
-    table(("claim", "of", "verdict", "sure", "n needed", ""), list(rows_of(found)))
-    if details:
-        for row in found["claims"]:
-            screen.say(f"{row['claim']}, {row['metric']}: {row['says']} {row['paper']}, {row['where']}. {row['note']}")
-            for one in row["contrasts"]:
-                screen.say(
-                    f"  {one['name']}: {one['value']:+.3f} ({one['low']:+.3f} to {one['high']:+.3f}), n {one['n']}"
-                )
-    screen.say(f"{found['of']}: {found['line']}")
+    show(found, details)
