@@ -97,7 +97,7 @@ def _row(claim: Claim, metric: str, answer: Told | None) -> Row:
     contrasts = [asdict(one) | dict(zip(("low", "high"), one.interval(), strict=True)) | {"needed": one.needed}
                  for one in answer.contrasts]  # fmt: skip
     for one in contrasts:
-        one["freedom"] = None if math.isinf(one["freedom"]) else one["freedom"]
+        one["freedom"] = None if one["freedom"] == math.inf else one["freedom"]
     return {
         "claim": claim.name, "paper": claim.paper, "where": claim.where, "says": claim.says, "note": claim.note,
         "metric": metric, "verdict": answer.verdict, "needed": answer.needed, "why": answer.why, "contrasts": contrasts,
@@ -151,8 +151,9 @@ def _on_board(store: Store, signature: Row, claim: Claim) -> Told:
 
 
 def _larger(one: Model, other: Model) -> bool:
-    sizes = one.parameters, other.parameters
-    return bool(one.family and one.family == other.family and all(sizes) and sizes[0] > SIZES * (sizes[1] or 0))
+    if not one.parameters or not other.parameters:
+        return False
+    return bool(one.family) and one.family == other.family and one.parameters > SIZES * other.parameters
 
 
 def _newer(one: Model, other: Model) -> bool:

@@ -53,18 +53,23 @@ def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
 
 
 def _figure(table: str, row: Mapping[str, str]) -> Figure:
-    value, anomaly, note = float(row["value"]), row["anomaly"], row["note"]
-    where = {"table": table, "row": row["row"], "column": row["column"], "anomaly": anomaly, "note": note}
+    lm, item = _cell(table, row["row"], row["column"])
+    return Figure(
+        _lm(lm), item, float(row["value"]), table=table, row=row["row"], column=row["column"], anomaly=row["anomaly"],
+        note=row["note"],
+    )  # fmt: skip
+
+
+def _cell(table: str, row: str, column: str) -> tuple[str, str]:
+    """The LM and the row of a study's table that a printed cell belongs to."""
     if table not in GUIDELINES:
-        lm = row["column"] if table.startswith("001") else "Orca-7B"
-        return Figure(_lm(lm), row["row"], value, **where)
-    first, second = row["row"].split(": ")
-    name = _CONDITIONS.get(row["column"], "none")
+        # Kotonya et al. print one column, of the one LM they submitted with.
+        return (column if table.startswith("001") else "Orca-7B"), row
+    first, second = row.split(": ")
+    name = _CONDITIONS.get(column, "none")
     if table == "002_table1":
-        return Figure(
-            _lm(second), f"{name}_official" if first == "official" and name != "none" else name, value, **where
-        )
-    return Figure(_lm(first), name + (RUBRIC if second == "w/ Rubric" else ""), value, **where)
+        return second, f"{name}_official" if first == "official" and name != "none" else name
+    return first, name + (RUBRIC if second == "w/ Rubric" else "")
 
 
 def _of_examiners(found: Mapping[str, Any], table: str) -> Iterator[Figure]:

@@ -87,7 +87,7 @@ class SentenceEmbedder:
         inner, tokenizer = getattr(self.model[0], "auto_model", None), self.model.tokenizer
         if inner is None or not getattr(tokenizer, "is_fast", False):
             raise LMError(f"embedder {self.identity.name}: it gives no vectors of tokens; use metric bertscore")
-        prompt = self.model.prompts[QUERY] if query and self.asymmetric else ""
+        prompt = (self.model.prompts.get(QUERY) or "") if query and self.asymmetric else ""
         found = []
         for text in texts:
             asked = tokenizer(
