@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from prefect import flow
 
@@ -21,7 +21,17 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import Problem
 from gre_bench.core.settings import BudgetSettings, edition_of
 from gre_bench.guidelines.review_points import FieldedReview, mean_date, median_length
-from gre_bench.guidelines.review_quality import CRITERIA, NAMES, SAMPLED, Group, Points, Quality, judge, sampled
+from gre_bench.guidelines.review_quality import (
+    CRITERIA,
+    GROUPS,
+    NAMES,
+    SAMPLED,
+    Points,
+    Quality,
+    judge,
+    members,
+    sampled,
+)
 from gre_bench.ingest.records.review_fields import review_fields
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.records.venues import check_verified, venue_of
@@ -139,8 +149,8 @@ def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Step
 
     `SettingsError` if there is no such group or it is empty; `SourceError` if the LM gave no checklist.
     """
-    if group not in get_args(Group):
-        raise SettingsError(f"no group {group!r}; the groups are {', '.join(get_args(Group))}")
+    if group not in GROUPS:
+        raise SettingsError(f"no group {group!r}; the groups are {', '.join(GROUPS)}")
     path = state / "studies" / "guidelines" / name / f"{group}.jsonl"
     if not path.is_file():
         raise SettingsError(
@@ -148,7 +158,7 @@ def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Step
         )
     reviews = [FieldedReview(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if not reviews:
-        raise SettingsError(f"group {group} of study {name} has no reviews: no total that is computable belongs to it")
+        raise SettingsError(f"group {group} of study {name} has no reviews: no points that are computable belong to it")
     with bounded(desk, path.parent) as standing:
         answer = run.generate_guideline(model, desk, reviews)
         standing.say("done" if answer.problem is None or answer.problem.final else "incomplete")
@@ -169,7 +179,7 @@ def _summary(
     source: Mapping[str, str],
     reviews: Sequence[FieldedReview],
     qualities: Sequence[Quality],
-    groups: Mapping[Group, Sequence[str]],
+    groups: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
     totals = Counter(quality.total for quality in qualities if quality.total is not None)
     middle, mean = median_length(reviews), mean_date(reviews) if job.dated else None
@@ -184,7 +194,7 @@ def _summary(
         "mean_date_ms": None if mean is None else float(mean),
         "points": {name: _counts(quality.points[name] for quality in qualities) for name in NAMES},
         "totals": dict(sorted(totals.items())), "seed": job.seed,
-        "groups": {group: {"reviews": sum(quality.group == group for quality in qualities), "drawn": list(ids)}
+        "groups": {group: {"reviews": len(members(qualities, group)), "drawn": list(ids)}
                    for group, ids in groups.items()},
     }  # fmt: skip
 

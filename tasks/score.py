@@ -71,7 +71,7 @@ def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring
         from gre_bench.lm.embedders.catalog import open_embedder
         from gre_bench.metrics.bertscore import BertScore
 
-        return BertScore(open_embedder(instruments.embedder), signature_id)
+        return BertScore(open_embedder(instruments.embedder), signature_id, tokens=recipe.name == "bertscore_tokens")
     if recipe.name.startswith(EXAMINER):
         from gre_bench.examiners.metric import ExaminerMetric
 

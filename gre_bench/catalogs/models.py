@@ -43,6 +43,12 @@ class Model(BaseModel):
         default="max_tokens", description="how a request says it"
     )
     context: int | None = Field(default=None, gt=0, description="longest prompt and reply together, in tokens")
+    max_output: int | None = Field(default=None, gt=0, description="longest reply it gives, in tokens")
+    tokenizer: str | None = Field(
+        default=None, min_length=1, description="folder with its tokenizer.json, or a name of gre-bench models"
+    )
+    aliases: tuple[str, ...] = Field(default=(), description="other names of the same model")
+    source: str = Field(default="", description="where cutoff, context and limits were read, and when")
     note: str = ""
     limits: Limits = Field(default=Limits(), exclude=True, description="of its endpoint; they stand under [[endpoint]]")
 
@@ -125,9 +131,25 @@ def load(path: Path | None = None) -> dict[str, Model]:
         if model.name in models:
             raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
         models[model.name] = model
+    _check_aliases(path, models)
     limits = limits_of(path, endpoints, {model.endpoint for model in models.values()})
     return {name: model.model_copy(update={"limits": limits.get(model.endpoint, Limits())})
             for name, model in models.items()}  # fmt: skip
+
+
+def known_as(names: Mapping[str, Model] | None = None) -> dict[str, str]:
+    """The model's name by each of its aliases, in lower case; of the shipped file if *names* is None."""
+    models = load() if names is None else names
+    return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
+
+
+def _check_aliases(path: Path, models: Mapping[str, Model]) -> None:
+    owners: dict[str, str] = {name.lower(): name for name in models}
+    for model in models.values():
+        for alias in model.aliases:
+            owner = owners.setdefault(alias.lower(), model.name)
+            if owner != model.name:
+                raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
 
 
 def _parsed(path: Path, place: int, entry: Any) -> Model:

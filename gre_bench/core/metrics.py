@@ -57,6 +57,7 @@ METRICS = {
         Recipe("bleu", "BLEU", "review", asks="nothing", unit="share", measure="overlap:BLEU"),
         Recipe("rouge_l", "ROUGE-L", "review", asks="nothing", unit="share", measure="overlap:ROUGE_L"),
         Recipe("bertscore", "BERTScore", "review", asks="embedder", unit="cosine"),
+        Recipe("bertscore_tokens", "BERTScore (tokens)", "review", asks="embedder", unit="cosine"),
         Recipe("bartscore_f1", "BARTScore-F1", "review", formula="f1"),
         Recipe("bartscore_precision", "BARTScore-precision", "review", formula="precision"),
         Recipe("bartscore_recall", "BARTScore-recall", "review", formula="recall"),

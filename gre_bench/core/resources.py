@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+PAPERS = "papers"
+"""Folder of ``deployments/`` with the published experiments."""
+EXPERIMENT = "experiment"
+"""Table of a settings file that says which published experiment it is; a run does not read it."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -17,16 +21,18 @@ def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *pa
 
 
 def settings_names() -> list[str]:
-    """Names of the settings files in ``deployments/``, such as ``demo``."""
-    return sorted(path.stem for path in resource("deployments").glob("*.toml"))
+    """Names of the settings files in ``deployments/``, such as ``demo`` and ``papers/004_board``."""
+    folder = resource("deployments")
+    return [path.relative_to(folder).with_suffix("").as_posix()
+            for pattern in ("*.toml", f"{PAPERS}/*.toml") for path in sorted(folder.glob(pattern))]  # fmt: skip
 
 
 def settings_file(given: Path) -> Path:
-    """*given* if it is a file, else the file in ``deployments/`` that it names: ``demo`` or ``demo.toml``.
+    """*given* if it is a file, else the file in ``deployments/`` that it names: ``demo``, ``papers/004_board``.
 
     Returns *given* where neither exists.
     """
-    if given.is_file() or given.parent != Path():
+    if given.is_file() or given.parent not in (Path(), Path(PAPERS)):
         return given
-    named = resource("deployments", f"{given.name.removesuffix('.toml')}.toml")
+    named = resource("deployments", *given.parent.parts, f"{given.name.removesuffix('.toml')}.toml")
     return named if named.is_file() else given

@@ -19,7 +19,7 @@ from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.records import Edition
-from gre_bench.core.resources import settings_file, settings_names
+from gre_bench.core.resources import EXPERIMENT, settings_file, settings_names
 from gre_bench.core.rosters import merged, roster_file, roster_tree
 from gre_bench.core.urls import base_url
 
@@ -169,6 +169,10 @@ class WritingSettings(_Group, frozen=True):
         default={}, description="by model of the models file: sampling in the place of the one that stands there"
     )
     chunk: int = Field(default=32, ge=1, description="texts asked for and committed together")
+    over_long: Literal["refuse", "truncate"] = Field(
+        default="refuse",
+        description="a paper that does not fit an LM's context: not sent, or sent without its last sections",
+    )
 
 
 class EvaluationLMSettings(_Group, frozen=True):
@@ -220,7 +224,7 @@ class EvaluationLMSettings(_Group, frozen=True):
 
 
 class EmbedderSettings(_Group, frozen=True):
-    """What turns sentences into vectors for BERTScore."""
+    """What turns sentences, or tokens, into vectors for BERTScore."""
 
     backend: str = Field(
         default="hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers"
@@ -469,6 +473,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
+    tree.pop(EXPERIMENT, None)
     folder = path.resolve().parent
     if isinstance(tree.get("roster"), str) and tree["roster"].endswith(".toml"):
         tree["roster"] = str((folder / tree["roster"]).resolve())

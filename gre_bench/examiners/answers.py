@@ -112,9 +112,9 @@ def plain(text: str) -> str:
     return _STRAY.sub("", _ORNAMENT.sub("", text)).strip().strip("\"'“”‘’").strip()
 
 
-def stray_answers(text: str) -> int:
-    """How many lines of *text* begin with an "Answer:"."""
-    return len(_STRAY.findall(text))
+def hallucinated_answers(text: str) -> int:
+    """How many lines of *text* begin with an "Answer:", its own beginning excepted (Kotonya et al. 2023, Table 10)."""
+    return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
 def _of_aspect(name: str) -> re.Pattern[str]:

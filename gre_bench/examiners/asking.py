@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
 from gre_bench.core.replies import without_thinking
+from gre_bench.examiners.answers import hallucinated_answers
 
 RETRIES = 2
 """How often a reply that cannot be read is asked for anew, with another seed."""
@@ -18,12 +19,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was asked: *replies* that came, *unparsable* ones of these, tokens as the endpoint states them."""
+    """What was asked: *replies* that came, tokens as the endpoint states them, and of the replies
+
+    *unparsable*: those that cannot be read; *hallucinated*: those that announce an "Answer:" nobody asked for.
+    """
 
     replies: int = 0
     unparsable: int = 0
     prompt_tokens: int = 0
     reply_tokens: int = 0
+    hallucinated: int = 0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -31,6 +36,7 @@ class Cost:
             self.unparsable + other.unparsable,
             self.prompt_tokens + other.prompt_tokens,
             self.reply_tokens + other.reply_tokens,
+            self.hallucinated + other.hallucinated,
         )
 
 
@@ -70,6 +76,7 @@ def _asked(reply: Reply, read: Callable[[str], T]) -> Asked[T]:
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Asked(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
     text, _ = without_thinking(reply.text)
+    cost = replace(cost, hallucinated=int(hallucinated_answers(text) > 0))
     if reply.outcome == "cut":
         # The last word may be a part of one: "10" of 100.
         text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text

@@ -115,6 +115,7 @@ LAYOUTS = {
             "Baseline | Random": {"template": "random"},
         },
     ),
+    "003_text": TableLayout("Test set", {name: {"template": name.lower()} for name in ("P6", "P1", "P2")}),
     "003_table9": TableLayout("Score ranges", {name: {"template": name.lower()} for name in _STANDARD}),
 }
 """Every table that a run can fill, by the name of its file of published values."""

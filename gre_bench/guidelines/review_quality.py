@@ -2,6 +2,9 @@
 
 A total is 2 to 17. Where a criterion has no points, because a field, a date or an LM's verdict is missing, the total
 is *not computable*; it never comes out smaller instead.
+
+Beside the paper's three groups there are two for each criterion alone, ``good.NAME`` and ``bad.NAME``: the reviews with
+the most and with the fewest points that it gives. A guideline from these says whether the one criterion helps.
 """
 
 from __future__ import annotations
@@ -28,6 +31,10 @@ Group = Literal["good", "middle", "bad"]
 BY_RULE = ("submission_date", "review_length")
 NAMES = (*BY_RULE, *CRITERIA)
 """The five criteria, in the paper's order."""
+
+ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, one.most) for name, one in CRITERIA.items()}
+"""The fewest and the most points of each criterion."""
+GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side in ("good", "bad")))
 
 LEAST, MOST = 2, 17
 SAMPLED = 30
@@ -97,11 +104,19 @@ def judge(
     return found
 
 
-def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[Group, list[str]]:
+def members(qualities: Sequence[Quality], group: str) -> list[str]:
+    """The ids of the reviews in one of `GROUPS`, in order."""
+    side, _, name = group.partition(".")
+    if not name:
+        return sorted(quality.review_id for quality in qualities if quality.group == group)
+    wanted = ENDS[name][side == "good"]
+    return sorted(quality.review_id for quality in qualities if quality.points.get(name) == wanted)
+
+
+def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
     """For each group the ids of *size* of its reviews, drawn with *seed*; all of a smaller group. Order is by id."""
-    drawn: dict[Group, list[str]] = {}
-    for group in ("good", "middle", "bad"):
-        ids = sorted(quality.review_id for quality in qualities if quality.group == group)
-        chosen = random.Random(f"{group} {seed}").sample(ids, min(size, len(ids)))
-        drawn[group] = sorted(chosen)
+    drawn = {}
+    for group in GROUPS:
+        ids = members(qualities, group)
+        drawn[group] = sorted(random.Random(f"{group} {seed}").sample(ids, min(size, len(ids))))
     return drawn

@@ -1,11 +1,12 @@
-"""BERTScore on sentences: how well each sentence of one review is met by its nearest one of the other.
+"""BERTScore: how well each sentence, or each token, of one review is met by its nearest one of the other.
 
-    P = mean over the candidate's sentences of the largest cosine with a sentence of the reference
+    P = mean over the candidate's pieces of the largest cosine with a piece of the reference
     R = the same with the two exchanged
     F1 = 2PR/(P + R), the score
 
-Zhang et al. (2019) match tokens, and Xu et al. (2025, D.1) say so; the authors' code matches sentences, split at blanks
-after ``. ! ?``, with the query prompt on the candidate's. It is done their way here.
+Zhang et al. (2019) match tokens in their context, and Xu et al. (2025, D.1) say so; the authors' code matches
+sentences, split at blanks after ``. ! ?``, with the query prompt on the candidate's. ``bertscore`` follows the code,
+``bertscore_tokens`` the papers: no weights by rarity, no baseline subtracted, special tokens left out.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Precision, recall and F1 of two lists of sentences; *f1* is None where it is not defined."""
+    """Precision, recall and F1 of two lists of pieces; *f1* is None where it is not defined."""
 
     precision: float
     recall: float
@@ -33,35 +34,42 @@ class Match:
 
 
 class BertScore:
-    """Scores cases by sentence embeddings; each distinct sentence is embedded once in a call."""
+    """Scores cases by embeddings of sentences, or of *tokens*; each distinct one is embedded once in a call."""
 
     needs_reference = True
 
-    def __init__(self, embedder: Embedder, signature_id: str):
+    def __init__(self, embedder: Embedder, signature_id: str, tokens: bool = False):
         self.embedder = embedder
         self.signature_id = signature_id
+        self.pieces = "tokens" if tokens else "sentences"
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
         """One score or problem for each of *cases*, in order."""
-        given = {case.candidate: sentences(case.candidate) for case in cases}
-        wanted = {case.reference: sentences(case.reference) for case in cases}
+        vectors = self._of_tokens if self.pieces == "tokens" else self._of_sentences
+        given, wanted = [case.candidate for case in cases], [case.reference for case in cases]
         if self.embedder.asymmetric:
-            asked, found = self._vectors(given, query=True), self._vectors(wanted)
+            asked, found = vectors(given, query=True), vectors(wanted)
         else:
-            asked = found = self._vectors({**given, **wanted})
+            asked = found = vectors([*given, *wanted])
         return [self._score(case, asked[case.candidate], found[case.reference]) for case in cases]
 
-    def _vectors(self, texts: dict[str, list[str]], query: bool = False) -> dict[str, NDArray[np.float32]]:
+    def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
         """The vectors of the sentences of each text, shape (sentences, dimension)."""
-        rows = {sentence: row for row, sentence in enumerate(_distinct(texts.values()))}
+        parts = {text: sentences(text) for text in texts}
+        rows = {sentence: row for row, sentence in enumerate(_distinct(parts.values()))}
         vectors = self.embedder.embed(list(rows), query=query)
-        return {text: vectors[[rows[one] for one in parts]] for text, parts in texts.items()}
+        return {text: vectors[[rows[one] for one in of_text]] for text, of_text in parts.items()}
+
+    def _of_tokens(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
+        """The vectors of the tokens of each text, shape (tokens, dimension)."""
+        distinct = list(dict.fromkeys(texts))
+        return dict(zip(distinct, self.embedder.embed_tokens(distinct, query=query), strict=True))
 
     def _score(self, case: Case, asked: NDArray[np.float32], found: NDArray[np.float32]) -> Score:
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
         if not len(asked) or not len(found):
             what = "the reference's text" if len(asked) else "the candidate's text"
-            return Score(*ids, None, Problem("empty_text", f"{case.name}: {what} has no sentences"))
+            return Score(*ids, None, Problem("empty_text", f"{case.name}: {what} has no {self.pieces}"))
         matched = match(asked @ found.T)
         if not np.isfinite([matched.precision, matched.recall]).all():
             what = f"{case.name}: the embedder answered with numbers that are not finite"
@@ -78,7 +86,7 @@ def sentences(text: str) -> list[str]:
 
 
 def match(cosines: NDArray[np.float32]) -> Match:
-    """The greedy matching under *cosines*, shape (candidate's sentences, reference's sentences).
+    """The greedy matching under *cosines*, shape (candidate's pieces, reference's pieces).
 
     Cosines can be negative. F1 lies between precision and recall only where both have the same sign.
     """

@@ -13,7 +13,7 @@ def desk(store: Store, job: Job) -> Desk:
     replies = store.folder.parent.parent / "replies"
     asked = job.settings
     return Desk(replies, asked.writing.models, job.retry_failed, asked.edition.domain, store.key, asked.budget,
-                asked.writing.sampling)  # fmt: skip
+                asked.writing.sampling, asked.writing.over_long)  # fmt: skip
 
 
 def instruments(store: Store, job: Job) -> Instruments:

@@ -11,7 +11,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import Prediction
+from gre_bench.core.records import Paper, Prediction
 from gre_bench.core.settings import Settings
 from gre_bench.preflight.doctor import Check, Finding
 from gre_bench.prompts.conditions import guided
@@ -111,8 +111,37 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
             yield Finding("clock", "warning", f"{found.ahead_s:+.0f} s off that of {where}", "set it (NTP)")
 
 
+def fit(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Whether the edition's papers fit the LMs that read them; before there are any, whether a usual one does."""
+    from gre_bench.pipeline.backends import desk
+    from gre_bench.pipeline.planning import sampled_papers
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.preflight.fit_report import fit_rows
+    from gre_bench.preflight.plan_ahead import CHARACTERS_A_TOKEN, PAPER_TOKENS
+    from gre_bench.store import Store
+
+    store = Store(state, settings.edition.edition)
+    papers = [paper for paper in sampled_papers(store) if paper.text] if store.exists else []
+    usual = f"a paper of {PAPER_TOKENS:,} tokens"
+    for row in fit_rows(
+        settings, desk(store, Job(settings, state)),
+        papers or [Paper("usual", "", None, "x" * round(PAPER_TOKENS * CHARACTERS_A_TOKEN))],
+    ):  # fmt: skip
+        what = f"{row.papers} papers" if papers else usual
+        check, todo = f"fit {row.name}", "take an LM with a longer context, or --set writing.over_long=truncate"
+        if row.max_output is not None and row.reply > row.max_output:
+            yield Finding(check, "problem", row.trouble, "lower sampling.max_tokens in the models file")
+        elif row.unknown:
+            yield Finding(check, "warning", f"{what}: its context is not known", "state context in the models file")
+        elif row.trouble:
+            verdict = "warning" if row.over_long == "truncate" or not row.does_not_fit else "problem"
+            yield Finding(check, verdict, row.trouble if papers else f"{usual}: {row.trouble}", todo)
+        else:
+            yield Finding(check, "ok", f"{what}: the longest prompt has {row.longest} tokens ({row.basis})")
+
+
 CHECKS: dict[str, Check] = {
-    "settings": use, "budget": budget, "evaluation LM": evaluation_lm, "LMs": endpoints,
+    "settings": use, "budget": budget, "evaluation LM": evaluation_lm, "LMs": endpoints, "fit": fit,
 }  # fmt: skip
 
 

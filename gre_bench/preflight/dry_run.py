@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.flows.annual_refresh import prepare, usable
-from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.backends import desk, instruments
 from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.spending import ledger, over
 from gre_bench.pipeline.scoring import due_cases, works_of
 from gre_bench.preflight.bill import Bill
+from gre_bench.preflight.fit_report import FitRow, fit_rows
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
@@ -59,6 +61,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "due": pairs,
                 "to_write": bill.texts(),
                 "to_buy": to_buy,
+                "fit": [asdict(row) | {"trouble": row.trouble} for row in _fit(copy, job)],
                 "over_budget": over(to_buy, job.settings.budget, ledger(original), original.key),
                 "seconds": seconds,
                 "basis": basis,
@@ -69,6 +72,12 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     except SourceError as error:
         # The report of refused rows goes with the copy.
         raise SourceError(str(error).partition("; all of them:")[0]) from None
+
+
+def _fit(store: Store, job: Job) -> list[FitRow]:
+    """Which of the papers to be read fit the LMs that read them."""
+    papers = [paper for paper in sampled_papers(store, job.limit) if paper.text]
+    return list(fit_rows(job.settings, desk(store, job), papers))
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:

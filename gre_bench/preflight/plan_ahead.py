@@ -27,6 +27,7 @@ from gre_bench.pipeline.runs.spending import ledger, over
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
 from gre_bench.writing.catalog import by_rule
+from gre_bench.writing.fit import room
 
 SUBMISSIONS = 12_000
 REVIEWS_A_PAPER = 4
@@ -196,7 +197,8 @@ def _cost(one: Writing, models: dict[str, Model]) -> dict[str, Any]:
     if model.price_in is not None and model.price_out is not None:
         usd = (reads * model.price_in + writes * model.price_out) / 1e6
     row = {"what": one.what, "model": one.name, "texts": one.texts, "prompt_tokens": reads, "reply_tokens": writes}
-    return row | {"usd": None if usd is None else round(usd, 2)}
+    left = room(model, model.sampling.max_tokens)
+    return row | {"usd": None if usd is None else round(usd, 2), "fits": None if left is None else one.reads <= left}
 
 
 def _bought(row: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,8 @@ class BenchmarkCorrelation:
 class Beside:
     """One metric on one item in print and in a run; either may be missing. *difference* is run − print.
 
-    *overlap*: whether the two intervals meet (None where one of them is not given).
+    *overlap*: whether the two intervals meet (None where one of them is not given). *within*: whether each interval
+    that is given holds the other's value; None where neither is given.
     """
 
     metric: str
@@ -59,6 +60,7 @@ class Beside:
     found: Figure | None
     difference: float | None
     overlap: bool | None
+    within: bool | None
 
 
 def consistency(one: Iterable[Figure], other: Iterable[Figure]) -> list[Consistency]:
@@ -97,11 +99,16 @@ def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
 
 def _beside(key: tuple[str, str], printed: Figure | None, found: Figure | None) -> Beside:
     if printed is None or found is None:
-        return Beside(*key, printed, found, None, None)
+        return Beside(*key, printed, found, None, None, None)
     overlap: bool | None = None
     if printed.low is not None and printed.high is not None and found.low is not None and found.high is not None:
         overlap = printed.low <= found.high and found.low <= printed.high
-    return Beside(*key, printed, found, found.value - printed.value, overlap)
+    held = [
+        one.low <= other.value <= one.high
+        for one, other in ((printed, found), (found, printed))
+        if one.low is not None and one.high is not None
+    ]
+    return Beside(*key, printed, found, found.value - printed.value, overlap, all(held) if held else None)
 
 
 def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import Model, known_as
 from gre_bench.prompts.conditions import guided
 
 Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
@@ -70,9 +70,10 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
     their folder or by the model's own name, with or without its maker; entries of one name with one cutoff are one.
     """
     bare = name.split(" · ")[0].removesuffix(" in a copying mixture")
+    known = known_as(models)
     for asked in (bare, guided(bare)[0], bare.rpartition("@")[0]):
-        if asked in models:
-            return models[asked]
+        if asked.lower() in known:
+            return models[known[asked.lower()]]
     wanted = bare.rpartition("@")[0] or bare
     same = [
         model

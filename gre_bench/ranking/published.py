@@ -21,6 +21,12 @@ _KINDS: dict[str, Kind] = {
     "table10": "board",
     "text": "text",
 }
+LMS = {
+    "table6": ("Llama-3.1-70B-Instruct", "openai/gpt-4o"),
+    "table7": ("Llama-3.1-8B-Instruct", "openai/gpt-4o"),
+    "table10": ("Llama-3.1-8B-Instruct", "meta-llama/llama-3.2-90b-vision-instruct"),
+}
+"""The evaluation LM and the writer of the judgments of each published board."""
 SIZE = "parameters_billion"
 """The `metric` of what a board prints beside the scores."""
 

@@ -7,8 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gre_bench.catalogs.models import known_as
+from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import comparison, published
+from gre_bench.ranking.exposure import found as found_model
 from gre_bench.reports.compare_benchmarks import read_benchmarks
 from gre_bench.reports.compare_sides import Side
 
@@ -27,10 +30,28 @@ def ranked(one: Side, other: Side) -> dict[str, Any]:
         found["differ_in"] = _differences(one.signatures.get(metrics[0], {}), other.signatures.get(metrics[0], {}))
     if (one.signatures is None) != (other.signatures is None):
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (one, other))
-        # Scores of different signatures: their ranks compare, a difference of theirs says nothing.
-        no_difference = {"difference": None, "overlap": None}
-        found["beside"] = [{**asdict(row), **no_difference} for row in comparison.beside(*figures)]
+        beside = [asdict(row) for row in comparison.beside(*figures)]
+        if not _same_lms(*((one, other) if one.signatures is None else (other, one)), metrics):
+            # Scores of different signatures: their ranks compare, a difference of theirs says nothing.
+            no_difference = {"difference": None, "overlap": None, "within": None}
+            beside = [{**row, **no_difference} for row in beside]
+        found["beside"] = beside
     return found
+
+
+def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
+    """Whether the evaluation LM and the writer of the *run* are those of the published *table*."""
+    models = load_models()
+    wanted = published.LMS.get(table.name)
+    if wanted is None or not run.signatures:
+        return False
+    for metric in metrics:
+        signed = run.signatures.get(metric, {})
+        for name, printed in zip((signed.get("evaluation_lm"), signed.get("writer")), wanted, strict=True):
+            model = found_model(name, models) if name else None
+            if model is None or model.name != known_as(models)[printed.lower()]:
+                return False
+    return bool(metrics)
 
 
 def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -50,14 +50,14 @@ def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
     except ValueError:
         return told | {"problem": "fewer than two papers on which both are scored"}
     test = test if test.first == names[0] else test.flipped()
-    leads = _leads(scored, names)
-    order = sorted(leads, key=lambda paper: leads[paper])
+    found = leads(scored, names)
+    order = sorted(found, key=lambda paper: found[paper])
     return told | asdict(test) | {
         "problem": None,
-        "won": sum(lead > 0 for lead in leads.values()),
-        "lost": sum(lead < 0 for lead in leads.values()),
-        "most": [{"paper_id": paper, "difference": leads[paper]} for paper in order[::-1][:SHOWN_PAPERS]],
-        "least": [{"paper_id": paper, "difference": leads[paper]} for paper in order[:SHOWN_PAPERS]],
+        "won": sum(lead > 0 for lead in found.values()),
+        "lost": sum(lead < 0 for lead in found.values()),
+        "most": [{"paper_id": paper, "difference": found[paper]} for paper in order[::-1][:SHOWN_PAPERS]],
+        "least": [{"paper_id": paper, "difference": found[paper]} for paper in order[:SHOWN_PAPERS]],
     }  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> Row |
     return asdict(test if test.first == names[0] else test.flipped())
 
 
-def _leads(scored: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
+def leads(scored: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
     """Mean difference of each paper that both have a pair of."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}

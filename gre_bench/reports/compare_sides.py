@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from gre_bench.catalogs.models import known_as
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
 from gre_bench.core.strict_json import loads
 from gre_bench.ranking import published
@@ -78,6 +79,8 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
     figures = tuple(map(_figure, shown))
     if not figures:
         raise SettingsError(f"{name}: there is nothing to compare, no {'ranked row' if kind == 'board' else 'effect'}")
+    if kind == "board":
+        figures = _by_model(figures)
     seen: set[tuple[str, str]] = set()
     for figure in figures:
         if (figure.metric, figure.item) in seen:
@@ -87,6 +90,13 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
     if isinstance(found, dict) and "signatures" in found:
         signatures = {row["metric"]: row for row in found["signatures"]}
     return Side(name, kind, figures, dict(filter(None, lacks)), signatures)
+
+
+def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
+    """*figures* under the name that the models file gives each model; as they are where that would make two of one."""
+    known = known_as()
+    named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
+    return named if len({(one.metric, one.item) for one in named}) == len(named) else figures
 
 
 def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:

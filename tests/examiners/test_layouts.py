@@ -14,6 +14,7 @@ from tests.conftest import ROOT, SHARED
 
 FOLDER = ROOT / "data" / "published"
 FILES = sorted(path.stem for path in FOLDER.glob("00[13]_table*.csv"))
+TEXTS = ("001_text", "003_text")
 
 
 def rows(name: str) -> list[dict[str, str]]:
@@ -30,11 +31,11 @@ def test_the_rows_of_a_layout_are_those_that_the_paper_prints(name):
         assert {examiner.item for examiner in examiners.values()} == {item}
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *TEXTS])
 def test_a_published_file_is_in_the_common_form(name):
     found = rows(name)
     assert list(found[0]) == ["paper", "table", "row", "column", "value", "low", "high", "p", "n", "anomaly", "note"]
-    assert {(row["paper"], f"table{row['table']}") for row in found} == {tuple(name.split("_"))}
+    assert {(row["paper"], row["table"]) for row in found} == {tuple(name.replace("table", "").split("_"))}
     assert len({(row["row"], row["column"]) for row in found}) == len(found)
     assert all(float(row["value"]) <= 100 and int(row["n"]) for row in found)
     assert all(row["note"] for row in found if row["anomaly"])
@@ -62,6 +63,30 @@ def test_every_number_stands_in_the_paper_in_this_order(name):
     values = [row["value"] for row in rows(name)]
     pattern = r"(?<![\d.])-?0\.\d\d(?:\d\d)?(?!\d)" if table != "9" or paper == "003" else r"\d+(?=%)"
     assert re.findall(pattern, text)[-len(values) :] == values
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("paper", "said"),
+    [
+        (
+            "001_clean",
+            "the number of unique scores has been diminished from {} to {} and {} to {} for Orca-13B and Pla",
+        ),
+        (
+            "003*",
+            "on the test set with a score of {}. Furthermore, P1 and P2 also achieve competitive scores of {} and {}",
+        ),
+    ],
+)
+def test_the_numbers_of_the_running_text_stand_there(paper, said):
+    files = list((SHARED.parent / "seeds").glob(f"{paper}.txt"))
+    if not files:
+        pytest.skip("the paper's text is not on this machine")
+    values = [row["value"] for row in rows(f"{paper[:3]}_text")]
+    if paper.startswith("001"):
+        values = [values[place] for place in (0, 2, 1, 3)]
+    assert said.format(*values) in " ".join(files[0].read_text().split())
 
 
 def test_an_unknown_layout_is_refused_with_the_known_ones():

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
+from gre_bench.core.records import Problem
 from gre_bench.guidelines.consistency import CRITERIA
 from gre_bench.guidelines.review_points import (
     DAY_MS,
@@ -19,7 +20,7 @@ from gre_bench.guidelines.review_points import (
     mean_date,
     median_length,
 )
-from gre_bench.guidelines.review_quality import NAMES, Quality, group_of, judge, sampled
+from gre_bench.guidelines.review_quality import GROUPS, NAMES, Quality, group_of, judge, sampled
 
 FIELDS = {
     "summary": "s" * 10,
@@ -185,13 +186,26 @@ def test_thirty_of_each_group_are_drawn_with_a_seed_and_all_of_a_smaller_one():
     qualities = [constructed(2 + place % 16, f"r{place:04}") for place in range(1600)]
     assert {quality.total for quality in qualities} == set(range(2, 18))
     drawn = sampled(qualities, seed=1)
-    assert {group: len(ids) for group, ids in drawn.items()} == {"good": 30, "middle": 30, "bad": 30}
+    assert {group: len(ids) for group, ids in drawn.items()} == dict.fromkeys(GROUPS, 30)
     totals = {quality.review_id: quality.total for quality in qualities}
     assert {totals[name] for name in drawn["good"]} == {17}
     assert {totals[name] for name in drawn["middle"]} == {11}
     assert {totals[name] for name in drawn["bad"]} == {2, 3, 4, 5, 6}
     assert drawn == sampled(list(reversed(qualities)), seed=1) != sampled(qualities, seed=2)
-    assert {group: len(ids) for group, ids in sampled(qualities[:64]).items()} == {"good": 4, "middle": 4, "bad": 20}
+    few = sampled(qualities[:64])
+    assert {group: len(few[group]) for group in ("good", "middle", "bad")} == {"good": 4, "middle": 4, "bad": 20}
+
+
+def test_a_group_of_one_criterion_has_the_ends_of_that_criterion_whatever_the_others_are():
+    points = {
+        qualities.review_id: qualities.points for qualities in map(constructed, range(2, 18), map(str, range(16)))
+    }
+    drawn = sampled([Quality(name, "p", given) for name, given in points.items()], size=16)
+    for criterion, (least, most) in zip(NAMES, ((1, 5), (1, 5), (0, 3), (0, 2), (0, 2)), strict=True):
+        for side, end in (("good", most), ("bad", least)):
+            assert drawn[f"{side}.{criterion}"] == sorted(n for n, given in points.items() if given[criterion] == end)
+    lone = Quality("r", "p", {"review_length": 5, "submission_date": Problem("no_date", "no date")})
+    assert [group for group, ids in sampled([lone]).items() if ids] == ["good.review_length"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 5000)), min_size=1, max_size=20))

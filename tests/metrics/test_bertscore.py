@@ -193,6 +193,26 @@ def test_an_embedder_that_answers_without_numbers_is_broken():
     assert failed.problem.message.startswith("paper p1, candidate c1, reference r1: ")
 
 
+def test_tokens_are_matched_as_sentences_are():
+    """Three words against two: each word finds itself but one, which is spelled otherwise."""
+    (score,) = BertScore(EMBEDDER, "sig", tokens=True).score([replace(CASE, candidate="a b c", reference="c a")])
+    near = float((EMBEDDER.embed(["b"]) @ EMBEDDER.embed(["c", "a"]).T).max())
+    precision = (2 + near) / 3
+    assert score.value == pytest.approx(2 * precision / (precision + 1), abs=1e-6)
+
+
+@given(reviews)
+def test_a_review_meets_its_own_tokens_wholly_in_any_order(review):
+    turned = " ".join(reversed(review.split(" ")))
+    (score,) = BertScore(EMBEDDER, "sig", tokens=True).score([replace(CASE, candidate=review, reference=turned)])
+    assert score.value == pytest.approx(1, abs=1e-5)
+
+
+def test_a_text_without_tokens_is_a_problem_of_its_pair_alone():
+    (failed,) = BertScore(EMBEDDER, "sig", tokens=True).score([replace(CASE, candidate=" \n")])
+    assert failed.problem.message.endswith("the candidate's text has no tokens")
+
+
 def test_no_cases_are_no_scores():
     assert BertScore(EMBEDDER, "sig").score([]) == []
 
@@ -203,6 +223,13 @@ def test_with_a_sentence_model_a_review_meets_itself_but_for_the_query_prompt(tm
     from tests.lm.sentence_models import build_sentence_model
 
     model = SentenceEmbedder.open(build_sentence_model(tmp_path / "model", "the problem is "), "cpu")
+    prompted, plain = (model.embed_tokens(["clear writing", ""], query=query) for query in (True, False))
+    assert [len(rows) for rows in (*prompted, *plain)] == [2, 0, 2, 0]
+    assert np.linalg.norm(plain[0], axis=1) == pytest.approx([1, 1])
+    # In context: the same word is another vector behind the prompt, and in another sentence.
+    (other,) = model.embed_tokens(["limited writing"])
+    assert abs(prompted[0] - plain[0]).max() > 1e-3 < abs(other[1] - plain[0][1]).max()
+    assert len(model.embed_tokens(["paper " * 500])[0]) == 62
     cases = [replace(CASE, reference=CASE.candidate), CASE]
     prompted, _ = BertScore(model, "sig").score(cases)
     model.asymmetric = False

@@ -107,7 +107,7 @@ def test_what_is_wrong_in_one_check_keeps_no_other_from_being_made(tmp_path):
     wrong = chosen("sources.reviews=none.jsonl", "writing.candidates=['gpt-9']", "evaluation_lm.backend=none")
     found = {each.check: each for each in doctor.examine(wrong, tmp_path)}
     problems = {name for name, each in found.items() if each.verdict == "problem"}
-    assert problems == {"settings", "budget", "evaluation LM", "LMs"}
+    assert problems == {"settings", "budget", "evaluation LM", "LMs", "fit"}
     assert "no file" in found["settings"].found and "no model 'gpt-9'" in found["LMs"].found
     assert found["OpenReview"].verdict == "ok"
 

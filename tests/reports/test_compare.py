@@ -86,6 +86,22 @@ def test_a_board_beside_a_published_one_shows_no_differences_of_nats(tmp_path):
     assert sum(row["found"] is not None for row in found["beside"]) == 3
 
 
+def test_a_board_by_the_papers_lms_stands_cell_by_cell_beside_its_table_whatever_the_names(tmp_path):
+    path = board_file(
+        tmp_path, "A", {"gpt-4o-2024-05-13": 48.5, "claude-2": 50.0, "other": 3.0}, "openai/gpt-4o@2024-05-13 · p"
+    )
+    tree = json.loads(path.read_text())
+    tree["signatures"][0]["evaluation_lm"] = "Llama-3.1-8B-Instruct"
+    path.write_text(json.dumps(tree))
+    found = json.loads(compare("--published", "table7", path, "--json")[1])
+    rows = {row["item"]: row for row in found["beside"] if row["printed"] and row["found"]}
+    assert rows["openai/gpt-4o"]["difference"] == pytest.approx(0.49) and rows["openai/gpt-4o"]["within"] is True
+    assert rows["anthropic/claude-2"]["within"] is False and len(rows) == 2
+    # Of table 6 the evaluation LM is another.
+    found = json.loads(compare("--published", "table6", path, "--json")[1])
+    assert {row["difference"] for row in found["beside"]} == {None}
+
+
 def test_effects_of_a_run_stand_beside_a_published_table(tmp_path):
     run = tmp_path / "run.json"
     rows = [
@@ -96,7 +112,7 @@ def test_effects_of_a_run_stand_beside_a_published_table(tmp_path):
     code, shown = compare("--published", "table2", run)
     assert code == 0
     line = next(row for row in shown.splitlines() if row.startswith("gem ") and "sentence_deletion" in row)
-    assert line.split() == ["gem", "sentence_deletion", "-0.401", "-0.200", "-0.300", "to", "-0.100", "0.201"]
+    assert line.split() == ["gem", "sentence_deletion", "-0.401", "-0.200", "-0.300", "to", "-0.100", "0.201", "no"]
     assert "left out of run.json: gem, completion: no writer" in shown
     assert "(1) the figure of Sentence Deletion, likely a misprint" in shown
 

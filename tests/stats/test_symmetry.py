@@ -42,6 +42,22 @@ def test_both_quantities_are_scipys_spearman_of_their_sums():
     assert found.joint.low < found.joint.value < found.joint.high
 
 
+def test_over_ordered_pairs_it_does_not_matter_which_review_is_called_x():
+    pairs = pairs_of(np.random.default_rng(5), 20, 1.0)
+    turned = [
+        PairLogprobs(p.paper, p.y, p.x, p.log_y, p.log_x, p.log_x_given_y, p.log_y_given_x) if place % 2 else p
+        for place, p in enumerate(pairs)
+    ]
+    one, other = symmetry(pairs, resamples=50), symmetry(turned, resamples=50)
+    assert one.printed.value != pytest.approx(other.printed.value)
+    for name in ("joint_ordered", "printed_ordered"):
+        assert getattr(one, name).value == pytest.approx(getattr(other, name).value)
+        assert (getattr(one, name).items, getattr(one, name).groups) == (120, 20)
+    x, y, given_x, given_y = np.array([[p.log_x, p.log_y, p.log_y_given_x, p.log_x_given_y] for p in pairs]).T
+    left, right = np.concatenate([x + given_y, y + given_x]), np.concatenate([y + given_x, x + given_y])
+    assert one.printed_ordered.value == pytest.approx(scipy_stats.spearmanr(left, right)[0])
+
+
 def test_a_worse_lm_is_less_symmetric():
     values = [symmetry(pairs_of(np.random.default_rng(3), 60, e), resamples=50).joint.value for e in (0.2, 1.0, 3.0)]
     assert values == sorted(values, reverse=True) and values[0] > 0.9 > values[2]

@@ -139,11 +139,10 @@ def test_totals_are_the_sum_of_rules_and_verdicts(job):
         "r3": ("1", "1", "0", "0", "2", "4"),
     }
     assert (summary["outcome"], summary["computable"], summary["totals"]) == ("done", 4, {4: 1, 8: 2, 15: 1})
-    assert {group: found["drawn"] for group, found in summary["groups"].items()} == {
-        "good": [],
-        "middle": [],
-        "bad": ["r3"],
-    }
+    drawn = {group: found["drawn"] for group, found in summary["groups"].items()}
+    assert (drawn["good"], drawn["middle"], drawn["bad"]) == ([], [], ["r3"])
+    assert (drawn["good.review_length"], drawn["bad.review_length"]) == (["r1"], ["r3"])
+    assert (drawn["good.reference_quality"], drawn["bad.submission_date"]) == (["r1"], ["r3"])
 
 
 def test_a_missing_field_date_or_verdict_is_not_computable(job):
@@ -203,6 +202,10 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         assert (
             "Below are 2 peer reviews" in prompt and prompt.count("## Review ") == 2 and "Soundness: 3 good" in prompt
         )
+        assert generate("q", "good.review_length", "scripted", out, made.desk, steps.undecorated(), made.state)[
+            "reviews"
+        ]
+        generate(*asked)
         count = server.count
         generate(*asked)
         assert server.count == count

@@ -10,6 +10,8 @@ from rich.table import Table
 
 from gre_bench.cli.views import screen
 
+_WITHIN = {True: "yes", False: "no", None: ""}
+
 
 def show(found: dict[str, Any]) -> None:
     """Each part that *found* has, in turn."""
@@ -75,11 +77,17 @@ def _beside(one: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
     """Both sides in one table; what is wrong with a printed figure stands below, by its mark."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({place})" for place, note in enumerate(notes, 1)}
-    table(("metric", "of", one, "95%", other, "95%", "difference", ""), [
+    table(("metric", "of", one, "95%", other, "95%", "difference", "within", ""), [
         (row["metric"], row["item"], *_figure(row["printed"]), *_figure(row["found"]), _number(row["difference"]),
+         _WITHIN[row["within"]],
          marks.get((row["printed"] or {}).get("note", ""), ""))
         for row in rows
     ])  # fmt: skip
+    told = [row["within"] for row in rows if row["within"] is not None]
+    if told:
+        screen.say(
+            f"within: each value lies in the interval of the other, where it has one; {sum(told)} of {len(told)} do"
+        )
     for note, mark in marks.items():
         screen.say(f"{mark} {note}")
 

@@ -65,7 +65,7 @@ def show_quality(summary: Row) -> None:
     if summary["totals"]:
         screen.say("totals: " + ", ".join(f"{total}: {count}" for total, count in summary["totals"].items()))
     for group, found in summary["groups"].items():
-        screen.say(f"group {group}: {found['reviews']} reviews, {len(found['drawn'])} drawn")
+        screen.say(f"group {screen.escape(group)}: {found['reviews']} reviews, {len(found['drawn'])} drawn")
     screen.say(f"points of every review, and the groups: {summary['folder']}")
     if summary["message"]:
         screen.say(summary["message"])

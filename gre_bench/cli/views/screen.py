@@ -166,6 +166,8 @@ def estimate(found: Row) -> None:
         cost = "price unknown" if row["usd"] is None else f"{row['usd']:.2f} USD"
         tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
         say(f"to be bought of {row['model']}: {row['requests']:,} requests, about {tokens}, {cost}")
+    for line in filter(None, (row["trouble"] for row in found["fit"])):
+        say(line)
     for line in found["over_budget"]:
         say(line)
     say(f"{found['due']} pairs to score, about {duration(found['seconds'])} ({found['basis']})")

@@ -45,6 +45,8 @@ def show_plan(found: dict[str, Any]) -> None:
     for row in found["writing"]:
         tokens = f"{row['prompt_tokens'] / 1e6:.2f} M tokens read, {row['reply_tokens'] / 1e6:.2f} M written"
         screen.say(f"write: {row['texts']} {row['what']} by {row['model']}: {tokens}, {_usd(row['usd'])}")
+        if row["fits"] is False:
+            screen.say(f"write: {row['what']} by {row['model']}: a prompt of usual length does not fit its context")
     total = "the sum is not known, as a price is not" if found["usd"] is None else f"{_usd(found['usd'])} in all"
     screen.say(f"write: {total}" if found["writing"] else "write: nothing by an LM")
     for line in found["over_budget"]:

@@ -30,7 +30,8 @@ class Estimate:
 class ExaminerResult:
     """One column of a study in numbers. *planned* = scored + excluded + failed + missing (to be asked again).
 
-    *tied*: share of pairs of texts with equal scores. *unparsable*: replies that could not be read, of *replies*.
+    *tied*: share of pairs of texts with equal scores. Of the *replies*, *unparsable* could not be read and
+    *hallucinated* announce an "Answer:" that nobody asked for (Kotonya et al. 2023, §5.2).
     Without coefficients there is a *problem*.
     """
 
@@ -55,6 +56,7 @@ class ExaminerResult:
     mass: float | None
     replies: int
     unparsable: int
+    hallucinated: int
     prompt_tokens: int
     reply_tokens: int
     usd: float | None
@@ -81,8 +83,8 @@ def outcome(
         tied=ties / comb(len(values), 2) if len(values) > 1 else None,
         before=column.before, after=column.after, filtered=sum(grade.filtered for grade in column.grades),
         mass=sum(masses) / len(masses) if masses else None,
-        replies=cost.replies, unparsable=cost.unparsable, prompt_tokens=cost.prompt_tokens,
-        reply_tokens=cost.reply_tokens, usd=column.usd, seconds=column.seconds,
+        replies=cost.replies, unparsable=cost.unparsable, hallucinated=cost.hallucinated,
+        prompt_tokens=cost.prompt_tokens, reply_tokens=cost.reply_tokens, usd=column.usd, seconds=column.seconds,
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ HEADS = {
     "001_table9": ("Type", "Error"),
     "003_table8": ("Prompt", "Approaches"),
     "003_table9": ("Prompt", "Scores"),
+    "003_text": ("Prompt",),
 }
 PAPERS = {"001": "Kim et al. 2023", "003": "Kotonya et al. 2023"}
 _ERROR_ROWS = {"0 | Good": "good"} | {
@@ -94,10 +95,11 @@ def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
 
 
 def _table(table: str, title: str, own: tuple[str, ...], lines: Sequence[NumberRow]) -> Table:
-    paper, _, number = table.partition("_table")
+    paper, _, place = table.partition("_")
+    where = f"Table {place[5:]}" if place.startswith("table") else "running text"
     columns = tuple(dict.fromkeys(one.column for one in printed(table)))
     published = tuple(_title(column) for column in columns)
-    return Table(table, f"{PAPERS[paper]}, Table {number}: {title}", HEADS[table], own, published, tuple(lines))
+    return Table(table, f"{PAPERS[paper]}, {where}: {title}", HEADS[table], own, published, tuple(lines))
 
 
 def _labels(table: str, row: str) -> tuple[str, ...]:

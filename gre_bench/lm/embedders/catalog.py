@@ -18,6 +18,9 @@ from gre_bench.core.settings import EmbedderSettings
 class Embedder(Protocol):
     """One vector for each sentence, in the same order: float32, shape (sentences, dimension), of length 1.
 
+    ``embed_tokens`` gives an array for each text instead, shape (its tokens, dimension): vectors of the tokens in the
+    context of the text. Special tokens and the query's prompt have none; what the model cannot read any more is cut.
+
     A vector depends on its sentence alone, not on its neighbours. *query* says that the sentences are those of the
     candidate, for models that embed what asks otherwise than what is asked for; ``asymmetric`` says whether this one
     does. ``identity`` goes into signatures. No embedder uses a network.
@@ -30,6 +33,8 @@ class Embedder(Protocol):
     def asymmetric(self) -> bool: ...
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[float32]: ...
+
+    def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[float32]]: ...
 
 
 def _hashed_ngrams(settings: EmbedderSettings) -> Embedder:

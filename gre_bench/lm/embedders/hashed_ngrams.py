@@ -54,6 +54,13 @@ class HashedNgrams:
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors.astype(np.float32)
 
+    def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
+        """A vector for each word and mark of each text, whatever stands around it."""
+        words = [_WORD.findall(text) for text in texts]
+        places = {word: place for place, word in enumerate(dict.fromkeys(word for line in words for word in line))}
+        vectors = self.embed(list(places))
+        return [vectors[[places[word] for word in line]] for line in words]
+
 
 def _features(sentence: str) -> Iterator[str]:
     words = _WORD.findall(unicodedata.normalize("NFKC", sentence).lower())

@@ -80,6 +80,27 @@ class SentenceEmbedder:
         with np.errstate(invalid="ignore", divide="ignore"):
             return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
+    def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
+        """The last hidden states of the tokens of each text, of length 1; `LMError` if the model shows none."""
+        import torch
+
+        inner, tokenizer = getattr(self.model[0], "auto_model", None), self.model.tokenizer
+        if inner is None or not getattr(tokenizer, "is_fast", False):
+            raise LMError(f"embedder {self.identity.name}: it gives no vectors of tokens; use metric bertscore")
+        prompt = (self.model.prompts.get(QUERY) or "") if query and self.asymmetric else ""
+        found = []
+        for text in texts:
+            asked = tokenizer(
+                prompt + text.encode("utf-8", "replace").decode(), truncation=True, return_tensors="pt",
+                max_length=self.model.max_seq_length, return_offsets_mapping=True, return_special_tokens_mask=True,
+            )  # fmt: skip
+            ends, special = asked.pop("offset_mapping")[0, :, 1], asked.pop("special_tokens_mask")[0]
+            with torch.inference_mode():
+                states = inner(**asked.to(self.model.device)).last_hidden_state[0].float().cpu()
+            kept = states[(special == 0) & (ends > len(prompt))]
+            found.append(torch.nn.functional.normalize(kept, dim=1).numpy())
+        return found
+
 
 def _absent(model: SentenceTransformer, places: Sequence[Path], weights: dict[str, Any]) -> list[str]:
     """Names of weights that the files lack: transformers fills these with random numbers and only warns."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.resources import settings_file
+from gre_bench.core.resources import EXPERIMENT, settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.generated import Phrase
@@ -116,6 +116,7 @@ def load_study(path: Path) -> StudySettings:
         raise SettingsError(f"no settings file {path}; give a path, or examiners for the example") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
+    tree.pop(EXPERIMENT, None)
     for group, key in ((tree, "models_file"), (tree.get("embedder"), "folder"), (tree.get("evaluation_lm"), "folder")):
         if isinstance(group, dict) and isinstance(group.get(key), str):
             group[key] = str((path.resolve().parent / group[key]).resolve())

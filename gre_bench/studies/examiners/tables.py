@@ -56,15 +56,18 @@ def cost_sheet(found: Sequence[ExaminerResult]) -> Sheet:
     """What was asked for each examiner, and what it cost."""
     rows = tuple(
         (one.name, one.by or "–", str(one.replies), share(one.unparsable / one.replies if one.replies else None),
-         str(one.filtered), "–" if one.mass is None else f"{one.mass:.2g}", str(one.prompt_tokens),
-         str(one.reply_tokens), "unknown" if one.usd is None else f"{one.usd:.2f}", f"{one.seconds:.1f}")
+         share(one.hallucinated / one.replies if one.replies else None), str(one.filtered),
+         "–" if one.mass is None else f"{one.mass:.2g}", str(one.prompt_tokens), str(one.reply_tokens),
+         "unknown" if one.usd is None else f"{one.usd:.2f}", f"{one.seconds:.1f}")
         for one in found
         if one.kind != "panel"
     )  # fmt: skip
-    heads = ("Examiner", "LM", "replies", "unread", "filtered", "mass", "prompt tokens", "reply tokens", "USD", "s")
+    heads = ("Examiner", "LM", "replies", "unread", "hallucinated", "filtered", "mass", "prompt tokens",
+             "reply tokens", "USD", "s")  # fmt: skip
     notes = (
         "USD: all replies at the models file's prices, also those that the archive had. s: this run, in which archived "
-        "replies take next to no time. Mass: mean probability of all declared scores together (logprob).",
+        "replies take next to no time. Mass: mean probability of all declared scores together (logprob). Hallucinated: "
+        'replies with an "Answer:" that the prompt did not ask for.',
     )
     return Sheet("What it cost", heads, rows, 2, notes)
 

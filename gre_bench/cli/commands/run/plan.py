@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from gre_bench.cli.commands import options
-from gre_bench.cli.commands.run.fetch import Host, SampleSeed, Venue, Year, venue_settings
+from gre_bench.cli.commands.run.fetch import Host, SampleSeed, venue_settings
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.snapshots import show_plan
+from gre_bench.core.errors import SettingsError
 
 Rates = Annotated[
     Path | None,
@@ -19,10 +20,20 @@ Rates = Annotated[
     ),
 ]
 
+AnyVenue = Annotated[str | None, typer.Argument(metavar="VENUE", help="Venue, such as ICLR.")]
+AnyYear = Annotated[int | None, typer.Argument(metavar="YEAR", help="Year of the venue.")]
+Experiments = Annotated[
+    list[str] | None,
+    typer.Option("--experiment", metavar="NAME", help="Published experiment, such as 004_board; repeatable."),
+]
+AllExperiments = Annotated[bool, typer.Option("--all", help="All published experiments, in one table.")]
+
 
 def plan(
-    venue: Venue,
-    year: Year,
+    venue: AnyVenue = None,
+    year: AnyYear = None,
+    experiment: Experiments = None,
+    every: AllExperiments = False,
     papers: options.Papers = None,
     seed: SampleSeed = None,
     settings: options.SettingsFile = None,
@@ -35,8 +46,18 @@ def plan(
 ) -> None:
     """Estimate an edition's requests, tokens, hours and cost.
 
-    Nothing is sent. With --rates also the GPU hours of scoring.
+    Nothing is sent. With --rates also the GPU hours of scoring. Or what published experiments take, by the sizes that
+    their papers print; none of their files is needed.
     """
+    if experiment or every:
+        from gre_bench.catalogs.experiments import experiments
+        from gre_bench.cli.views.experiments import show_experiments
+        from gre_bench.preflight.plan_published import plan_published
+
+        planned = plan_published(experiments(tuple(experiment or ())))
+        return screen.print_json(planned) if as_json else show_experiments(planned)
+    if venue is None or year is None:
+        raise SettingsError("name the venue and the year, such as ICLR 2025; or --experiment NAME, or --all")
     from gre_bench.preflight.plan_ahead import plan_ahead
 
     chosen = venue_settings(venue, year, papers, seed, settings, override, host)

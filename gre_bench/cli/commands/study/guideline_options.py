@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -52,7 +52,10 @@ Judge = Annotated[
 WithoutDates = Annotated[bool, typer.Option("--without-dates", help="Do not use the dates of the notes.")]
 Size = Annotated[int, typer.Option("--size", metavar="N", min=1, help="Reviews to sample of each group.")]
 GroupName = Annotated[
-    Literal["good", "middle", "bad"], typer.Option("--group", help="Group of reviews that the guideline imitates.")
+    str,
+    typer.Option(
+        "--group", metavar="NAME", help="good, middle or bad; or of one criterion alone, such as good.review_length."
+    ),
 ]
 OneModel = Annotated[
     str, typer.Option("--model", metavar="NAME", help="Model of the catalogue that makes the guideline.")

@@ -18,6 +18,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import comparison
 from gre_bench.reports.compare_boards import correlated, ranked
 from gre_bench.reports.compare_sides import Side, from_run, from_table
+from gre_bench.reports.compare_studies import TABLES, printed_study, run_study
 from gre_bench.store import Store
 
 Runs = Annotated[
@@ -32,7 +33,7 @@ Published = Annotated[
     list[str] | None,
     typer.Option(
         "--published", metavar="TABLE", autocompletion=completion.published_tables,
-        help="Table of Xu et al. 2025: table1 to table14; repeatable.",
+        help="Table of Xu et al. 2025 (table1 to table14), or beside a study 001_table1, 003_table8, ...; repeatable.",
     ),
 ]  # fmt: skip
 Benchmarks = Annotated[
@@ -88,6 +89,10 @@ def compare(
 
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
     """What is compared: published tables, and runs, whose effects are taken where a table holds effects."""
+    if tables and tables[0] in TABLES:
+        if len(tables) != 1 or len(runs) != 1 or benchmarks:
+            raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
+        return [printed_study(tables[0]), run_study(runs[0], tables[0], state)]
     published = [from_table(name) for name in tables]
     kind = "effects" if any(side.kind == "effects" for side in published) and benchmarks is None else "board"
     return [

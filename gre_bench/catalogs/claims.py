@@ -1,0 +1,74 @@
+"""What the papers claim, in words of our own, each with its source and how it is tested: ``data/claims.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
+from gre_bench.stats.claims import Quantifier
+
+Test = Literal[
+    "larger", "newer", "human_leads", "human_is_passed", "falls", "rises", "does_not_rise", "costs_less", "agrees",
+    "agrees_more", "cells",
+]  # fmt: skip
+ON_STUDIES = ("cells",)
+
+
+class Claim(BaseModel):
+    """One claim: *says* in words, *where* the *paper* makes it, and the *test* that its *metrics* go through."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"^[a-z0-9-]+$")
+    paper: str = Field(min_length=1)
+    where: str = Field(min_length=1, description="section, table or figure")
+    says: str = Field(min_length=1)
+    test: Test
+    over: Quantifier = Field(default="all", description="whether all contrasts are claimed to be above zero, or any")
+    metrics: tuple[str, ...] = Field(default=(), description="metrics that it is claimed of")
+    than: tuple[str, ...] = Field(default=(), description="agrees_more: metrics that agree less")
+    changes: tuple[str, ...] = Field(default=(), description="falls, rises, does_not_rise, costs_less: which")
+    more: tuple[str, ...] = Field(default=(), description="costs_less: changes that cost more")
+    table: str | None = Field(default=None, description="cells: published table whose rows are compared")
+    pairs: tuple[tuple[str, str], ...] = Field(default=(), description="cells: rows, the better one first")
+    lower_is_better: bool = Field(default=False, description="cells: as of an RMSE")
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Claim:
+        wanted = {
+            "agrees_more": "than", "falls": "changes", "rises": "changes", "does_not_rise": "changes",
+            "costs_less": "more", "cells": "pairs",
+        }.get(self.test, "metrics")  # fmt: skip
+        if not getattr(self, wanted):
+            raise ValueError(f"a test of {self.test} needs {wanted}")
+        if self.test not in ON_STUDIES and not self.metrics:
+            raise ValueError(f"a test of {self.test} needs metrics")
+        return self
+
+
+def claims(path: Path | None = None) -> list[Claim]:
+    """The claims of the file *path* (the shipped one if None), in its order; `SettingsError` names what is wrong."""
+    path = path or resource("data", "claims.toml")
+    try:
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"claims file {path} cannot be read: {error}") from None
+    found: dict[str, Claim] = {}
+    for place, entry in enumerate(entries, 1):
+        try:
+            claim = Claim.model_validate(entry)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            what = f"{where}: {first['msg']}" if where else first["msg"]
+            raise SettingsError(f"claims file {path}, entry {place}: {what}") from None
+        if claim.name in found:
+            raise SettingsError(f"claims file {path}: two claims are named {claim.name}")
+        found[claim.name] = claim
+    return list(found.values())

@@ -1,0 +1,39 @@
+"""What ``gre-bench plan --all`` shows: the published experiments in one table, and what each has to be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.comparison import table
+
+
+def show_experiments(found: dict[str, Any]) -> None:
+    """One line an experiment, the files to give and how each is run, and every assumption."""
+    heads = ("experiment", "requests", "M read", "M written", "USD", "GPU h")
+    table(heads, [
+        (row["experiment"].partition("/")[2], f"{row['requests']:,}",
+         f"{row['prompt_tokens'] / 1e6:.1f}", f"{row['reply_tokens'] / 1e6:.1f}", money(row),
+         f"{row['gpu_hours']:.2f}") for row in found["experiments"]
+    ])  # fmt: skip
+    for row in found["experiments"]:
+        screen.say(f"{row['experiment']}: {row['paper']}: {row['title']}. {row['run']}")
+        for name, what in row["give"].items():
+            screen.say(f"  give {name}: {what}")
+        for line in row["compare"]:
+            screen.say(f"  then {line}")
+        if row["unpriced"]:
+            screen.say(f"  price not known: {', '.join(row['unpriced'])}")
+        if row["does_not_fit"]:
+            screen.say(f"  a usual prompt and the longest reply do not fit: {', '.join(row['does_not_fit'])}")
+        if row["note"]:
+            screen.say(f"  note: {row['note']}")
+    for line in found["assumed"]:
+        screen.say(f"assumed: {line}")
+
+
+def money(row: dict[str, Any]) -> str:
+    """USD of what has a price; + where an LM has none."""
+    if row["unpriced"] and not row["usd"]:
+        return "not known"
+    return f"{row['usd']:.2f}" + ("+" if row["unpriced"] else "")

@@ -1,0 +1,78 @@
+"""Which papers fit which LM's context and output limit, for the dry run and the doctor. Nothing is sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.records import Paper
+from gre_bench.core.settings import Settings
+from gre_bench.writing.catalog import Desk, by_rule, lm_scribe
+from gre_bench.writing.fit import OverLong, counter, room, verdict
+
+
+@dataclass(frozen=True, slots=True)
+class FitRow:
+    """How many of *papers* fit *name* in a *task*; *left*: tokens for the prompt beside its longest *reply*.
+
+    *unknown*: its context is not stated. *basis*: how tokens were counted. *longest*: tokens of the longest prompt.
+    """
+
+    name: str
+    task: str
+    papers: int
+    fits: int
+    may_not_fit: int
+    does_not_fit: int
+    unknown: int
+    context: int | None
+    reply: int
+    max_output: int | None
+    left: int | None
+    longest: str
+    basis: str
+    over_long: OverLong
+
+    @property
+    def trouble(self) -> str:
+        """One line where something does not fit; empty where all does, or nothing is known."""
+        if self.max_output is not None and self.reply > self.max_output:
+            return f"{self.name} is asked for {self.reply:,} tokens and gives at most {self.max_output:,}"
+        if self.does_not_fit + self.may_not_fit == 0:
+            return ""
+        sure = f"{self.does_not_fit} of {self.papers} papers do not fit {self.name} ({self.task})"
+        maybe = f", {self.may_not_fit} may not" if self.may_not_fit else ""
+        done = "they are cut" if self.over_long == "truncate" else "they are not sent"
+        return (
+            f"{sure}{maybe}: {self.left:,} tokens are left of {self.context:,}, the longest has {self.longest} "
+            f"({self.basis}); {done}"
+        )
+
+
+def fit_rows(settings: Settings, desk: Desk, papers: Sequence[Paper]) -> Iterator[FitRow]:
+    """One row for each LM that reads whole *papers*: the candidates, and the writer of synopses."""
+    for name, task in readers(settings):
+        scribe, model = lm_scribe(name, desk)
+        asked, reply = scribe.chat_of(task), scribe.sampling.max_tokens
+        (count, basis), left = counter(model), room(model, reply)
+        found = []
+        for paper in papers:
+            chat = asked(paper.whole)
+            found.append(count(chat.system + chat.user))
+        kinds = Counter(verdict(tokens, left) for tokens in found)
+        longest = str(max(found, key=lambda tokens: tokens.most, default=""))
+        yield FitRow(
+            name, task, len(papers), kinds["fits"], kinds["may_not_fit"], kinds["does_not_fit"], kinds["unknown"],
+            model.context, reply, model.max_output, left, longest, basis, desk.over_long,
+        )  # fmt: skip
+
+
+def readers(settings: Settings) -> list[tuple[str, str]]:
+    """The LMs that read whole papers, and what each writes: ``review`` or ``assw``."""
+    writing, metrics = settings.writing, settings.scoring.metrics
+    found = [(name, "review") for name in writing.candidates if not by_rule(name)]
+    if any(recipe_of(name).synopsis == "assw" for name in metrics) and not by_rule(writing.assw):
+        found.append((writing.assw, "assw"))
+    return found

@@ -1,0 +1,248 @@
+"""The papers' claims put to an edition or a study: each holds, does not hold, or cannot be told, and then what n would.
+
+Boards are compared by paper, on the papers that both candidates have; effects and agreements by their stored intervals;
+cells of a study by theirs. Two intervals of one set of papers are taken for independent, which asks for a little more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+from gre_bench.catalogs.claims import ON_STUDIES, Claim
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.records import HUMAN
+from gre_bench.ranking.exposure import found as found_model
+from gre_bench.reports.compare_candidates import leads
+from gre_bench.reports.compare_studies import run_study
+from gre_bench.stats.claims import Contrast, Told, contrast_of, from_interval, told
+from gre_bench.store import Row, Store, no_edition
+
+NO_RISE = 0.1
+"""A manipulation does not raise a score where the interval of d ends below this."""
+_MANNER = re.compile(r"[+@]")
+"""What follows is how a candidate was asked: models are compared where that is the same."""
+SIZES = 1.5
+"""Models of about one size differ by no more than this factor; a larger one by more."""
+
+
+def edition_claims(edition: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:
+    """What becomes of *asked* on an edition, those on studies left out."""
+    store = Store(state, edition)
+    if not store.exists:
+        raise no_edition(state, edition)
+    planned = store.read("planned_signatures")
+    if not planned:
+        raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
+    signatures = {row["metric"]: row for row in reversed(planned)}
+    found = [
+        _row(claim, metric, _on_edition(store, signatures[metric], claim, signatures) if metric in signatures else None)
+        for claim in asked
+        if claim.test not in ON_STUDIES
+        for metric in claim.metrics
+    ]
+    return _summary(edition, found)
+
+
+def study_claims(name: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:
+    """What becomes of *asked* on a study of examiners or guidelines: its name, its folder or its ``study.json``."""
+    rows, problems = [], []
+    for claim in asked:
+        if claim.test not in ON_STUDIES or claim.table is None:
+            continue
+        try:
+            figures = run_study(name, claim.table, state, every=True).figures
+        except (SettingsError, SourceError) as error:
+            problems.append(str(error))
+            continue
+        cells = {(figure.metric, figure.item): figure for figure in figures}
+        for lm in dict.fromkeys(figure.metric for figure in figures):
+            contrasts = []
+            for better, other in claim.pairs:
+                one, two = cells.get((lm, better)), cells.get((lm, other))
+                if one is None or two is None or one.low is None or two.low is None:
+                    continue
+                sign = -1 if claim.lower_is_better else 1
+                contrasts.append(_less(f"{better} > {other}" if sign > 0 else f"{better} < {other}", one, two, sign))
+            whole = len(contrasts) == len(claim.pairs)
+            rows.append(_row(claim, lm, _whole(told(contrasts, claim.over), whole)))
+    if not rows:
+        raise SettingsError(problems[0] if problems else f"study {name} has no cell that a claim is about")
+    return _summary(name, rows)
+
+
+def line_of(found: dict[str, Any]) -> str:
+    """One line for a page: how many claims hold, do not hold, and cannot be told."""
+    counts = found["counts"]
+    return ", ".join(f"{counts.get(name, 0)} {words}" for name, words in (
+        ("holds", "claims hold"), ("does not hold", "do not"), ("cannot be told", "cannot be told"),
+    ))  # fmt: skip
+
+
+def _summary(name: str, rows: list[Row]) -> dict[str, Any]:
+    found = {"of": name, "claims": rows, "counts": dict(Counter(row["verdict"] for row in rows))}
+    return found | {"line": line_of(found)}
+
+
+def _row(claim: Claim, metric: str, answer: Told | None) -> Row:
+    answer = answer or Told("cannot be told", (), why="the metric was not scored")
+    contrasts = [asdict(one) | dict(zip(("low", "high"), one.interval(), strict=True)) | {"needed": one.needed}
+                 for one in answer.contrasts]  # fmt: skip
+    for one in contrasts:
+        one["freedom"] = None if one["freedom"] == math.inf else one["freedom"]
+    return {
+        "claim": claim.name, "paper": claim.paper, "where": claim.where, "says": claim.says, "note": claim.note,
+        "metric": metric, "verdict": answer.verdict, "needed": answer.needed, "why": answer.why, "contrasts": contrasts,
+    }  # fmt: skip
+
+
+def _on_edition(store: Store, signature: Row, claim: Claim, signatures: dict[str, Row]) -> Told:
+    if claim.test in ("larger", "newer", "human_leads", "human_is_passed"):
+        return _on_board(store, signature, claim)
+    if claim.test in ("agrees", "agrees_more"):
+        return _on_grades(store, claim, signature["metric"], signatures)
+    ids = [signature["signature_id"]]
+    effects = {row["change"]: row for row in store.read("effects", signature_ids=ids) if row["problem"] is None}
+    return _on_effects(effects, claim)
+
+
+def _on_board(store: Store, signature: Row, claim: Claim) -> Told:
+    rows = store.read("leaderboard", signature_ids=[signature["signature_id"]])
+    known = load_models()
+    models, manner = dict[str, Model](), dict[str, str]()
+    for row in rows:
+        base, *how = _MANNER.split(row["candidate"], maxsplit=1)
+        model = found_model(base, known)
+        if row["kind"] == "model" and model is not None:
+            models[row["candidate"]], manner[row["candidate"]] = model, "".join(how)
+    named = [row["candidate"] for row in rows if row["kind"] == "model"]
+    if claim.test in ("larger", "newer"):
+        pairs = [
+            pair
+            for pair in permutations(models, 2)
+            if manner[pair[0]] == manner[pair[1]] and _ORDERS[claim.test](models[pair[0]], models[pair[1]])
+        ]
+        lacking = "no two models here of one family and known sizes" if claim.test == "larger" else (
+            "no two models here of one maker and about one size, both with a known release"
+        )  # fmt: skip
+    else:
+        human_first = claim.test == "human_leads"
+        pairs = [(HUMAN, name) if human_first else (name, HUMAN) for name in named]
+        lacking = "no model here" if not named else "no human baseline here"
+    scored = [
+        row
+        for row in store.read("candidate_pairs", signature_id=signature["signature_id"], candidates=[HUMAN, *named])
+        if row["state"] == "scored"
+    ]
+    contrasts = [
+        contrast
+        for pair in pairs
+        if (contrast := contrast_of(f"{pair[0]} > {pair[1]}", list(leads(scored, pair).values()))) is not None
+    ]
+    return told(contrasts, claim.over, lacking)
+
+
+def _larger(one: Model, other: Model) -> bool:
+    if not one.parameters or not other.parameters:
+        return False
+    return bool(one.family) and one.family == other.family and one.parameters > SIZES * other.parameters
+
+
+def _newer(one: Model, other: Model) -> bool:
+    makers = [(model.family or "").split(" ")[0] for model in (one, other)]
+    if not makers[0] or makers[0] != makers[1] or not (one.released and other.released):
+        return False
+    if not one.parameters or not other.parameters or one.released <= other.released:
+        return False
+    return 1 / SIZES <= one.parameters / other.parameters <= SIZES
+
+
+_ORDERS: dict[str, Callable[[Model, Model], bool]] = {"larger": _larger, "newer": _newer}
+
+
+def _on_effects(effects: dict[str, Row], claim: Claim) -> Told:
+    wanted = (*claim.changes, *claim.more)
+    lacking = [name for name in wanted if name not in effects]
+    if len(lacking) == len(wanted):
+        return Told("cannot be told", (), why="no validation of it; run gre-bench validate")
+    if claim.test == "does_not_rise":
+        answer = _steady([effects[name] for name in claim.changes if name in effects])
+    elif claim.test == "costs_less":
+        answer = told([
+            _apart(f"{less} costs less than {more}", effects[less], effects[more])
+            for less in claim.changes for more in claim.more if less in effects and more in effects
+        ])  # fmt: skip
+    else:
+        sign = -1 if claim.test == "falls" else 1
+        answer = told([_effect(effects[name], sign) for name in claim.changes if name in effects])
+    return _whole(answer, not lacking, f"not tried: {', '.join(lacking)}")
+
+
+def _steady(rows: Sequence[Row]) -> Told:
+    """Nothing rises: every interval of d ends below `NO_RISE`; something does where an interval lies above zero."""
+    contrasts = tuple(_effect(row, -1) for row in rows)
+    # What does not rise has −d above −NO_RISE.
+    lows = [one.interval()[0] for one in contrasts]
+    together = 1 - 0.05 / max(1, len(contrasts))
+    if any(one.interval(together)[1] < 0 for one in contrasts):
+        return Told("does not hold", contrasts)
+    if all(low > -NO_RISE for low in lows):
+        return Told("holds", contrasts)
+    needs = [math.ceil(one.n * (2.8 * one.error / (one.value + NO_RISE)) ** 2)
+             for one, low in zip(contrasts, lows, strict=True) if low <= -NO_RISE < one.value]  # fmt: skip
+    return Told("cannot be told", contrasts, max(needs, default=None))
+
+
+def _effect(row: Row, sign: int) -> Contrast:
+    what = "falls" if sign < 0 else "rises"
+    low, high = sorted((sign * row["low"], sign * row["high"]))
+    return from_interval(f"{what} with {row['change']}", sign * row["d"], low, high, row["papers"])
+
+
+def _apart(name: str, one: Row, other: Row) -> Contrast:
+    first, second = _effect(one, 1), _effect(other, 1)
+    return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), min(first.n, second.n))
+
+
+def _on_grades(store: Store, claim: Claim, metric: str, signatures: dict[str, Row]) -> Told:
+    rows = {
+        row["metric"]: row
+        for row in store.read("agreements", signature_ids=[row["signature_id"] for row in signatures.values()])
+        if row["kind"] == "spearman" and row["problem"] is None
+    }
+    if metric not in rows:
+        return Told("cannot be told", (), why="no human grades of the reviews here; run gre-bench agree")
+    own = _agreement(rows[metric], f"{metric} agrees")
+    if claim.test == "agrees":
+        return told([own])
+    others = [_agreement(rows[name], name) for name in claim.than if name in rows]
+    contrasts = [
+        Contrast(f"{metric} > {one.name}", own.value - one.value, math.hypot(own.error, one.error), min(own.n, one.n))
+        for one in others
+    ]
+    absent = [name for name in claim.than if name not in rows]
+    return _whole(told(contrasts), not absent, f"not scored: {', '.join(absent)}")
+
+
+def _agreement(row: Row, name: str) -> Contrast:
+    return from_interval(name, row["value"], row["low"], row["high"], row["items"])
+
+
+def _less(name: str, one: Any, two: Any, sign: int) -> Contrast:
+    first, second = (from_interval("", cell.value, cell.low, cell.high, 1) for cell in (one, two))
+    return Contrast(name, sign * (first.value - second.value), math.hypot(first.error, second.error), 1)
+
+
+def _whole(answer: Told, whole: bool, why: str = "not all of its cells are there") -> Told:
+    """*answer*, which cannot be that it holds where a part was not tried."""
+    if whole or answer.verdict == "does not hold":
+        return answer
+    return Told("cannot be told", answer.contrasts, answer.needed, why)

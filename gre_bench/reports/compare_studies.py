@@ -1,0 +1,110 @@
+"""A study of examiners or of guidelines beside a published table: which cell agrees with which.
+
+A cell of the paper is one row for one LM; LMs are paired by the names of ``data/models.toml``, aliases included.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gre_bench.catalogs.models import known_as
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.resources import resource
+from gre_bench.examiners.layouts import LAYOUTS, layout
+from gre_bench.guidelines.tables import GROUPS, VENUES
+from gre_bench.prompts.conditions import RUBRIC
+from gre_bench.ranking.published import Figure
+from gre_bench.reports.compare_sides import Side
+from gre_bench.studies.guidelines.results import RECORD
+
+GUIDELINES = ("002_table1", "002_table2")
+TABLES = (*LAYOUTS, *GUIDELINES)
+_CONDITIONS = {title: name for name, title in VENUES.items()} | {title: name for name, title in GROUPS.items()}
+
+
+def printed_study(table: str) -> Side:
+    """The published *table* of a study, such as ``001_table1``: a figure's metric is the LM, its item the row."""
+    with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
+        figures = tuple(_figure(table, row) for row in csv.DictReader(lines, strict=True))
+    return Side(table, "effects", figures)
+
+
+def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
+    """What a study found in the cells of *table*: its name, its folder, or its ``study.json``.
+
+    *every*: of a study of guidelines all conditions, also those of the other table.
+    """
+    found = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
+    try:
+        figures = tuple(_of_guidelines(found) if table in GUIDELINES else _of_examiners(found, table))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SourceError(f"{name}: not the record of such a study ({type(error).__name__}: {error})") from None
+    if not figures:
+        raise SettingsError(f"{name} has no cell of {table}; a study of examiners needs it among its layouts")
+    if table in GUIDELINES and not every:
+        wanted = {figure.item for figure in printed_study(table).figures}
+        figures = tuple(figure for figure in figures if figure.item in wanted)
+    return Side(name, "effects", figures)
+
+
+def _figure(table: str, row: Mapping[str, str]) -> Figure:
+    lm, item = _cell(table, row["row"], row["column"])
+    return Figure(
+        _lm(lm), item, float(row["value"]), table=table, row=row["row"], column=row["column"], anomaly=row["anomaly"],
+        note=row["note"],
+    )  # fmt: skip
+
+
+def _cell(table: str, row: str, column: str) -> tuple[str, str]:
+    """The LM and the row of a study's table that a printed cell belongs to."""
+    if table not in GUIDELINES:
+        # Kotonya et al. print one column, of the one LM they submitted with.
+        return (column if table.startswith("001") else "Orca-7B"), row
+    first, second = row.split(": ")
+    name = _CONDITIONS.get(column, "none")
+    if table == "002_table1":
+        return second, f"{name}_official" if first == "official" and name != "none" else name
+    return first, name + (RUBRIC if second == "w/ Rubric" else "")
+
+
+def _of_examiners(found: Mapping[str, Any], table: str) -> Iterator[Figure]:
+    rows = found["rows"].get(table, {})
+    for row in layout(table).rows:
+        for one in found["outcomes"]:
+            if row in rows and one["name"] == rows[row] and one["kind"] == "examiner" and one["kendall"]:
+                tau = one["kendall"]
+                yield Figure(_lm(one["by"] or "none"), row, tau["value"], tau["low"], tau["high"], table=table)
+
+
+def _of_guidelines(found: Mapping[str, Any]) -> Iterator[Figure]:
+    for one in found["outcomes"]:
+        close = one["closeness"]
+        if close:
+            rmse = close["rmse"]
+            yield Figure(_lm(one["model"]), one["condition"], rmse["value"], rmse["low"], rmse["high"])
+
+
+def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
+    given = Path(name)
+    tried = [given, given / RECORD, state / "studies" / kind / name / RECORD]
+    path = next((one for one in tried if one.is_file()), None)
+    if path is None:
+        raise SettingsError(f"no study {name} of {kind} under {state}; name it, its folder or its {RECORD}")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {path}: {error}") from None
+
+
+def _lm(name: str) -> str:
+    return _known().get(name.lower(), name)
+
+
+@cache
+def _known() -> dict[str, str]:
+    return known_as()

@@ -1,0 +1,95 @@
+"""Does a claim hold? Contrasts with intervals, and the verdict of all of them, or of any.
+
+A contrast is what the claim says is above zero. A claim about all of its contrasts holds where every 95% interval lies
+above zero (an intersection-union test, of level 2.5% as it stands) and does not where one lies below, at 95% over all
+of them together (Bonferroni). A claim that some contrast is above zero is its mirror image.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["holds", "does not hold", "cannot be told"]
+Quantifier = Literal["all", "any"]
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """*value* is above zero if the claim is right; *error* its standard error, on *n* papers, items or pairs.
+
+    *freedom*: degrees of freedom of Student's t; infinite where the error is that of a published or stored interval.
+    """
+
+    name: str
+    value: float
+    error: float
+    n: int
+    freedom: float = math.inf
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """value ± t·error."""
+        half = _t(0.5 + level / 2, self.freedom) * self.error
+        return self.value - half, self.value + half
+
+    @property
+    def needed(self) -> int | None:
+        """n at which an effect of this size is found with a power of 80%: n·((t₀.₉₇₅ + z₀.₈)·error/|value|)².
+
+        None where the n at hand does, and where the effect is below a thousandth of its error: there is none to find.
+        """
+        low, high = self.interval()
+        if abs(self.value) < self.error / 1000 or low > 0 or high < 0:
+            return None
+        return math.ceil(self.n * ((_t(0.975, self.freedom) + _t(POWER, math.inf)) * self.error / abs(self.value)) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The *verdict* on a claim, its *contrasts*, and the *needed* n: the most that one of those in doubt asks for."""
+
+    verdict: Verdict
+    contrasts: tuple[Contrast, ...]
+    needed: int | None = None
+    why: str = ""
+
+
+def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
+    """The mean of *differences*, one a paper; None of fewer than two papers."""
+    n = len(differences)
+    if n < 2:
+        return None
+    mean = math.fsum(differences) / n
+    variance = math.fsum((one - mean) ** 2 for one in differences) / (n - 1)
+    return Contrast(name, mean, math.sqrt(variance / n), n, n - 1)
+
+
+def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
+    """A contrast whose two-sided interval is known."""
+    return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
+
+
+def told(contrasts: Sequence[Contrast], over: Quantifier = "all", lacking: str = "nothing to compare") -> Told:
+    """The verdict on a claim that *over* (all or any) of *contrasts* are above zero."""
+    if not contrasts:
+        return Told("cannot be told", (), why=lacking)
+    together = 1 - 0.05 / len(contrasts)
+    every, some = (0.95, together) if over == "all" else (together, 0.95)
+    above = [one.interval(every)[0] > 0 for one in contrasts]
+    below = [one.interval(some)[1] < 0 for one in contrasts]
+    if (all if over == "all" else any)(above):
+        return Told("holds", tuple(contrasts))
+    if (any if over == "all" else all)(below):
+        return Told("does not hold", tuple(contrasts))
+    needs = [one.needed for one, sure in zip(contrasts, above, strict=True) if not sure]
+    known = [need for need in needs if need is not None]
+    return Told("cannot be told", tuple(contrasts), (max if over == "all" else min)(known, default=None))
+
+
+def _t(quantile: float, freedom: float) -> float:
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(quantile) if math.isinf(freedom) else stdtrit(freedom, quantile))

@@ -1,0 +1,74 @@
+"""The published experiments: every file is read by the command that runs it, and names tables that are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gre_bench.catalogs.experiments import experiment_of, experiments
+from gre_bench.catalogs.models import load as load_models
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import settings_file, settings_names
+from gre_bench.core.settings import load
+from gre_bench.guidelines.review_quality import GROUPS
+from gre_bench.prompts.conditions import condition
+from gre_bench.ranking import published
+from gre_bench.reports.compare_studies import TABLES
+from gre_bench.studies.examiners.settings import load_study
+
+ALL = {one.path.stem: one for one in experiments()}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_file_is_what_its_command_reads_and_names_models_that_are_known(name):
+    one, models = ALL[name], load_models()
+    if one.command == "examiners":
+        study = load_study(Path(one.name))
+        assert set(study.models) <= set(models)
+        assert set(one.published) == set(study.layouts)
+    elif one.command == "guidelines compare":
+        own = {name: "text" for name in one.lms["conditions"] if name.endswith("_official")}
+        assert [condition(name, own).name for name in one.lms["conditions"]] == one.lms["conditions"]
+        assert set(one.lms["models"]) <= set(models)
+    elif one.command == "guidelines generate":
+        assert set(one.lms["groups"]) <= set(GROUPS)
+    elif one.command != "guidelines quality":
+        settings = load(Path(one.name))
+        writing, asked = settings.writing, settings.validation
+        by_lms = {writing.judgments, *writing.candidates} | ({*asked.rephrase} if one.command == "validate" else set())
+        assert by_lms <= set(models) and settings.edition.papers == one.items
+        assert settings.evaluation_lm.quantisation == "nf4"
+    assert set(one.published) <= {*published.tables(), *TABLES}
+    assert one.call.startswith(f"gre-bench {one.command} ")
+
+
+def test_every_published_table_that_a_run_can_fill_has_an_experiment():
+    named = {table for one in ALL.values() for table in one.published}
+    # Table 2 is tables 3 and 4 without intervals; table 5 is the board beside other benchmarks.
+    assert {*published.tables(), *TABLES} - named == {"table2", "table5"}
+
+
+def test_the_boards_have_the_models_of_their_tables():
+    for name, table in (("004_board", "table7"), ("004_board_70b", "table6"), ("004_board_other_writer", "table10")):
+        printed = {figure.item for figure in published.load(table)}
+        assert set(load(Path(ALL[name].name)).writing.candidates) == printed
+
+
+def test_a_name_finds_its_file_with_and_without_the_folder():
+    assert (
+        settings_file(Path("papers/004_board")) == settings_file(Path("papers/004_board.toml")) == ALL["004_board"].path
+    )
+    assert experiment_of(Path("004_board")) == experiment_of(Path("papers/004_board")) == ALL["004_board"]
+    assert {"demo", "papers/004_board"} <= set(settings_names())
+
+
+def test_what_is_no_experiment_is_one_line(tmp_path):
+    with pytest.raises(SettingsError, match="no published experiment 005; there are: 000_panel, .*004_yelp"):
+        experiments(("005",))
+    with pytest.raises(SettingsError, match=r"demo.toml has no table \[experiment\]"):
+        experiments(("demo",))
+    path = tmp_path / "mine.toml"
+    path.write_text('[experiment]\npaper = "x"\ntitle = "y"\ncommand = "dance"\nitems = 1\n')
+    with pytest.raises(SettingsError, match=r"mine.toml, \[experiment\] command: Input should be 'refresh'"):
+        experiments((str(path),))
