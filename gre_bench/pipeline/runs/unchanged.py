@@ -92,9 +92,10 @@ def _named(settings: Settings) -> Iterator[Path]:
     files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
              settings.edition.only)  # fmt: skip
     yield from (path for path in (*files, settings.writing.models, settings.evaluation_lm.mixture) if path)
-    for folder, kind in ((settings.evaluation_lm.folder, "lm"), (settings.embedder.folder, "embedder")):
-        if folder is not None:
-            yield located(folder, kind)
+    if settings.evaluation_lm.folder is not None:
+        yield located(settings.evaluation_lm.folder, "lm")
+    if settings.embedder.folder is not None:
+        yield located(settings.embedder.folder, "embedder")
 
 
 def _stamps(path: Path) -> Iterator[str]:
