@@ -30,7 +30,7 @@ from gre_bench.writing.http_writer import _messages
 from gre_bench.writing.lm_writer import chat_of
 from tests.cli.calling import call
 from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, refreshed, run, with_papers_read
+from tests.flows.refreshing import EDITION, add_papers, refreshed, run
 from tests.lm.test_pretrained_real import needed
 
 MOCK = "mockllm/model"
@@ -40,8 +40,8 @@ METRICS = ("gem", "gem_s_abstract")
 
 @pytest.fixture(scope="module")
 def by_rule(tmp_path_factory):
-    """The sample with its papers' texts, judged by rule and scored by cache-ngram."""
-    state = with_papers_read(tmp_path_factory.mktemp("evals") / "state")
+    """The sample, judged by rule and scored by cache-ngram."""
+    state = tmp_path_factory.mktemp("evals") / "state"
     run(
         state,
         "evaluation_lm.backend=cache-ngram",
@@ -203,7 +203,8 @@ def test_what_cannot_be_asked_is_one_line(by_rule, tmp_path):
 
     assert "did you mean SAMPLE-2026?" in line("SAMPLE-2025", str(by_rule))
     assert line(EDITION, str(by_rule), limit=0) == "limit 0: a review needs at least one paper"
-    unscored = with_papers_read(tmp_path / "unscored")
+    unscored = tmp_path / "unscored"
+    add_papers(unscored, [{"paper_id": "s01", "text": "A paper."}])
     assert (
         line(EDITION, str(unscored))
         == f"edition {EDITION} has no board yet; run: gre-bench refresh --edition {EDITION}"
