@@ -31,6 +31,7 @@ from gre_bench.writing.lm_writer import chat_of
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_papers, refreshed, run
+from tests.ingest.records.test_inspect_logs import failed, sample, written
 from tests.lm.test_pretrained_real import needed
 
 MOCK = "mockllm/model"
@@ -168,6 +169,19 @@ def student(papers: int) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(papers - 1, 0.95))
+
+
+def test_an_import_that_a_retry_can_complete_says_so(state, tmp_path):
+    log = written(tmp_path / "logs", "run.eval", [sample("s01"), failed("s02")], status="error")
+    code, printed, said = call("import", "inspect", log, "-e", EDITION, "--as", "mine", "--state", state)
+    assert code == 3 and "papers that a retry may bring: 1; inspect eval-retry LOG" in printed
+    assert "RateLimitError: slow down" in said and "mine: rule" in printed
+    assert call("import", "inspect", log, "-e", EDITION, "--as", "human", "--state", state)[0] == 2
+    code, _, said = call("import", "inspect", tmp_path, "-e", "SAMPLE-2025", "--state", state)
+    assert code == 2 and "did you mean SAMPLE-2026?" in said
+    (tmp_path / "empty").mkdir()
+    code, _, said = call("import", "inspect", tmp_path / "empty", "-e", EDITION, "--state", state)
+    assert code == 2 and "is or holds no log of inspect_ai" in said
 
 
 def test_a_paper_weighs_by_its_references_as_on_a_board():
