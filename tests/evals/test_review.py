@@ -30,7 +30,8 @@ from gre_bench.writing.http_writer import _messages
 from gre_bench.writing.lm_writer import chat_of
 from tests.cli.calling import call
 from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, refreshed, run, with_papers_read
+from tests.flows.refreshing import EDITION, add_papers, refreshed, run
+from tests.ingest.records.test_inspect_logs import failed, sample, written
 from tests.lm.test_pretrained_real import needed
 
 MOCK = "mockllm/model"
@@ -40,8 +41,8 @@ METRICS = ("gem", "gem_s_abstract")
 
 @pytest.fixture(scope="module")
 def by_rule(tmp_path_factory):
-    """The sample with its papers' texts, judged by rule and scored by cache-ngram."""
-    state = with_papers_read(tmp_path_factory.mktemp("evals") / "state")
+    """The sample, judged by rule and scored by cache-ngram."""
+    state = tmp_path_factory.mktemp("evals") / "state"
     run(
         state,
         "evaluation_lm.backend=cache-ngram",
@@ -170,6 +171,19 @@ def student(papers: int) -> float:
     return float(stdtrit(papers - 1, 0.95))
 
 
+def test_an_import_that_a_retry_can_complete_says_so(state, tmp_path):
+    log = written(tmp_path / "logs", "run.eval", [sample("s01"), failed("s02")], status="error")
+    code, printed, said = call("import", "inspect", log, "-e", EDITION, "--as", "mine", "--state", state)
+    assert code == 3 and "papers that a retry may bring: 1; inspect eval-retry LOG" in printed
+    assert "RateLimitError: slow down" in said and "mine: rule" in printed
+    assert call("import", "inspect", log, "-e", EDITION, "--as", "human", "--state", state)[0] == 2
+    code, _, said = call("import", "inspect", tmp_path, "-e", "SAMPLE-2025", "--state", state)
+    assert code == 2 and "did you mean SAMPLE-2026?" in said
+    (tmp_path / "empty").mkdir()
+    code, _, said = call("import", "inspect", tmp_path / "empty", "-e", EDITION, "--state", state)
+    assert code == 2 and "is or holds no log of inspect_ai" in said
+
+
 def test_a_paper_weighs_by_its_references_as_on_a_board():
     values = {"s01": [1.0, 2.0, 6.0], "s02": [-1.0], "s03": [0.5, 0.25]}
     scores = [
@@ -203,7 +217,8 @@ def test_what_cannot_be_asked_is_one_line(by_rule, tmp_path):
 
     assert "did you mean SAMPLE-2026?" in line("SAMPLE-2025", str(by_rule))
     assert line(EDITION, str(by_rule), limit=0) == "limit 0: a review needs at least one paper"
-    unscored = with_papers_read(tmp_path / "unscored")
+    unscored = tmp_path / "unscored"
+    add_papers(unscored, [{"paper_id": "s01", "text": "A paper."}])
     assert (
         line(EDITION, str(unscored))
         == f"edition {EDITION} has no board yet; run: gre-bench refresh --edition {EDITION}"

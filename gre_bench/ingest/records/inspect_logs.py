@@ -227,4 +227,6 @@ def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, 
         for what, count in counts.items()
         if count
     ]
+    if unfinished := sum(refusal.code == UNFINISHED for refusal in taken.refusals):
+        taken.notes.append(f"papers that a retry may bring: {unfinished}; inspect eval-retry LOG, then import again")
     return rows

@@ -90,7 +90,10 @@ def test_a_sample_is_a_paper_and_its_output_a_review(log_module, tmp_path, name)
     assert refused["s05"] == (f"its output is refused ({name})", "")
     assert refused["s06"] == (f"its sample ended with an error: RateLimitError: slow down ({name})", UNFINISHED)
     assert refused["s07"] == (f"it has no sample in {name}, whose status is cancelled ({name})", UNFINISHED)
-    assert notes == ["reviews cut at a limit and taken as they are: 1"]
+    assert notes == [
+        "reviews cut at a limit and taken as they are: 1",
+        "papers that a retry may bring: 2; inspect eval-retry LOG, then import again",
+    ]
     assert is_log(path) and is_log(path.parent)
     assert read(path.parent) == (reviews, refused, notes)
 
