@@ -35,6 +35,11 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
         detail = next((row.detail for row in contents.validations if row.title == board.title), "")
         found.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
                            href="#validation" if contents.validations else "", terms=("validation",)))  # fmt: skip
+    for state, name in (("missing", "unfinished"), ("failed", "failed pairs")):
+        rows = sum(any(flag.name == state for flag in entry.flags) for entry in board.entries)
+        if rows:
+            told = f"{rows} of {len(board.entries)} rows have {state} pairs; the flag of each says how many."
+            found.append(Badge(name, "fail", (told,)))
     found += [Badge(f"erratum to {release}", "fail", (f"{at}: {text}",)) for at, release, text in contents.errata]
     if contents.remarks:
         small = dict(board.about).get("evaluation LM") == "cache-ngram"

@@ -12,7 +12,7 @@ import duckdb
 
 from gre_bench.release.database import rows
 from gre_bench.release.names import page_of
-from gre_bench.release.pages.board import Board, Entry
+from gre_bench.release.pages.board import Board, Entry, Flag
 from gre_bench.release.pages.contents import PaperLine
 from gre_bench.release.pages.notation import billions, plain
 from gre_bench.release.pages.pair_values import Values, by_paper, leads
@@ -62,6 +62,15 @@ class CandidatePage:
     kinds: tuple[Kinds, ...] = ()
     example: Mapping[str, Any] | None = None
     human: str | None = None
+
+    @property
+    def warnings(self) -> dict[Flag, list[str]]:
+        """Each warning once, with the metrics that it is about."""
+        found: dict[Flag, list[str]] = {}
+        for one in self.under:
+            for flag in one.entry.flags:
+                found.setdefault(flag, []).append(one.board.title)
+        return found
 
     @property
     def best(self) -> tuple[OnPaper, ...]:
