@@ -3,7 +3,7 @@
     make lock
 
 Versions come from constraints.txt, hashes from pypi.org, the resolution from uv. torch of PyPI for Linux is built for
-CUDA, whose libraries are gigabytes: torch.txt holds both, and torch-cpu.txt the CPU build, where an index has it.
+CUDA, whose libraries are gigabytes: torch.txt holds both, torch-cpu.txt the CPU build for those whose index has it.
 """
 
 from __future__ import annotations
