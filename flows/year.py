@@ -200,7 +200,7 @@ STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
     """*stage* as a flow run of its own within that of the year, which ends as the stage ends."""
 
-    @flow(name=name, timeout_seconds=None, persist_result=False)
+    @flow(name=name, flow_run_name=name, timeout_seconds=None, persist_result=False)
     def run_stage() -> Summary:
         return ended(stage)
 

@@ -48,7 +48,8 @@ def year(
     """Fetch, score, validate and publish the board of a year.
 
     Metrics that failed their validation with this evaluation LM and writer, or have none, are not published
-    (release.unvalidated). Stopped anywhere, the same command goes on from there; where all is done it does nothing.
+    (release.unvalidated). Stopped anywhere, the same command goes on from there; what is published is not published
+    again.
     """
     from gre_bench.core.settings import load
     from gre_bench.pipeline.runs.prefect_engine import perform, settle
