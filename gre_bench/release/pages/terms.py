@@ -36,10 +36,6 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
         "How often a review of the same paper scores above one of another paper: 0.5 is chance, 1 is always. The "
         "interval is 95%.",
     ),
-    "frontier": (
-        "Frontier",
-        "The candidates that none beats with less: whoever scores higher costs, weighs or writes more, or came later.",
-    ),
     "score": (
         "Score",
         "For GEM: how many nats likelier the evaluation LM finds a human review's judgments once it has read the "
