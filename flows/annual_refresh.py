@@ -27,6 +27,7 @@ from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.runners import check_runner
+from gre_bench.pipeline.runs.unchanged import remember
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import score, separate
 from gre_bench.pipeline.validation_records import certify
@@ -64,7 +65,7 @@ def annual_refresh(
 
 def refresh(job: Job, run: Steps) -> dict[str, Any]:
     """`annual_refresh` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
-    job = in_domain(usable(job))
+    asked, job = job, in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
@@ -73,7 +74,9 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
         if store.rows("missing", signature_ids=work.signature_ids):
             unsettle(store, work.signature_ids)
         score(store, job, workers, work, progress)
-        return publish(store, job, run, work, progress)
+        summary = publish(store, job, run, work, progress)
+    remember(store, asked, summary)
+    return summary
 
 
 def usable(job: Job) -> Job:

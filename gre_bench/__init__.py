@@ -1,1 +1,34 @@
-"""GRE-bench: the yearly benchmark of how well language models review research papers."""
+"""GRE-bench: the yearly benchmark of how well language models review research papers.
+
+In a notebook::
+
+    >>> import gre_bench
+    >>> lm = gre_bench.open_lm("cache-ngram")
+    >>> human = gre_bench.judgments("Strengths: The proofs are clear. Weaknesses: The baselines are missing.")
+    >>> mine = gre_bench.judgments("I like the clear proofs, but the comparison lacks baselines.")
+    >>> round(gre_bench.score(lm, mine, human).nats, 1)
+    6.4
+
+The names below are the public API; they are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gre_bench.api import Score, judgments, leaderboard, open_lm, pairs, rank, score
+
+__all__ = ["Score", "judgments", "leaderboard", "open_lm", "pairs", "rank", "score"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gre_bench import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -347,14 +347,18 @@ def _run(
     engine: bool,
     quiet: bool,
 ) -> dict[str, Any]:
-    settle(state)
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.pipeline.runs.unchanged import unchanged
+
     store = Store(state, chosen.edition.edition)
+    job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
+    if found := unchanged(store, job):
+        return found
+    settle(state)
     with _progress_bar(store, quiet):
         from gre_bench.flows.annual_refresh import annual_refresh, refresh, usable
-        from gre_bench.pipeline.runs.job import Job
         from gre_bench.tasks import steps
 
-        job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
         usable(job)
         return perform(
             engine,

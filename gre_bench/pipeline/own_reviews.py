@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,20 @@ from gre_bench.pipeline.backends import desk
 from gre_bench.pipeline.import_summary import described
 from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_reviews, unknown_papers
 from gre_bench.pipeline.removal import forgetting
-from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.tasks.protocol import Steps
+
+
+def bring(
+    store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False
+) -> tuple[Job, dict[str, Any]]:
+    """Calls `take` under the edition's lock. Returns the job that scores the candidate, and what was understood."""
+    with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
+        taken = take(store, job, run, progress.status["run_id"], file, name, writer, replace)
+        job = changed(job, candidates=(name,), limit=limit_of(store))
+        progress.end("done")
+    return job, taken
 
 
 def take(

@@ -20,11 +20,11 @@ from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.release.differences import changed_pairs, provenance_differences, table_differences
 from gre_bench.release.publishing import DATABASE
-from gre_bench.reports.publishing import shelf_of
+from gre_bench.reports.release_rows import release_folder
 from gre_bench.stats.effects import holm
 from gre_bench.stats.ranks import consistency
 from gre_bench.stats.welch import Moment, change
-from gre_bench.store import Row, find_editions
+from gre_bench.store import Row
 
 _STATES = ("only_first", "only_second", "other_state", "other_score")
 
@@ -39,19 +39,6 @@ class Side:
     signatures: Mapping[str, Row]
     board: Mapping[str, Mapping[str, Row]]
     anchored: Mapping[str, Mapping[str, Row]]
-
-
-def is_release(name: str, state: Path) -> bool:
-    """Whether *name* is a release (its name or folder), and no edition."""
-    if name in find_editions(state):
-        return False
-    if manifest.is_release(Path(name)):
-        return True
-    try:
-        shelf, number = shelf_of(name, state / "releases")
-        return manifest.is_release(shelf.folder / number)
-    except SettingsError:
-        return False
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
@@ -72,10 +59,9 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
 
 
 def _side(name: str, state: Path) -> Side:
-    folder = Path(name)
-    if not manifest.is_release(folder):
-        shelf, number = shelf_of(name, state / "releases")
-        folder = shelf.folder / number
+    folder = release_folder(name, state)
+    if folder is None:
+        raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
     about = manifest.verify(folder)
     with opened(folder / DATABASE) as connection:
         signatures = {row["metric"]: row for row in rows(connection, "signatures")}

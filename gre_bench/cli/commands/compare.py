@@ -111,9 +111,9 @@ def _within(edition: str, names: list[str], metrics: list[str] | None, state: Pa
 
 def _are_releases(names: Sequence[str], state: Path) -> bool:
     """Whether both are; `SettingsError` where one is and the other is not."""
-    from gre_bench.reports.compare_releases import is_release
+    from gre_bench.reports.release_rows import release_folder
 
-    found = [is_release(name, state) for name in names]
+    found = [release_folder(name, state) is not None for name in names]
     if any(found) and not all(found):
         raise SettingsError(f"{names[found.index(False)]} is no release; a release is compared with a release")
     return all(found)

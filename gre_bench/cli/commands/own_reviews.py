@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace as changed
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,17 +60,14 @@ def register(app: typer.Typer, settings_of: Any, drawn: Any, exit_codes: dict[st
             _confirm(f"replace all reviews and scores of {name} in {store.key}")
         settle(state)
         from gre_bench.flows.annual_refresh import refresh, usable
-        from gre_bench.pipeline.own_reviews import limit_of, take
+        from gre_bench.pipeline.own_reviews import bring
         from gre_bench.pipeline.removal import own_name
-        from gre_bench.pipeline.runs.job import Job, recorded
+        from gre_bench.pipeline.runs.job import Job
         from gre_bench.tasks import steps
 
         job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
         run = steps.undecorated()
-        with store.lock("rank", wait), recorded(store, "rank", chosen, shown=False) as progress:
-            taken = take(store, job, run, progress.status["run_id"], file, name, writer, replace)
-            job = changed(job, candidates=(name,), limit=limit_of(store))
-            progress.end("done")
+        job, taken = bring(store, job, run, file, name, writer, replace)
         if not as_json:
             show_understood(taken)
         with drawn(store, as_json):

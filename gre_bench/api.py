@@ -1,0 +1,180 @@
+"""The public API: scores of two reviews, boards as data frames, one's own reviews on a board.
+
+Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchError` whose text is one line.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.core import settings as configuration
+from gre_bench.core.errors import SettingsError, SpanError, UnfinishedError
+from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
+from gre_bench.lm import catalog
+from gre_bench.lm.pieces import Pieces, pieces_of
+from gre_bench.lm.protocol import EvaluationLM, checked
+from gre_bench.reports.one_candidate import one_candidate
+from gre_bench.reports.release_rows import release_boards, release_folder, release_pairs
+from gre_bench.reports.signatures import shown_signatures, the_candidate
+from gre_bench.store import Row, Store, no_edition
+from gre_bench.writing.rules.judgments import judgments_of
+
+if TYPE_CHECKING:
+    import pandas
+
+Text = str | Sequence[str]
+"""Judgments: one text, or its lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a candidate's judgments tell of a reference's: pointwise mutual information in nats (Xu et al. 2025, §3).
+
+    *tokens*, *conditional* and *marginal* have the length of the reference in tokens, the end of turn included:
+    each token's text, its log-probability given the candidate, and the same without it. *tokens* is None where the
+    evaluation LM's tokenizer is not at hand.
+    """
+
+    nats: float
+    tokens: tuple[str, ...] | None
+    conditional: tuple[float, ...]
+    marginal: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedLM:
+    """An evaluation LM that is open: what `score` asks. *pieces* tells its tokens as text, if its tokenizer is here."""
+
+    lm: EvaluationLM
+    pieces: Pieces | None
+
+    @property
+    def identity(self) -> LMIdentity:
+        return self.lm.identity
+
+
+def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
+    """The evaluation LM *name*: a backend such as ``cache-ngram`` or ``gem-smollm2``, a pretrained model, or a folder.
+
+    *settings* are those of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``.
+    Raises `SettingsError` for a name that is not known, `LMError` for a model that cannot be used.
+    """
+    known = str(name) in catalog.BACKENDS
+    tree = {"backend": str(name)} if known else {"backend": "transformers", "folder": str(name)}
+    chosen = configuration.parse({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm
+    return OpenedLM(catalog.open_lm(chosen), pieces_of(chosen))
+
+
+def judgments(review: str) -> list[str]:
+    """The judgments of *review* by rule, one a line, without an LM; empty if the review judges nothing."""
+    return judgments_of(review).splitlines()
+
+
+def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
+    """GEM of *candidate* against *reference*, both judgments; GEM-S if a *synopsis* of the paper is given.
+
+    Raises `SettingsError` for a blank text, `SpanError` where the LM cannot score one, such as one that is too long.
+    """
+    x, y = _text("candidate", candidate), _text("reference", reference)
+    conditional, marginal = _spans(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)])
+    tokens = lm.pieces(y, conditional.ids) if lm.pieces else None
+    return Score(
+        nats=conditional.total - marginal.total,
+        tokens=tuple(tokens) if tokens else None,
+        conditional=conditional.logprobs,
+        marginal=marginal.logprobs,
+    )
+
+
+def leaderboard(edition: str | Path, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
+    """The board of an *edition* of a *state* folder, or of a release (its folder): one row a metric and candidate.
+
+    The validated metrics come first, and the best candidate of each. Scores are in the metric's unit: nats for GEM.
+    Raises `SettingsError` if there is no such edition, release, or *metric*.
+    """
+    if (folder := release_folder(str(edition), Path(state))) is not None:
+        return _frame(release_boards(folder, metric))
+    store = _edition(edition, state)
+    ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
+    return _frame(store.read("leaderboard", signature_ids=ids))
+
+
+def pairs(
+    edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
+) -> pandas.DataFrame:
+    """Each planned pair of *metric*, or of one *candidate*: its state, and its score or the reason why it has none.
+
+    *edition*: as for `leaderboard`, whose errors are raised too.
+    """
+    if (folder := release_folder(str(edition), Path(state))) is not None:
+        return _frame(release_pairs(folder, metric, candidate))
+    store = _edition(edition, state)
+    (signature,) = shown_signatures(store, [metric])
+    known = [row["candidate"] for row in store.read("known_candidates")]
+    names = [the_candidate(store, candidate)] if candidate else known
+    return _frame(store.read("candidate_pairs", signature_id=signature["signature_id"], candidates=names))
+
+
+def rank(
+    reviews: str | Path | pandas.DataFrame, on: str, name: str, *, replace: bool = False, state: str | Path = "state"
+) -> pandas.DataFrame:
+    """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's rows.
+
+    *reviews*: a file or folder as ``gre-bench rank`` takes it, or a frame with the columns paper_id and review.
+    With *replace* they take the place of all that the candidate has there. Raises what the command prints.
+    """
+    from gre_bench.flows.annual_refresh import refresh, usable
+    from gre_bench.pipeline.own_reviews import bring
+    from gre_bench.pipeline.runs.job import Job
+    from gre_bench.tasks import steps
+
+    store = _edition(on, state)
+    last = store.read("last_settings")
+    parts = tuple(f"edition.{key}={value}" for key, value in configuration.edition_parts(on).items())
+    chosen = configuration.load_over(json.loads(last[0]["settings"]) if last else {}, parts)
+    run = steps.undecorated()
+    with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
+        if not isinstance(reviews, str | Path):
+            file = Path(folder) / "reviews.parquet"
+            reviews.to_parquet(file)
+            reviews = file
+        job = usable(Job(chosen, Path(state).resolve(), texts_first=True))
+        job, _ = bring(store, job, run, Path(reviews), name, None, replace)
+    summary = refresh(job, run)
+    if summary["outcome"] != "done":
+        raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")
+    return _frame(one_candidate(store, name)["rows"])
+
+
+def _spans(lm: EvaluationLM, predictions: Sequence[Prediction]) -> list[SpanLogprob]:
+    spans = []
+    for span in map(checked, lm.logprob(predictions)):
+        if isinstance(span, SpanError):
+            raise span
+        spans.append(span)
+    return spans
+
+
+def _text(title: str, given: Text) -> str:
+    text = given if isinstance(given, str) else "\n".join(given)
+    if not text.strip():
+        raise SettingsError(f"the {title}'s judgments are blank: there is nothing to score")
+    return text
+
+
+def _edition(name: str | Path, state: str | Path) -> Store:
+    store = Store(Path(state), str(name))
+    if not store.exists:
+        raise no_edition(Path(state), store.key)
+    return store
+
+
+def _frame(rows: Sequence[Row]) -> pandas.DataFrame:
+    import pandas
+
+    return pandas.DataFrame(list(rows))

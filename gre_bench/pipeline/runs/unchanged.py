@@ -1,0 +1,109 @@
+"""Whether a refresh would find anything to do, told without the engine and without opening the store for writing.
+
+A refresh that ends done leaves ``last_refresh.json``: the digest of the copy for readers and a digest of all that it
+read. While both are the same, the next refresh of the same job has nothing to import, write or score. The file says
+this and nothing else: every number that is shown is read from the copy, whose own digest is checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gre_bench.core.errors import GreBenchError
+from gre_bench.core.pretrained.cache import located
+from gre_bench.core.resources import PACKAGE
+from gre_bench.core.settings import Settings
+from gre_bench.store import Store
+from gre_bench.store.files import putting
+
+if TYPE_CHECKING:
+    from gre_bench.pipeline.runs.job import Job
+
+FILE = "last_refresh.json"
+_LONGEST = 1_000_000
+"""Bytes of the file that are read."""
+
+
+def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
+    """Records that the refresh of *job* that ended with *summary* left nothing to do."""
+    if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
+        kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
+        text = json.dumps({"copy": _copy(store), "inputs": read, "summary": kept})
+        file, beside = store.folder / FILE, store.folder / f"{FILE}.new"
+        with putting(store.key, file, beside):
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(file)
+
+
+def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
+    """The summary of the last refresh, if one of *job* now would do nothing; None if it may do something."""
+    try:
+        with (store.folder / FILE).open("rb") as file:
+            last = json.loads(file.read(_LONGEST))
+        if last["copy"] != _copy(store) or last["inputs"] != _inputs(store, job) or store.is_being_written():
+            return None
+        ids = [row["signature_id"] for row in store.read("current_signatures")]
+        metrics = store.read("progress", signature_ids=ids)
+        if not metrics or any(row["missing"] for row in metrics):
+            return None
+        return {
+            "edition": store.key,
+            "outcome": "done",
+            "message": "",
+            "scored_now": 0,
+            "metrics": metrics,
+            "reasons": store.read("reasons", signature_ids=ids),
+            "uncovered": store.read("uncovered", signature_ids=ids),
+            **{name: last["summary"][name] for name in ("run_id", "papers", "sampled", "writer", "notes")},
+        }
+    except (OSError, ValueError, KeyError, TypeError, GreBenchError):
+        return None
+
+
+def _copy(store: Store) -> str:
+    return (store.folder / "read.sha256").read_text().split()[0]
+
+
+def _inputs(store: Store, job: Job) -> str | None:
+    """A digest of the settings and of the size and time of every file that a refresh of *job* reads.
+
+    None where that cannot be told from files: a server answers, or failed texts are to be tried again.
+    """
+    settings = job.settings
+    if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:
+        return None
+    found = hashlib.sha256(settings.model_dump_json().encode())
+    found.update(json.dumps([job.candidates, job.limit]).encode())
+    folder = store.folder.resolve()
+    for path in (PACKAGE, folder / "edition.duckdb", folder.parent.parent / "validations", *_named(settings)):
+        for line in _stamps(path):
+            found.update(line.encode("utf-8", "surrogateescape"))
+    return found.hexdigest()
+
+
+def _named(settings: Settings) -> Iterator[Path]:
+    """The files and folders that *settings* name."""
+    sources = settings.sources
+    files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot)
+    yield from (path for path in (*files, settings.writing.models, settings.evaluation_lm.mixture) if path)
+    for folder, kind in ((settings.evaluation_lm.folder, "lm"), (settings.embedder.folder, "embedder")):
+        if folder is not None:
+            yield located(folder, kind)
+
+
+def _stamps(path: Path) -> Iterator[str]:
+    """A line for *path*, or for each file below it: name, size in bytes, time of its last change in ns."""
+    if not path.is_dir():
+        about = path.stat() if path.exists() else None
+        yield f"{path} {about and (about.st_size, about.st_mtime_ns)}\n"
+        return
+    for folder, folders, files in os.walk(path, followlinks=True):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(files):
+            about = os.stat(os.path.join(folder, name))
+            yield f"{folder}/{name} {about.st_size} {about.st_mtime_ns}\n"

@@ -1,0 +1,60 @@
+"""The board and the pairs of a release, as an edition has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.known_names import resolved
+from gre_bench.release import manifest
+from gre_bench.release.database import opened, rows
+from gre_bench.release.publishing import DATABASE
+from gre_bench.reports.publishing import shelf_of
+from gre_bench.store import Row, find_editions
+
+
+def release_folder(name: str, state: Path) -> Path | None:
+    """The folder of the release *name* (its name under *state*, or its folder); None if it is an edition or nothing."""
+    if name in find_editions(state):
+        return None
+    if manifest.is_release(Path(name)):
+        return Path(name)
+    try:
+        shelf, number = shelf_of(name, state / "releases")
+    except SettingsError:
+        return None
+    return shelf.folder / number if manifest.is_release(shelf.folder / number) else None
+
+
+def release_boards(folder: Path, metric: str | None = None) -> list[Row]:
+    """The boards of the release in *folder*, or the one of *metric*: validated metrics first, best candidate first.
+
+    `SourceError` if the release is not as it was published, `SettingsError` if it has no such metric.
+    """
+    with _signed(folder, metric) as (connection, signatures):
+        return rows(connection, "leaderboard", "queries", signature_ids=list(signatures.values()))
+
+
+def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[Row]:
+    """The planned pairs of *metric*, or of one *candidate*; errors as of `release_boards`."""
+    with _signed(folder, metric) as (connection, signatures):
+        signature_id = signatures[metric]
+        board = rows(connection, "leaderboard", "queries", signature_ids=[signature_id])
+        names = [row["candidate"] for row in board]
+        if candidate is not None:
+            names = [resolved(candidate, names, f"{folder.name} has no candidate")]
+        return rows(connection, "candidate_pairs", "queries", signature_id=signature_id, candidates=names)
+
+
+@contextmanager
+def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
+    """The database of a verified release, and its signatures by metric: all, or that of *metric*."""
+    manifest.verify(folder)
+    with opened(folder / DATABASE) as connection:
+        signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
+        if metric is not None and metric not in signatures:
+            raise SettingsError(f"{folder.name} has no scores of {metric}; there are: {', '.join(sorted(signatures))}")
+        yield connection, signatures if metric is None else {metric: signatures[metric]}

@@ -1,0 +1,97 @@
+"""The Python API: the example in its docstring, one score against the definition, boards of an edition and a release."""
+
+from __future__ import annotations
+
+import doctest
+import math
+import subprocess
+import sys
+
+import pandas
+import pytest
+
+import gre_bench
+from gre_bench.core.errors import SettingsError
+from gre_bench.store import Store
+from tests.cli.calling import call
+from tests.flows.refreshing import EDITION, run, use
+from tests.scripted_lms import OverlapLM
+
+HUMAN = ["The reviewer appreciates the clear proofs.", "The reviewer criticizes the missing baselines."]
+MINE = "The reviewer appreciates the clear proofs."
+
+
+def test_the_example_of_the_package_is_true():
+    assert doctest.testmod(gre_bench).attempted >= 5
+    assert doctest.testmod(gre_bench).failed == 0
+
+
+def test_a_score_is_the_sum_of_what_each_token_gains():
+    lm = gre_bench.open_lm()
+    found = gre_bench.score(lm, MINE, HUMAN)
+    assert found.nats == pytest.approx(math.fsum(found.conditional) - math.fsum(found.marginal), abs=1e-9)
+    assert found.tokens is not None and "".join(found.tokens) == "\n".join(HUMAN)
+    assert len(found.tokens) == len(found.conditional) == len(found.marginal)
+
+
+def test_a_synopsis_takes_away_what_it_tells():
+    lm = gre_bench.open_lm()
+    alone, given = (gre_bench.score(lm, MINE, HUMAN, synopsis).nats for synopsis in (None, "\n".join(HUMAN)))
+    assert given < alone
+
+
+@pytest.mark.parametrize(("candidate", "reference"), [("", MINE), (MINE, []), (" \n", MINE)])
+def test_a_blank_text_has_no_score(candidate, reference):
+    with pytest.raises(SettingsError, match="blank"):
+        gre_bench.score(gre_bench.open_lm(), candidate, reference)
+
+
+def test_a_name_that_is_no_evaluation_lm_is_refused():
+    with pytest.raises(Exception, match="no-such-lm"):
+        gre_bench.open_lm("no-such-lm")
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    heavy = ["torch", "pandas", "duckdb", "prefect", "scipy", "numpy"]
+    code = f"import sys, gre_bench; print([name for name in {heavy} if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("api")
+    run(state, "writing.judgments=rule", "scoring.metrics=['gem']", "scoring.chance=true")
+    return state
+
+
+def test_an_edition_and_its_release_have_the_same_board_and_pairs(state, monkeypatch):
+    monkeypatch.chdir(state)
+    assert call("publish", EDITION, "--state", state)[0] == 0
+    board = gre_bench.leaderboard(EDITION, "gem", state)
+    released = gre_bench.leaderboard(f"{EDITION}-r1", "gem", state)
+    assert board["mean"].tolist() == pytest.approx(released["mean"].tolist(), rel=1e-12)
+    assert board["candidate"].tolist() == released["candidate"].tolist()
+    pairs = gre_bench.pairs(EDITION, "gem", "human", state)
+    human = board["mean"].tolist()[board["candidate"].tolist().index("human")]
+    assert sum(pairs["value"].tolist()) / len(pairs) == pytest.approx(human)
+    pandas.testing.assert_frame_equal(pairs, gre_bench.pairs(f"{EDITION}-r1", "gem", "human", state))
+    for asked in (EDITION, f"{EDITION}-r1"):
+        with pytest.raises(SettingsError, match="no scores of gem_raw; there are: gem"):
+            gre_bench.leaderboard(asked, "gem_raw", state)
+
+
+def test_an_edition_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(SettingsError, match="ICLR-1999"):
+        gre_bench.leaderboard("ICLR-1999", state=tmp_path)
+
+
+def test_ones_own_reviews_are_ranked_from_a_frame(state):
+    papers = list(dict.fromkeys(row["paper_id"] for row in Store(state, EDITION).read("sample")))
+    reviews = pandas.DataFrame({
+        "paper_id": papers,
+        "review": [f"The method of paper {n} is sound. However, the evaluation {n} is weak." for n in range(len(papers))],
+    })  # fmt: skip
+    mine = gre_bench.rank(reviews, EDITION, "my-model", state=state)
+    assert mine["candidate"].tolist() == ["my-model"]
+    assert mine["scored"].item() == mine["planned"].item() > 0
