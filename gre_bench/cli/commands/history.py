@@ -63,7 +63,8 @@ def year(
     """Make the board of a year: fetch, write, score, validate what is new, check the verdicts, publish.
 
     Metrics that failed their validation with this evaluation LM and writer, or have none, are not published
-    (release.unvalidated). Stopped anywhere, the same command goes on from there; what is done already is not published twice.
+    (release.unvalidated). Stopped anywhere, the same command goes on from there; what is done
+    already is not published twice.
     """
     from gre_bench.core.settings import load
     from gre_bench.pipeline.runs.prefect_engine import perform, settle
