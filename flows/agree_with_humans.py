@@ -27,7 +27,7 @@ from gre_bench.metrics.agreement import agreements
 from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
 from gre_bench.metrics.cases import Response, the_writer_of
 from gre_bench.metrics.chance import Moved
-from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.planning import Work, add_plan, lacks, synopses
@@ -91,7 +91,7 @@ def plan_graded(
     progress.stage("planning")
     scoring = job.settings.scoring
     writer = the_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
-    identity, signatures = run.sign_metrics(instruments(store, job), scoring, writer)
+    identity, signatures = run.sign_metrics(backends(store, job), scoring, writer)
     moved: dict[Source, list[Moved]] = {}
     for recipe in map(recipe_of, scoring.metrics):
         if recipe.formula == "specific":

@@ -23,7 +23,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.changes import write_changes
 from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
-from gre_bench.pipeline.ranking import expose, settle, unsettle
+from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics
 from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
 from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.job import Job, recorded
@@ -74,7 +74,7 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
         if job.texts_first:
             require_texts(store, job, work)
         if store.rows("missing", signature_ids=work.signature_ids):
-            unsettle(store, work.signature_ids)
+            clear_rank_statistics(store, work.signature_ids)
         score(store, job, workers, work, progress)
         summary = publish(store, job, run, work, progress)
     remember(store, asked, summary)
@@ -129,7 +129,7 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
     with drawn_sample(store, job, progress) as notes:
         work = write_and_plan(store, job, run, progress)
     work.notes[:0] = [*notes, *reading_notes(store, job.limit)]
-    expose(store, job, _signed(work))
+    store_exposures(store, job, _signed(work))
     store.copy_for_readers()
     return work
 
@@ -207,7 +207,7 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     for signature_id in work.signature_ids:
         separate(store, signature_id)
     certify(store, job.state, work.signature_ids)
-    settle(store, job, _signed(work), progress.status["run_id"])
+    store_rank_statistics(store, job, _signed(work), progress.status["run_id"])
     store.copy_for_readers()
     run.show_leaderboard(store.key, store.rows("leaderboard", signature_ids=work.signature_ids))
     metrics = store.rows("progress", signature_ids=work.signature_ids)

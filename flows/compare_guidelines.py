@@ -27,7 +27,7 @@ from gre_bench.studies.guidelines.inputs import RatedPapers, conditions, from_ed
 from gre_bench.studies.guidelines.results import KIND, Study, keep, study_folder
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
-from gre_bench.writing.catalog import Desk, study_account
+from gre_bench.writing.catalog import WriterContext, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class GuidelineJob:
     budget: BudgetSettings = field(default_factory=BudgetSettings)
 
     @property
-    def desk(self) -> Desk:
+    def writer_context(self) -> WriterContext:
         """Where the models and the reply archive are, and who pays."""
-        return Desk(self.state / "replies", self.models_file, self.again,
+        return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
@@ -70,10 +70,10 @@ def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
     material, chosen = prepared(job)
     papers = list(material.contents.items())
     ratings: list[Rating] = []
-    with bounded(job.desk, study_folder(job.state, job.name, material.source)) as standing:
+    with bounded(job.writer_context, study_folder(job.state, job.name, material.source)) as standing:
         for model in job.models:
             for condition in chosen:
-                ratings += run.rate_papers(model, job.desk, condition, papers)
+                ratings += run.rate_papers(model, job.writer_context, condition, papers)
         signed = {f"{model} · {condition.name}": signature(job, model, condition)
                   for model in job.models for condition in chosen}  # fmt: skip
         summary = keep(Study(job.name, material.source, ratings, material.human, signed, job.seed), job.state)
@@ -93,7 +93,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
     for model in job.models:
-        examine.guided(model, job.desk)
+        examine.guided(model, job.writer_context)
     chosen = conditions(job.conditions, job.guidelines)
     if job.edition and (job.papers or job.ratings):
         raise SettingsError("an edition has papers and ratings of its own: leave out --papers-file and --ratings")
@@ -106,7 +106,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
     """All that a rating depends on besides the paper: the LM, its sampling, the prompt with its guideline."""
-    lm = examine.guided(model, job.desk)
+    lm = examine.guided(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
         "sampling": digest(asdict(lm.sampling)),
@@ -122,9 +122,9 @@ def estimate(job: GuidelineJob) -> dict[str, Any]:
     able = [content for content in material.contents.values() if content]
     rows = []
     for model in job.models:
-        lm = examine.guided(model, job.desk)
+        lm = examine.guided(model, job.writer_context)
         chats = [condition.chat(content) for condition in chosen for content in able]
         rows.append(quoted(model, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "papers": len(able), "without_text": len(material.contents) - len(able),
             "conditions": [condition.name for condition in chosen], "models": rows,
-            "over_budget": over_budget(job.desk, rows)}  # fmt: skip
+            "over_budget": over_budget(job.writer_context, rows)}  # fmt: skip

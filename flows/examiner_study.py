@@ -51,7 +51,7 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
     Progress goes to the error stream, one line an examiner: the tables and the JSON stand alone.
     """
     material, models = prepared(job)
-    with bounded(job.desk, study_folder(job.state, job.name, material.source, KIND)) as standing:
+    with bounded(job.writer_context, study_folder(job.state, job.name, material.source, KIND)) as standing:
         summary = _compared(job, run, material, models)
         standing.say(summary["outcome"], summary["message"])
     return summary
@@ -59,7 +59,7 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
 
 def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mapping[str, Model]) -> dict[str, Any]:
     """Everything that is asked, and what comes of it."""
-    written, unsound = instructions(job.settings, run, job.desk, material.kind)
+    written, unsound = instructions(job.settings, run, job.writer_context, material.kind)
     chosen = grid(job.settings, material.kind, written)
     columns = [baseline(name, material.items, job.settings.embedder) for name in job.settings.baselines]
     signatures: dict[str, dict[str, Any]] = {}
@@ -99,9 +99,9 @@ def _column(
 ) -> tuple[Column, dict[str, Any]]:
     started = time.monotonic()
     lm = job.settings.evaluation_lm if model is None else None
-    grades = run.grade_items(model, job.desk, examiner, material.items, lm)
+    grades = run.grade_items(model, job.writer_context, examiner, material.items, lm)
     binned, counts = bin_grades(examiner, grades)
-    identity = examine.grader_of(examiner, model, job.desk, lm)[1]
+    identity = examine.grader_of(examiner, model, job.writer_context, lm)[1]
     by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")
     usd = _usd(sum((grade.cost for grade in grades), FREE), models.get(model or ""))
     taken = time.monotonic() - started
@@ -121,5 +121,5 @@ def _pairs(job: ExaminerJob, run: Steps, material: GradedItems, asked: set[str])
         return []
     texts = [text for text in material.texts if text.item_id not in material.lacks]
     pairs = pairs_of(texts, job.settings.pairwise)
-    said = {model: run.prefer_pairs(model, job.desk, pairs, material.kind) for model in job.settings.models}
+    said = {model: run.prefer_pairs(model, job.writer_context, pairs, material.kind) for model in job.settings.models}
     return reports(pairs, said, texts, job.settings.pairwise, job.settings.panel, asked)

@@ -42,7 +42,7 @@ from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.studies.guidelines.results import KIND, put, study_folder, table
 from gre_bench.tasks import examine, steps
 from gre_bench.tasks.protocol import Steps
-from gre_bench.writing.catalog import Desk, study_account
+from gre_bench.writing.catalog import WriterContext, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class QualityJob:
     budget: BudgetSettings = field(default_factory=BudgetSettings)
 
     @property
-    def desk(self) -> Desk:
+    def writer_context(self) -> WriterContext:
         """Where the models and the reply archive are, and who pays."""
-        return Desk(self.state / "replies", self.models_file, self.again,
+        return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
@@ -83,9 +83,9 @@ def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
-        examine.guided(job.judge, job.desk)
+        examine.guided(job.judge, job.writer_context)
     folder = study_folder(job.state, job.name, source)
-    with bounded(job.desk, folder) as standing:
+    with bounded(job.writer_context, folder) as standing:
         summary = _judged(job, run, source, reviews, folder)
         standing.say(summary["outcome"], summary["message"])
     return summary
@@ -97,7 +97,7 @@ def _judged(
     """Everything that is asked, and what comes of it, into *folder*."""
     verdicts: dict[tuple[str, str], Points] = {}
     for name, able in _asked(job, reviews).items():
-        answers = run.judge_reviews(job.judge, job.desk, name, able) if able else []
+        answers = run.judge_reviews(job.judge, job.writer_context, name, able) if able else []
         verdicts |= {
             (review.review_id, name): answer.problem if answer.value is None else answer.value
             for review, answer in zip(able, answers, strict=True)
@@ -119,10 +119,15 @@ def estimate(job: QualityJob) -> dict[str, Any]:
     reviews = fielded(job)
     rows = []
     if job.judge:
-        lm = examine.guided(job.judge, job.desk)
+        lm = examine.guided(job.judge, job.writer_context)
         chats = [CRITERIA[name].chat(review) for name, able in _asked(job, reviews).items() for review in able]
         rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
-    return {"study": job.name, "reviews": len(reviews), "models": rows, "over_budget": over_budget(job.desk, rows)}
+    return {
+        "study": job.name,
+        "reviews": len(reviews),
+        "models": rows,
+        "over_budget": over_budget(job.writer_context, rows),
+    }
 
 
 def _asked(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
@@ -144,7 +149,9 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
     return [FieldedReview(one.review_id, one.paper_id, one.fields, one.written_ms) for one in found]
 
 
-def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Steps, state: Path) -> dict[str, Any]:
+def generate(
+    name: str, group: str, model: str, out: Path, writer_context: WriterContext, run: Steps, state: Path
+) -> dict[str, Any]:
     """Writes a guideline made from the *group* of the study *name* by *model* to *out*; how it was made.
 
     `SettingsError` if there is no such group or it is empty; `SourceError` if the LM gave no checklist.
@@ -159,8 +166,8 @@ def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Step
     reviews = [FieldedReview(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if not reviews:
         raise SettingsError(f"group {group} of study {name} has no reviews: no points that are computable belong to it")
-    with bounded(desk, path.parent) as standing:
-        answer = run.generate_guideline(model, desk, reviews)
+    with bounded(writer_context, path.parent) as standing:
+        answer = run.generate_guideline(model, writer_context, reviews)
         standing.say("done" if answer.problem is None or answer.problem.final else "incomplete")
     if answer.value is None:
         raise SourceError(
@@ -171,7 +178,7 @@ def generate(name: str, group: str, model: str, out: Path, desk: Desk, run: Step
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return {"guideline": str(out), "group": group, "reviews": len(reviews), "model": model,
-            "writer": examine.guided(model, desk).writer.identity}  # fmt: skip
+            "writer": examine.guided(model, writer_context).writer.identity}  # fmt: skip
 
 
 def _summary(

@@ -22,7 +22,7 @@ from gre_bench.tasks.protocol import Steps
 from gre_bench.tuning import record
 from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from gre_bench.tuning.settings import TuningSettings
-from gre_bench.writing.catalog import Desk, study_account
+from gre_bench.writing.catalog import WriterContext, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class TuningJob:
     budget: BudgetSettings = field(default_factory=BudgetSettings)
 
     @property
-    def desk(self) -> Desk:
+    def writer_context(self) -> WriterContext:
         """Where the reply archive is, and who pays."""
-        return Desk(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
+        return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
@@ -190,10 +190,10 @@ def _with_synopses(
     found = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}
     if "gem_s_assw" in metrics:
-        folder = job.state / job.desk.account
+        folder = job.state / job.writer_context.account
         folder.mkdir(parents=True, exist_ok=True)
-        with bounded(job.desk, folder) as standing:
-            written = run.write_assw(job.settings.assw, job.desk, list(found.values()))
+        with bounded(job.writer_context, folder) as standing:
+            written = run.write_assw(job.settings.assw, job.writer_context, list(found.values()))
             standing.say("done")
         assw = {item.item: item.text for item in written if item.text}
     synopses = {

@@ -70,7 +70,7 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
 def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
     """Effects and verdicts of every metric; the effects. Those of a pilot are not stored: they stand beside no board.
 
-    A certificate for each metric whose pairs were all tried: what is still missing may be what is hard to score.
+    A validation record for each metric whose pairs were all tried: what is still missing may be what is hard to score.
     """
     rows: list[Row] = []
     whole = work.papers == work.sampled

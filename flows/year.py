@@ -27,7 +27,7 @@ from gre_bench.pipeline.rosters import check_models, of_the_year
 from gre_bench.pipeline.runs.deployed import run_deployed
 from gre_bench.pipeline.runs.endings import DONE, PAUSED, ended, summary_of
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validation_records import certificate, unproven
+from gre_bench.pipeline.validation_records import unproven, validation_record
 from gre_bench.reports.history import history
 from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import Store, find_editions
@@ -145,7 +145,7 @@ def scored(job: YearJob, run: Steps) -> Summary:
 def validated(job: YearJob, run: Steps) -> Summary:
     """The validation of the metrics that have none yet with this evaluation LM and these writers."""
     board = job.store.read("current_signatures")
-    new = [row["metric"] for row in board if certificate(job.state, row["signature_id"], job.store.key) is None]
+    new = [row["metric"] for row in board if validation_record(job.state, row["signature_id"], job.store.key) is None]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
     scoring = job.settings.scoring.model_copy(update={"metrics": tuple(new)})

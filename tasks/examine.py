@@ -17,7 +17,7 @@ from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.chats import chat_lm
 from gre_bench.prompts.conditions import Condition
 from gre_bench.tasks.policy import WRITING
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.examiner import ExaminerLM, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
@@ -30,44 +30,51 @@ if TYPE_CHECKING:
 
 
 @task(name="rate under guideline", task_run_name="{name} under {condition.name}", **WRITING)
-def rate_papers(name: str, desk: Desk, condition: Condition, papers: Sequence[tuple[str, str]]) -> list[Rating]:
+def rate_papers(
+    name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
+) -> list[Rating]:
     """Ratings of *papers*, each (paper id, content), by the LM *name* under a guideline *condition*."""
     from gre_bench.guidelines.reviewing import rate
 
-    lm = guided(name, desk)
+    lm = guided(name, writer_context)
     return rate(lm.writer, lm.sampling, name, condition, papers)
 
 
 @task(name="judge review quality", task_run_name="{criterion} by {name}", **WRITING)
-def judge_reviews(name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]) -> list[ParsedReply[int]]:
+def judge_reviews(
+    name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
+) -> list[ParsedReply[int]]:
     """Points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
 
-    lm, asked = guided(name, desk), CRITERIA[criterion]
+    lm, asked = guided(name, writer_context), CRITERIA[criterion]
     return ask(lm.writer, lm.sampling, [asked.chat(review) for review in reviews], asked.points)
 
 
 @task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
-def generate_guideline(name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
+def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
     """A guideline made from a group of *reviews* by the LM *name*."""
     from gre_bench.guidelines.generation import generate
 
-    lm = guided(name, desk)
+    lm = guided(name, writer_context)
     return generate(lm.writer, lm.sampling, reviews)
 
 
-def guided(name: str, desk: Desk) -> ExaminerLM:
+def guided(name: str, writer_context: WriterContext) -> ExaminerLM:
     """The LM *name* of the models file, for work under guidelines; `SettingsError` names the known ones."""
     from gre_bench.catalogs.models import load as load_models
 
-    if name not in (models := load_models(desk.models)):
+    if name not in (models := load_models(writer_context.models)):
         raise SettingsError(f"no model {name!r} in the models file; known: {', '.join(models)}")
-    return open_examiner(name, desk)
+    return open_examiner(name, writer_context)
 
 
 def grader_of(
-    examiner: Examiner, name: str | None, desk: Desk, evaluation_lm: EvaluationLMSettings | None = None
+    examiner: Examiner,
+    name: str | None,
+    writer_context: WriterContext,
+    evaluation_lm: EvaluationLMSettings | None = None,
 ) -> tuple[Grader, LMIdentity]:
     """What grades as *examiner* says, asking the LM *name* of the models file, and what of both goes into signatures.
 
@@ -80,38 +87,38 @@ def grader_of(
     if examiner.aggregation == "logprob" and evaluation_lm is not None:
         lm = chat_lm(open_lm(evaluation_lm))
         return by_lm(examiner, lm), asked(examiner, lm=lm.identity)
-    found = open_examiner(name, desk)
+    found = open_examiner(name, writer_context)
     if examiner.aggregation != "logprob":
         return by_writer(examiner, found.writer, found.sampling), asked(examiner, found.writer.identity, found.sampling)
-    shown = open_logprobs(name, desk)
+    shown = open_logprobs(name, writer_context)
     return by_endpoint(examiner, shown, found.writer, found.sampling), asked(examiner, shown.identity, found.sampling)
 
 
 @task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)
 def grade_items(
     name: str | None,
-    desk: Desk,
+    writer_context: WriterContext,
     examiner: Examiner,
     items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:
     """Grades of *items* as *examiner* says, by the LM *name*: one grade or problem each, in order, binning aside."""
-    return grader_of(examiner, name, desk, evaluation_lm)[0](items)
+    return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
 @task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
-def prefer_pairs(name: str, desk: Desk, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
+def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
     """Which text of each of *pairs* the LM *name* prefers, asked in both orders."""
     from gre_bench.examiners.panel.pairwise import prefer
 
-    return prefer(pairs, open_examiner(name, desk).writer, item)
+    return prefer(pairs, open_examiner(name, writer_context).writer, item)
 
 
 @task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
-def write_instructions(name: str, desk: Desk, chat: Chat) -> Asked[str]:
+def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> Asked[str]:
     """Instructions for examiners by the LM *name*, sound by the checks of `gre_bench.examiners.generated`."""
     from gre_bench.examiners.asking import ask
     from gre_bench.examiners.generated import sound
 
-    found = open_examiner(name, desk)
+    found = open_examiner(name, writer_context)
     return ask(found.writer, [chat], found.sampling, sound)[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gre_bench.core.settings import EmbedderSettings, EvaluationLMSettings
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 
 if TYPE_CHECKING:
     from gre_bench.changes.material import ChangeInput
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Instruments:
-    """What metrics ask: an evaluation LM, an embedder, an examiner at its desk. Each is opened if a metric asks it."""
+class Backends:
+    """What metrics ask: an evaluation LM, an embedder, an examiner. Each is opened when a metric first asks it."""
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings
-    desk: Desk
+    writer_context: WriterContext
 
 
 class Steps(Protocol):
@@ -54,51 +54,61 @@ class Steps(Protocol):
 
     def read_papers(self, snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]: ...
 
-    def writer_identity(self, name: str, task_name: str, desk: Desk) -> str: ...
+    def writer_identity(self, name: str, task_name: str, writer_context: WriterContext) -> str: ...
 
-    def reviewers_among(self, names: Sequence[str], desk: Desk) -> list[str]: ...
+    def reviewers_among(self, names: Sequence[str], writer_context: WriterContext) -> list[str]: ...
 
-    def write_reviews(self, name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]: ...
+    def write_reviews(self, name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]: ...
 
-    def change_identity(self, change: str, name: str, desk: Desk, like: ChangeInput) -> str: ...
+    def change_identity(self, change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str: ...
 
-    def write_changes(self, change: str, name: str, desk: Desk, materials: Sequence[ChangeInput]) -> list[Written]: ...
+    def write_changes(
+        self, change: str, name: str, writer_context: WriterContext, materials: Sequence[ChangeInput]
+    ) -> list[Written]: ...
 
-    def write_judgments(self, name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -> list[Written]: ...
+    def write_judgments(
+        self, name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]
+    ) -> list[Written]: ...
 
-    def write_assw(self, name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]: ...
+    def write_assw(self, name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]: ...
 
     def rate_papers(
-        self, name: str, desk: Desk, condition: Condition, papers: Sequence[tuple[str, str]]
+        self, name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
     ) -> list[Rating]: ...
 
     def judge_reviews(
-        self, name: str, desk: Desk, criterion: str, reviews: Sequence[FieldedReview]
+        self, name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
     ) -> list[ParsedReply[int]]: ...
 
-    def generate_guideline(self, name: str, desk: Desk, reviews: Sequence[FieldedReview]) -> ParsedReply[str]: ...
+    def generate_guideline(
+        self, name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]
+    ) -> ParsedReply[str]: ...
 
     def grade_items(
         self,
         name: str | None,
-        desk: Desk,
+        writer_context: WriterContext,
         examiner: Examiner,
         items: Sequence[Item],
         evaluation_lm: EvaluationLMSettings | None = None,
     ) -> list[Grade]: ...
 
-    def prefer_pairs(self, name: str, desk: Desk, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]: ...
+    def prefer_pairs(
+        self, name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind
+    ) -> list[Preference]: ...
 
-    def write_instructions(self, name: str, desk: Desk, chat: Chat) -> examiner_asking.Asked[str]: ...
+    def write_instructions(
+        self, name: str, writer_context: WriterContext, chat: Chat
+    ) -> examiner_asking.Asked[str]: ...
 
     def sign_metrics(
-        self, instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+        self, backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
     ) -> tuple[LMIdentity, dict[str, Signature]]: ...
 
     def score_papers(
         self,
         name: str,
-        instruments: Instruments,
+        backends: Backends,
         scoring: ScoringSettings,
         works: Sequence[MetricWork],
         known: Mapping[str, SpanLogprob],

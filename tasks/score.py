@@ -17,7 +17,7 @@ from gre_bench.metrics.scoring import Metric, MetricWork, Scored, score
 from gre_bench.metrics.signing import NOTHING, signature
 from gre_bench.tasks.examine import grader_of
 from gre_bench.tasks.policy import HOUR, show_pause, worth_retrying
-from gre_bench.tasks.protocol import Instruments
+from gre_bench.tasks.protocol import Backends
 from gre_bench.writing.examiner import open_examiner
 
 if TYPE_CHECKING:
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @task(name="sign metrics", tags=["evaluation-lm"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def sign_metrics(
-    instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+    backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
     """Identity of the evaluation LM (of nothing, if no metric asks it), and the signature of each metric's scores."""
     recipes = {name: recipe_of(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
-    identity = open_lm(instruments.evaluation_lm).identity if by_logprobs else NOTHING
+    identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
         name: signature(
             recipe,
-            identity if recipe.formula else _asked(recipe, instruments, scoring),
+            identity if recipe.formula else _asked(recipe, backends, scoring),
             scoring,
             writer,
             assw_writer,
@@ -44,43 +44,43 @@ def sign_metrics(
     }
 
 
-def _asked(recipe: Recipe, instruments: Instruments, scoring: ScoringSettings) -> LMIdentity:
+def _asked(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
     """Identity of what *recipe* asks that asks no evaluation LM."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders.catalog import open_embedder
 
-        return open_embedder(instruments.embedder).identity
+        return open_embedder(backends.embedder).identity
     if recipe.name.startswith(EXAMINER):
         from gre_bench.examiners.metric import check_metric
 
         examiner = _examiner(recipe, scoring)
         check_metric(examiner)
-        return grader_of(examiner, scoring.examiner, instruments.desk)[1]
+        return grader_of(examiner, scoring.examiner, backends.writer_context)[1]
     if recipe.asks == "writer":
         from gre_bench.metrics.lm_examiner import PROMPT
 
-        return open_examiner(scoring.examiner, instruments.desk).identity(PROMPT)
+        return open_examiner(scoring.examiner, backends.writer_context).identity(PROMPT)
     from gre_bench.metrics.overlap import measure_of
 
     return replace(NOTHING, engine_version=measure_of(recipe).identity)
 
 
-def _opened(recipe: Recipe, signature_id: str, instruments: Instruments, scoring: ScoringSettings) -> Metric:
+def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: ScoringSettings) -> Metric:
     """The metric of *recipe* that asks no evaluation LM."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders.catalog import open_embedder
         from gre_bench.metrics.bertscore import BertScore
 
-        return BertScore(open_embedder(instruments.embedder), signature_id, tokens=recipe.name == "bertscore_tokens")
+        return BertScore(open_embedder(backends.embedder), signature_id, tokens=recipe.name == "bertscore_tokens")
     if recipe.name.startswith(EXAMINER):
         from gre_bench.examiners.metric import ExaminerMetric
 
         examiner = _examiner(recipe, scoring)
-        return ExaminerMetric(examiner, grader_of(examiner, scoring.examiner, instruments.desk)[0], signature_id)
+        return ExaminerMetric(examiner, grader_of(examiner, scoring.examiner, backends.writer_context)[0], signature_id)
     if recipe.asks == "writer":
         from gre_bench.metrics.lm_examiner import LMExaminer
 
-        found = open_examiner(scoring.examiner, instruments.desk)
+        found = open_examiner(scoring.examiner, backends.writer_context)
         return LMExaminer(found.writer, found.sampling, signature_id)
     from gre_bench.metrics.overlap import Overlap, measure_of
 
@@ -109,7 +109,7 @@ def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
 )
 def score_papers(
     name: str,
-    instruments: Instruments,
+    backends: Backends,
     scoring: ScoringSettings,
     works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
@@ -117,6 +117,6 @@ def score_papers(
     """Scores of all *works* of some papers; *known* spans (by address) are not computed again."""
 
     def other(recipe: Recipe, signature_id: str) -> Metric:
-        return _opened(recipe, signature_id, instruments, scoring)
+        return _opened(recipe, signature_id, backends, scoring)
 
-    return score(works, scoring, lambda: open_lm(instruments.evaluation_lm), other, known)
+    return score(works, scoring, lambda: open_lm(backends.evaluation_lm), other, known)

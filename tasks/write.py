@@ -12,33 +12,35 @@ from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError
 from gre_bench.core.records import Paper, Written
 from gre_bench.tasks.policy import WRITING
-from gre_bench.writing.catalog import Desk, scribe, writes_reviews
+from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 
 
-def writer_identity(name: str, task_name: str, desk: Desk) -> str:
+def writer_identity(name: str, task_name: str, writer_context: WriterContext) -> str:
     """What of the writer *name* goes into signatures; `SettingsError` if there is no such writer."""
-    return scribe(name, desk).identity(task_name)
+    return text_writer(name, writer_context).identity(task_name)
 
 
-def reviewers_among(names: Sequence[str], desk: Desk) -> list[str]:
+def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
     """Those of *names* that can be asked for reviews; the others are known by reviews that were imported."""
-    return [name for name in names if writes_reviews(name, desk)]
+    return [name for name in names if writes_reviews(name, writer_context)]
 
 
 @task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
-def write_reviews(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
+def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
     """Reviews of *papers* by the candidate *name* (Xu et al. 2025, C.3)."""
-    return scribe(name, desk).reviews(papers)
+    return text_writer(name, writer_context).reviews(papers)
 
 
-def change_identity(change: str, name: str, desk: Desk, like: ChangeInput) -> str:
+def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
     """What of *change*, made by a rule or by the writer *name*, goes into the record of its texts."""
     made, task = changes.identity(change, like), CHANGES[change].task
-    return made if task is None else f"{scribe(name, desk).identity(task)} · {made}"
+    return made if task is None else f"{text_writer(name, writer_context).identity(task)} · {made}"
 
 
 @task(name="write changes", task_run_name="{change} by {name}", **WRITING)
-def write_changes(change: str, name: str, desk: Desk, materials: Sequence[ChangeInput]) -> list[Written]:
+def write_changes(
+    change: str, name: str, writer_context: WriterContext, materials: Sequence[ChangeInput]
+) -> list[Written]:
     """*materials* changed, by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4)."""
     made: dict[str, Written] = {}
     for item in materials:
@@ -50,17 +52,17 @@ def write_changes(change: str, name: str, desk: Desk, materials: Sequence[Change
             made[item.key] = Written(item.key, None, error.code, str(error))
     due, task_name = [item for item in materials if item.key not in made], CHANGES[change].task
     if due and task_name is not None:
-        made |= {item.item: item for item in scribe(name, desk).changed(task_name, due)}
+        made |= {item.item: item for item in text_writer(name, writer_context).changed(task_name, due)}
     return [made[item.key] for item in materials]
 
 
 @task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
-def write_judgments(name: str, desk: Desk, reviews: Sequence[tuple[str, str]]) -> list[Written]:
+def write_judgments(name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]) -> list[Written]:
     """Judgments of *reviews*, each (review id, text), by the writer *name* (Xu et al. 2025, C.1)."""
-    return scribe(name, desk).judgments(reviews)
+    return text_writer(name, writer_context).judgments(reviews)
 
 
 @task(name="write synopses", task_run_name="synopses by {name}", **WRITING)
-def write_assw(name: str, desk: Desk, papers: Sequence[Paper]) -> list[Written]:
+def write_assw(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
     """Author-stated strengths and weaknesses of *papers* by the writer *name* (Xu et al. 2025, C.4)."""
-    return scribe(name, desk).assw(papers)
+    return text_writer(name, writer_context).assw(papers)

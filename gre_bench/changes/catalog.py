@@ -27,8 +27,8 @@ WriterTask = Literal["completion", "abstract_only", "rephrase", "elongation"]
 class Change:
     """One change of a review, or of judgments where no writer is at hand to judge a changed review anew.
 
-    *made_by*: ``rule`` (`apply`), ``writer`` (a scribe's *task*), ``control`` (the candidate *control* is the changed
-    review). *needs*: what the `ChangeInput` has to hold. *version* goes up when what a rule makes changes.
+    *made_by*: ``rule`` (`apply`), ``writer`` (a text writer's *task*), ``control`` (the candidate *control* is the
+    changed review). *needs*: what the `ChangeInput` has to hold. *version* goes up when what a rule makes changes.
     """
 
     name: str

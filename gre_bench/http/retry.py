@@ -18,7 +18,7 @@ PASSING = frozenset({408, 409, 425, 429})
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How hard an endpoint is tried. Times in seconds; *timeout_s* is for one whole answer, however slowly it drips.
 
     *attempts* are all tries of one request; *concurrency* requests are in flight at most, where nobody says otherwise.

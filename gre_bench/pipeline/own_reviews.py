@@ -18,7 +18,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.merge_index import CONFLICT, Imported
-from gre_bench.pipeline.backends import desk
+from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.import_summary import described
 from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_reviews, unknown_papers
 from gre_bench.pipeline.removal import forgetting
@@ -111,7 +111,7 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
-    at_work = None if named is None else run.writer_identity(named, "judgments", desk(store, job))
+    at_work = None if named is None else run.writer_identity(named, "judgments", writer_context(store, job))
     if at_work is not None and at_work != writer:
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, and {named} now writes as {at_work}; judgments by "

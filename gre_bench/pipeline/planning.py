@@ -19,7 +19,7 @@ from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.source_files import read_ids
 from gre_bench.metrics.cases import Entry, Lack, Response, plan, the_writer
 from gre_bench.metrics.chance import Moved, moved_responses
-from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.runs.job import Job
@@ -184,7 +184,7 @@ def plan_pairs(
     # A validation tries the metrics that it is asked to try; what a change scores by chance is nobody's question.
     metrics = scoring.metrics if job.changes else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
-    identity, signatures = run.sign_metrics(instruments(store, job), every, writer, assw_by)
+    identity, signatures = run.sign_metrics(backends(store, job), every, writer, assw_by)
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}

@@ -1,4 +1,4 @@
-"""What a board says beside its means, into the store: exposures, standings, lengths and costs.
+"""What a board says beside its means, into the store: exposures, rank statistics, lengths and costs.
 
 Ranks are tested when a refresh publishes; until then the store holds no claim about an order that has new scores.
 """
@@ -25,7 +25,7 @@ from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics.logprobs import RAW_CUT
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, exposure, found
-from gre_bench.ranking.rank_statistics import Pairs, Standing, at_human_length, standings
+from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, rank_statistics
 from gre_bench.stats.chance import AboveChance, above_chance
 from gre_bench.store import Row, Store
 
@@ -39,7 +39,7 @@ PER_TOKENS = 1_000_000
 """Prices are listed for this many tokens."""
 
 
-def expose(store: Store, job: Job, signatures: Sequence[Row]) -> None:
+def store_exposures(store: Store, job: Job, signatures: Sequence[Row]) -> None:
     """Stores who may have learnt from the edition's reviews, and which candidates are ranked with which."""
     known, day = models.load(job.settings.writing.models), released(job.settings)
     asked: dict[tuple[Role, str], None] = {}
@@ -75,13 +75,13 @@ def released(settings: Settings) -> date | None:
         return None
 
 
-def unsettle(store: Store, signature_ids: Sequence[str]) -> None:
+def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
     """Forgets how sure the ranks were: scores are about to change."""
     ids = {"signature_ids": list(signature_ids)}
     store.write(("clear_standings", ids), ("clear_chance", ids))
 
 
-def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> None:
+def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> None:
     """Stores how sure each rank is, each candidate's length and its score at the human one, and its costs."""
     known = models.load(job.settings.writing.models)
     counted: dict[Reading, Words] = {}
@@ -114,9 +114,9 @@ def settle(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> No
 
 def _group_by_group(
     pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
-) -> list[Standing]:
-    """A standing for each ranked candidate, by the tests within its group: each group is a family of its own."""
-    return [one for names in ranked.values() for one in standings(pairs, names, above)]
+) -> list[RankStatistics]:
+    """A rank statistics for each ranked candidate, by the tests within its group: each group is a family of its own."""
+    return [one for names in ranked.values() for one in rank_statistics(pairs, names, above)]
 
 
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:

@@ -13,7 +13,7 @@ from gre_bench.core.known_names import resolved
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.intake import Step
-from gre_bench.pipeline.ranking import settle
+from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Row, Store
 from gre_bench.writing.rules.writer import EXTRACTIVE
@@ -56,7 +56,7 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
         signatures = store.rows("candidate_signatures", candidate_id=name)
         counts = store.rows("candidate_counts", candidate=name)[0]
         store.write(*forgetting(store, name))
-        settle(store, Job(settings, state), signatures, progress.status["run_id"])
+        store_rank_statistics(store, Job(settings, state), signatures, progress.status["run_id"])
         progress.end("done")
     return {"edition": store.key, "candidate": name} | counts | {"notes": coming_back(settings, name)}
 

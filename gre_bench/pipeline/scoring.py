@@ -17,7 +17,7 @@ from gre_bench.core.records import HUMAN, Case, Problem, Score, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.logprobs import needed
 from gre_bench.metrics.scoring import MetricWork, Scored
-from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
@@ -41,7 +41,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
         known = known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
-        settings = {"instruments": instruments(store, job), "scoring": job.settings.scoring}
+        settings = {"instruments": backends(store, job), "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
     for chunk, found in workers.scored(chunks, values_of):

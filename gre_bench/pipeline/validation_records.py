@@ -26,7 +26,7 @@ SHIPPED = resource("data", "validations")
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class ValidationRecord:
     """The verdict over all changes of *edition*, with each change's own; *detail* is one line for readers.
 
     *made_by*: who made each change, a rule or a writer. *papers*: fewest that any effect rests on. *rules*: the margins
@@ -52,8 +52,8 @@ def grant(
     effects: Sequence[Mapping[str, Any]],
     untried: Sequence[str],
     settings: ValidationSettings,
-) -> Certificate:
-    """Writes the certificate of *signature* into *state*, in the place of an earlier one of the same edition."""
+) -> ValidationRecord:
+    """Writes the validation record of *signature* into *state*, in the place of an earlier one of the same edition."""
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
     wanting = [f"{name} ({found})" for name, found in changes.items() if found != "pass"]
@@ -64,7 +64,7 @@ def grant(
     unusual = [f"{name} {rules[name]}" for name in ("margin", "smallest") if rules[name] != getattr(usual, name)]
     detail += f" by {', '.join(unusual)}" if unusual else ""
     detail += f"; not {', '.join(wanting)}" if wanting else ""
-    made = Certificate(
+    made = ValidationRecord(
         signature.signature_id,
         overall(changes.values()),
         edition,
@@ -86,8 +86,8 @@ def grant(
 
 
 def certify(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Stores what is known of the validation of each signature; what has no certificate any more is forgotten."""
-    found = [made for name in signature_ids if (made := certificate(state, name, store.key))]
+    """Stores what is known of the validation of each signature; what has no validation record any more is forgotten."""
+    found = [made for name in signature_ids if (made := validation_record(state, name, store.key))]
     rows = [asdict(made) | {"validated_at": datetime.fromisoformat(made.validated_at)} for made in found]
     store.write(
         ("clear_validations", {"signature_ids": list(signature_ids)}),
@@ -95,19 +95,19 @@ def certify(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
     )
 
 
-def certificate(state: Path, signature_id: str, edition: str | None = None) -> Certificate | None:
-    """The certificate that counts for a signature in *edition*: its own if that decides, else the newest that fails.
+def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
+    """The record that counts for a signature in *edition*: its own if that decides, else the newest that fails.
 
     Else the newest that passes, else the newest. Of one edition the one made in *state* counts, not the one that ships.
     `StoreError` for a file that is damaged.
     """
-    found: dict[str, Certificate] = {}
+    found: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
         for file in (*folder.glob(f"{signature_id}.json"), *folder.glob(f"*/{signature_id}.json")):
             made = _read(file)
             found[made.edition] = made
 
-    def weight(made: Certificate) -> tuple[int, float]:
+    def weight(made: ValidationRecord) -> tuple[int, float]:
         own = made.edition == edition and made.verdict != "undecided"
         order = -1 if own else ("fail", "pass", "undecided").index(made.verdict)
         return order, -datetime.fromisoformat(made.validated_at).timestamp()
@@ -134,7 +134,7 @@ def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]])
     """
     found: list[Row] = []
     for row in signatures:
-        made = certificate(state, row["signature_id"], edition)
+        made = validation_record(state, row["signature_id"], edition)
         told = {"metric": row["metric"], "signature_id": row["signature_id"]}
         if made is None:
             found.append(told | {"verdict": "missing", "detail": "never validated"})
@@ -143,12 +143,12 @@ def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]])
     return found
 
 
-def _read(file: Path) -> Certificate:
+def _read(file: Path) -> ValidationRecord:
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept.pop("sha256", digest(kept)) != digest(kept):
             raise ValueError(f"{file} is not as it was written")
-        made = Certificate(**kept)
+        made = ValidationRecord(**kept)
         datetime.fromisoformat(made.validated_at)
         if made.verdict not in ("pass", "fail", "undecided") or made.signature_id != file.stem:
             raise ValueError(f"{file} is none")

@@ -17,13 +17,13 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Judgments, Paper, Review, Written
 from gre_bench.metrics.cases import Entry, Response
-from gre_bench.pipeline.backends import desk
+from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.store import Row, Store
 from gre_bench.tasks.protocol import Steps
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 
 T = TypeVar("T")
 DOWN = 16
@@ -42,10 +42,10 @@ def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
     imported = {row["candidate"] for row in store.rows("reviews")} - before.keys()
     named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in asked)))
     others = [name for name in job.candidates or () if name not in named and name not in imported]
-    able = run.reviewers_among([*named, *others], desk(store, job))
+    able = run.reviewers_among([*named, *others], writer_context(store, job))
     unknown = [name for name in job.settings.writing.candidates if name not in able]
     chosen = [name for name in (*unknown, *able) if job.candidates is None or name in job.candidates]
-    found = {name: run.writer_identity(name, "review", desk(store, job)) for name in chosen}
+    found = {name: run.writer_identity(name, "review", writer_context(store, job)) for name in chosen}
     for name, identity in found.items():
         if before.get(name, identity) != identity:
             raise SettingsError(
@@ -83,7 +83,7 @@ def judge_responses(
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
         return None
-    writer = run.writer_identity(name, "judgments", desk(store, job))
+    writer = run.writer_identity(name, "judgments", writer_context(store, job))
     if scoring.writer not in (None, writer):
         return None
     lost = lost_for_good(store, "judgments", writer)
@@ -106,7 +106,7 @@ def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], prog
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
     name = job.settings.writing.assw
-    writer = run.writer_identity(name, "assw", desk(store, job))
+    writer = run.writer_identity(name, "assw", writer_context(store, job))
     known = {row["paper_id"] for row in store.rows("synopses", kind="assw", writer=writer)}
     lost = lost_for_good(store, "assw", writer)
     due = [paper for paper in papers if paper.paper_id not in known | lost]
@@ -128,7 +128,7 @@ def write(
     task: str,
     writer: str,
     due: Sequence[T],
-    step: Callable[[str, Desk, Sequence[T]], list[Written]],
+    step: Callable[[str, WriterContext, Sequence[T]], list[Written]],
     name: str,
     rows: Callable[[Sequence[Written]], tuple[str, list[Any]]],
     candidate: str | None = None,
@@ -141,7 +141,7 @@ def write(
     progress.expect(len(due))
     items, whose, unanswered = iter(due), candidate or name, 0
     while unanswered < DOWN and (some := list(islice(items, job.settings.writing.chunk))):
-        written = step(name, desk(store, job), some)
+        written = step(name, writer_context(store, job), some)
         store.write(
             rows([item for item in written if item.text]),
             ("add_replies", [_reply(task, writer, whose, item, progress.status["run_id"]) for item in written]),

@@ -17,7 +17,7 @@ LITTLE_DISK, TOO_LITTLE_DISK = 10 * GIB, GIB
 PAIR = 22_000
 """Bytes of a pair in the store with its texts and log-probabilities: 12 kB seen with 1,800 pairs, 22 kB with 640."""
 STORE = 64 * 2**20
-"""Bytes of everything else: an empty store, logs, certificates, Prefect's own files."""
+"""Bytes of everything else: an empty store, logs, validation records, Prefect's own files."""
 COPIES = 3
 """The store, what readers have, and the copy that is being made of it."""
 PDF = 3_000_000

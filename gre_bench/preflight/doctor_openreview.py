@@ -11,11 +11,11 @@ from gre_bench.core.settings import Settings
 from gre_bench.ingest.openreview.client import OpenReview
 from gre_bench.ingest.openreview.fetch_steps import SECRETS, budget_file, origin
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, Patience
+from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.preflight.doctor import Check, Finding, Verdict
 
-PATIENCE = Patience(timeout_s=10.0, whole_s=30.0, attempts=1)
+PATIENCE = RetryPolicy(timeout_s=10.0, whole_s=30.0, attempts=1)
 
 
 def openreview(settings: Settings, state: Path) -> Iterator[Finding]:

@@ -33,17 +33,17 @@ def use(settings: Settings, state: Path) -> Iterator[Finding]:
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
     """Whether the budget can be kept, and what it leaves."""
     from gre_bench.pipeline.runs.spending import check
-    from gre_bench.writing.budget import Meter, left, said
-    from gre_bench.writing.spend_log import ledger_of
+    from gre_bench.writing.budget import ModelBudget, left, said
+    from gre_bench.writing.spend_log import spend_log_of
 
     check(settings.budget, settings.writing.models)
-    ledger, key, bounds = ledger_of(state), settings.edition.edition.key, settings.budget
+    spend_log, key, bounds = spend_log_of(state), settings.edition.edition.key, settings.budget
     for model in _asked(settings):
-        Meter(ledger, key, bounds, model)
-    spent, found = ledger.whole(key), ledger.models(key)
-    if ledger.damaged:
-        yield Finding("ledger", "warning", f"{ledger.damaged} lines cannot be read and are not counted",
-                      f"look at {ledger.path}; lower the bounds by what they cost")  # fmt: skip
+        ModelBudget(spend_log, key, bounds, model)
+    spent, found = spend_log.whole(key), spend_log.models(key)
+    if spend_log.damaged:
+        yield Finding("ledger", "warning", f"{spend_log.damaged} lines cannot be read and are not counted",
+                      f"look at {spend_log.path}; lower the bounds by what they cost")  # fmt: skip
     remaining = left(bounds, spent) | {
         f"models.{name}.{bound}": value
         for name, own in bounds.models.items() if name in found
@@ -113,7 +113,7 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def fit(settings: Settings, state: Path) -> Iterator[Finding]:
     """Whether the edition's papers fit the LMs that read them; before there are any, whether a usual one does."""
-    from gre_bench.pipeline.backends import desk
+    from gre_bench.pipeline.backends import writer_context
     from gre_bench.pipeline.planning import sampled_papers
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.preflight.fit_report import fit_rows
@@ -124,7 +124,7 @@ def fit(settings: Settings, state: Path) -> Iterator[Finding]:
     papers = [paper for paper in sampled_papers(store) if paper.text] if store.exists else []
     usual = f"a paper of {PAPER_TOKENS:,} tokens"
     for row in fit_rows(
-        settings, desk(store, Job(settings, state)),
+        settings, writer_context(store, Job(settings, state)),
         papers or [Paper("usual", "", None, "x" * round(PAPER_TOKENS * CHARACTERS_A_TOKEN))],
     ):  # fmt: skip
         what = f"{row.papers} papers" if papers else usual

@@ -16,18 +16,18 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.flows.annual_refresh import prepare, usable
-from gre_bench.pipeline.backends import desk, instruments
+from gre_bench.pipeline.backends import backends, writer_context
 from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job, recorded
-from gre_bench.pipeline.runs.spending import ledger, over
+from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.pipeline.scoring import due_cases, works_of
 from gre_bench.preflight.bill import Bill
 from gre_bench.preflight.fit_report import FitRow, fit_rows
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
-from gre_bench.writing.catalog import Desk, by_rule
+from gre_bench.writing.catalog import WriterContext, by_rule
 
 TRIED_PAPERS = 2
 """Papers scored to learn the pace."""
@@ -62,7 +62,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "to_write": bill.texts(),
                 "to_buy": to_buy,
                 "fit": [asdict(row) | {"trouble": row.trouble} for row in _fit(copy, job)],
-                "over_budget": over(to_buy, job.settings.budget, ledger(original), original.key),
+                "over_budget": over(to_buy, job.settings.budget, spend_log(original), original.key),
                 "seconds": seconds,
                 "basis": basis,
                 "metrics": copy.rows("progress", signature_ids=work.signature_ids),
@@ -77,7 +77,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 def _fit(store: Store, job: Job) -> list[FitRow]:
     """Which of the papers to be read fit the LMs that read them."""
     papers = [paper for paper in sampled_papers(store, job.limit) if paper.text]
-    return list(fit_rows(job.settings, desk(store, job), papers))
+    return list(fit_rows(job.settings, writer_context(store, job), papers))
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
@@ -94,18 +94,18 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
         return 0.0, "nothing is due" if not due else "what is due is asked of an LM"
     nothing = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
     began = time.monotonic()
-    run.score_papers("trial", instruments(store, replace(job, settings=nothing)), job.settings.scoring, trial, {})
+    run.score_papers("trial", backends(store, replace(job, settings=nothing)), job.settings.scoring, trial, {})
     return round((time.monotonic() - began) * pairs / tried, 1), f"at the pace of {tried} pairs tried now"
 
 
 def _counting(
-    step: Callable[[str, Desk, Sequence[Any]], list[Written]], bill: Bill, what: str
-) -> Callable[[str, Desk, Sequence[Any]], list[Written]]:
+    step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, what: str
+) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
     """*step* for writers by rule; for an LM an entry on the *bill*, and texts that are still to be written."""
 
-    def counted(name: str, desk: Desk, items: Sequence[Any]) -> list[Written]:
+    def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:
         if by_rule(name):
-            return step(name, desk, items)
+            return step(name, writer_context, items)
         bill.add(what, name, items)
         ids = [item.paper_id if isinstance(item, Paper) else item[0] for item in items]
         return [Written(item, None, "to_be_written", final=False) for item in ids]

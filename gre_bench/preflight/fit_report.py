@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper
 from gre_bench.core.settings import Settings
-from gre_bench.writing.catalog import Desk, by_rule, lm_scribe
+from gre_bench.writing.catalog import WriterContext, by_rule, lm_text_writer
 from gre_bench.writing.fit import OverLong, counter, room, verdict
 
 
@@ -51,11 +51,11 @@ class FitRow:
         )
 
 
-def fit_rows(settings: Settings, desk: Desk, papers: Sequence[Paper]) -> Iterator[FitRow]:
+def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
     """One row for each LM that reads whole *papers*: the candidates, and the writer of synopses."""
     for name, task in readers(settings):
-        scribe, model = lm_scribe(name, desk)
-        asked, reply = scribe.chat_of(task), scribe.sampling.max_tokens
+        text_writer, model = lm_text_writer(name, writer_context)
+        asked, reply = text_writer.chat_of(task), text_writer.sampling.max_tokens
         (count, basis), left = counter(model), room(model, reply)
         found = []
         for paper in papers:
@@ -65,7 +65,7 @@ def fit_rows(settings: Settings, desk: Desk, papers: Sequence[Paper]) -> Iterato
         longest = str(max(found, key=lambda tokens: tokens.most, default=""))
         yield FitRow(
             name, task, len(papers), kinds["fits"], kinds["may_not_fit"], kinds["does_not_fit"], kinds["unknown"],
-            model.context, reply, model.max_output, left, longest, basis, desk.over_long,
+            model.context, reply, model.max_output, left, longest, basis, writer_context.over_long,
         )  # fmt: skip
 
 

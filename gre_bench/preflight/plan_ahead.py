@@ -23,7 +23,7 @@ from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of
 from gre_bench.ingest.records.venues import Venue, venue_of
-from gre_bench.pipeline.runs.spending import ledger, over
+from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
 from gre_bench.writing.catalog import by_rule
@@ -79,7 +79,7 @@ def plan_ahead(
         "fetch": fetching,
         "writing": writing,
         "usd": _sum([row["usd"] for row in writing]),
-        "over_budget": over([_bought(row) for row in writing], settings.budget, ledger(store), store.key),
+        "over_budget": over([_bought(row) for row in writing], settings.budget, spend_log(store), store.key),
         "scoring": _scoring(settings, papers, pairs, rates, assumed),
         "assumed": assumed,
     }

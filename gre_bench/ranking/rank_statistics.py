@@ -56,7 +56,7 @@ Next = tuple[str | None, float | None, float | None, float | None, float | None,
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RankStatistics:
     """How sure the rank of one candidate is; *problem* says why there are no tests. See the table ``standings``."""
 
     candidate_id: str
@@ -78,8 +78,10 @@ class Standing:
     problem: str | None = None
 
 
-def standings(pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None) -> list[Standing]:
-    """A standing for each candidate of *ranked* (name → rank, best first), by the tests between these.
+def rank_statistics(
+    pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None
+) -> list[RankStatistics]:
+    """A rank statistics for each candidate of *ranked* (name → rank, best first), by the tests between these.
 
     *above*: p-values by name of the tests against chance, which belong to the same family.
     """
@@ -88,7 +90,7 @@ def standings(pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float
         alone = in_one_family([], list(against_chance.values()))[1]
         corrected = dict(zip(against_chance, alone, strict=True))
         return [
-            Standing(name, rank, above_p_holm=corrected.get(name), problem="nobody to be compared with")
+            RankStatistics(name, rank, above_p_holm=corrected.get(name), problem="nobody to be compared with")
             for name, rank in ranked.items()
         ]
     kept = pairs.of(list(ranked))
@@ -99,14 +101,14 @@ def standings(pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float
             kept.values, kept.papers, kept.candidates, 1 - ALPHA, RESAMPLES, SEED, tests
         )  # fmt: skip
     except ValueError as error:
-        return [Standing(name, rank, problem=str(error)) for name, rank in ranked.items()]
+        return [RankStatistics(name, rank, problem=str(error)) for name, rank in ranked.items()]
     by_name = {one.candidate: one for one in ranks}
     between = {(test.first, test.second): test for test in tests}
     between |= {(test.second, test.first): test.flipped() for test in tests}
     corrected = dict(zip(against_chance, adjusted, strict=True))
     names = list(ranked)
     return [
-        Standing(
+        RankStatistics(
             name, rank, by_name[name].surely_low, by_name[name].surely_high, by_name[name].low, by_name[name].high,
             *_next(between.get((name, names[place + 1])) if place + 1 < len(names) else None),
             difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,

@@ -13,7 +13,7 @@ from pathlib import Path
 from gre_bench.core.settings import edition_of
 from gre_bench.release.database import opened, rows
 from gre_bench.release.pages.contents import History, Year, YearChange
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.stats.effects import holm
 from gre_bench.stats.welch import Change, Moment, change
 from gre_bench.store import Row
@@ -22,15 +22,15 @@ Cells = Mapping[tuple[str, str], Row]
 """Differences to the human baseline by candidate and edition."""
 
 
-def histories(shelf: Shelf, database: Path) -> tuple[History, ...]:
+def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
     """For each metric of the new *database* that another edition's latest release has too: its lines, year by year."""
-    tables = {shelf.edition: _anchored(database)}
-    for other in _siblings(shelf):
-        tables[other] = _anchored(Shelf(shelf.folder, other).latest / "release.duckdb")
+    tables = {release_store.edition: _anchored(database)}
+    for other in _siblings(release_store):
+        tables[other] = _anchored(ReleaseStore(release_store.folder, other).latest / "release.duckdb")
     editions = tuple(sorted(tables, key=lambda key: (edition_of(key).year, key)))
     found = []
     for signature, title in dict.fromkeys(
-        (row["signature_id"], row["title"] or row["metric"]) for row in tables[shelf.edition]
+        (row["signature_id"], row["title"] or row["metric"]) for row in tables[release_store.edition]
     ):
         cells: Cells = {
             (row["candidate"], edition): row
@@ -64,11 +64,11 @@ def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Itera
             yield name, earlier, later, change(one, other)
 
 
-def _siblings(shelf: Shelf) -> list[str]:
+def _siblings(release_store: ReleaseStore) -> list[str]:
     """Other editions of the venue and sample that have a release."""
-    own = edition_of(shelf.edition)
-    keys = [path.name.removesuffix("-latest") for path in shelf.folder.glob("*-latest") if path.exists()]
-    known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != shelf.edition]
+    own = edition_of(release_store.edition)
+    keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
+    known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]
     return [one.key for one in known if (one.venue, one.sample) == (own.venue, own.sample)]
 
 

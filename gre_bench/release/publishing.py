@@ -17,7 +17,7 @@ from gre_bench.release.figures.drawing import write_figures
 from gre_bench.release.history import histories
 from gre_bench.release.manifest import SIGNED_BY, digest_of, read, seal
 from gre_bench.release.pieces import Pieces, add_pieces
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import write_site
 from gre_bench.store import now
@@ -57,13 +57,15 @@ class Published:
     tables: Mapping[str, int]
 
 
-def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = lambda step: None) -> Published:
-    """The new release on *shelf*; *at* is told each step before it begins. `LockedError` if somebody else is at it."""
-    with shelf.lock():
+def publish(
+    release_store: ReleaseStore, publication: Publication, at: Callable[[str], None] = lambda step: None
+) -> Published:
+    """Makes a new release; *at* is told each step before it begins. `LockedError` while somebody else makes one."""
+    with release_store.lock():
         at("database")
-        latest = shelf.point()
-        name = shelf.next_name()
-        room = shelf.room(name)
+        latest = release_store.point()
+        name = release_store.next_name()
+        room = release_store.room(name)
         counts = write_database(
             publication.source, room / DATABASE, publication.additions, publication.is_free, publication.everything
         )
@@ -75,32 +77,34 @@ def publish(shelf: Shelf, publication: Publication, at: Callable[[str], None] = 
         created = now()
         about = {
             "release": name,
-            "edition": shelf.edition,
+            "edition": release_store.edition,
             "created_at": created.isoformat(timespec="seconds"),
             "texts": "all: not to be passed on" if publication.everything else "where their licence allows it",
             **publication.provenance,
             "tables": counts,
         }
-        _write_pages(shelf, room, about, at)
+        _write_pages(release_store, room, about, at)
         at("manifest")
         digest = seal(room, about, publication.key)
-        if latest and not publication.again and _same(shelf.folder / latest, room):
-            shelf.drop(room)
-            return Published(latest, shelf.folder / latest, digest_of(shelf.folder / latest), False, counts)
+        if latest and not publication.again and _same(release_store.folder / latest, room):
+            release_store.drop(room)
+            return Published(
+                latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
+            )
         at("place")
-        folder = shelf.place(room, name)
+        folder = release_store.place(room, name)
         at("log")
-        shelf.say("published", name, {"digest": digest}, publication.key)
+        release_store.say("published", name, {"digest": digest}, publication.key)
         at("latest")
-        shelf.point()
+        release_store.point()
         at("done")
         return Published(name, folder, digest, True, counts)
 
 
-def _write_pages(shelf: Shelf, room: Path, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
-    errata = [(entry["at"][:10], entry["release"], entry["text"]) for entry in shelf.log.entries()
+def _write_pages(release_store: ReleaseStore, room: Path, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
+    errata = [(entry["at"][:10], entry["release"], entry["text"]) for entry in release_store.log.entries()
               if entry["what"] != "published"]  # fmt: skip
-    years = histories(shelf, room / DATABASE)
+    years = histories(release_store, room / DATABASE)
     with opened(room / DATABASE) as connection:
         write_figures(write_site(connection, room, about, years, errata, at), room / FIGURES)
 

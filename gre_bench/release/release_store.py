@@ -28,7 +28,7 @@ from gre_bench.release.signing import SigningKey
 from gre_bench.store import now
 
 
-class Shelf:
+class ReleaseStore:
     """The releases of *edition* in *folder*."""
 
     def __init__(self, folder: Path, edition: Edition | str):

@@ -1,4 +1,4 @@
-"""What the validation of each metric came to: effects of changes in the edition itself, certificates of others."""
+"""What the validation of each metric found: effects of changes in the edition itself, and the records of others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gre_bench.store import Row
 def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
     """One for each metric of the boards that was validated, here or on another edition; those with effects first.
 
-    Effects are of this edition's own reviews. A certificate of another edition has none here: its *detail* says which
+    Effects are of this edition's own reviews. A record of another edition has none here: its *detail* says which
     changes it does not pass.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
@@ -31,11 +31,11 @@ def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]
     return tuple(found.values())
 
 
-def _validation(title: str, certificate: Row, effects: list[Row] | tuple[()]) -> Validation:
-    where, detail = certificate.get("validated_on"), certificate.get("detail") or ""
+def _validation(title: str, validation_record: Row, effects: list[Row] | tuple[()]) -> Validation:
+    where, detail = validation_record.get("validated_on"), validation_record.get("detail") or ""
     return Validation(
         title,
-        certificate.get("verdict") or "unvalidated",
+        validation_record.get("verdict") or "unvalidated",
         f"on {where}: {detail}" if where else detail,
         tuple(
             Effect(row["change"], row["change_title"] or row["change"], row["family"], row["verdict"], row["d"],

@@ -19,7 +19,7 @@ from gre_bench.pipeline.runs.job import code_version
 from gre_bench.release.database import Additions
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
@@ -27,7 +27,7 @@ from gre_bench.store import Frozen, Row, Store, frozen
 
 def publish_edition(
     store: Store,
-    shelf: Shelf,
+    release_store: ReleaseStore,
     everything: bool = False,
     again: bool = False,
     wait_s: float = 0.0,
@@ -35,20 +35,20 @@ def publish_edition(
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
 ) -> Published:
-    """Makes a release of the edition in *store* on *shelf*, of what is committed when no run is writing.
+    """Makes a release of the edition in *store* on *release_store*, of what is committed when no run is writing.
 
     *look* may refuse what is about to be published; *key* signs it. *hidden*: boards that the page does not show, with
     the metric, signature_id, verdict and detail of each. `LockedError` if a run is still writing after *wait_s*: half
     of what it is at would not be a board, and a release is for good. `UnfinishedError` if there is no board yet,
     `SettingsError` if earlier releases are signed and this one would not be, or if the latest is dated after now.
     """
-    shelf.log.check_key(key)
-    shelf.check_clock()
+    release_store.log.check_key(key)
+    release_store.check_clock()
     with frozen(store, "publish", wait_s) as edition:
         publication = publication_of(edition, everything, again, key, hidden)
         if look:
             look(edition)
-        return publish(shelf, publication)
+        return publish(release_store, publication)
 
 
 def publication_of(
@@ -144,16 +144,16 @@ def _lm_id(row: Row) -> str:
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
 
 
-def releases(state: Path, edition: str) -> Shelf:
+def releases(state: Path, edition: str) -> ReleaseStore:
     """Where the releases of an *edition* stand in the folder *state*."""
-    return Shelf(state / "releases", edition)
+    return ReleaseStore(state / "releases", edition)
 
 
-def shelf_of(release: str, out: Path) -> tuple[Shelf, str]:
-    """The shelf that *release* (its name, or its folder) stands on, and its name; `SettingsError` if it is none."""
+def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
+    """The store that holds *release* (its name, or its folder), and its name; `SettingsError` if it is no release."""
     path = Path(release)
     folder = path.parent if path.parent != Path(".") or path.is_dir() else out
     edition, found, number = path.name.rpartition("-r")
     if not found or not number.isdigit():
         raise SettingsError(f"{release!r} is not a release, such as ICLR-2025-r1")
-    return Shelf(folder, edition), path.name
+    return ReleaseStore(folder, edition), path.name

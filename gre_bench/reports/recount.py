@@ -17,7 +17,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Case
 from gre_bench.metrics.cases import Entry, Response, plan, response_of
 from gre_bench.metrics.scoring import MetricWork, Scored
-from gre_bench.pipeline.backends import instruments
+from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
@@ -86,7 +86,7 @@ def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row
     """What the metric would be signed with today, by the same settings; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
-    _, signatures = run.sign_metrics(instruments(store, source.job), scoring, signature["writer"], assw_by)
+    _, signatures = run.sign_metrics(backends(store, source.job), scoring, signature["writer"], assw_by)
     found = signatures[signature["metric"]]
     return {name: getattr(found, name) for name in signature if name != "signature_id"} | {
         "signature_id": found.signature_id
@@ -96,7 +96,7 @@ def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row
 def scored_anew(run: Steps, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
     """Scores of the cases *due*, nothing taken from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
-    return run.score_papers("why", instruments(store, source.job), source.settings.scoring, [work], {})
+    return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:

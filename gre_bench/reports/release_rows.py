@@ -12,7 +12,7 @@ from gre_bench.core.known_names import resolved
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.release.publishing import DATABASE
-from gre_bench.reports.publishing import shelf_of
+from gre_bench.reports.publishing import release_store_of
 from gre_bench.store import Row, find_editions
 
 
@@ -23,10 +23,10 @@ def release_folder(name: str, state: Path) -> Path | None:
     if manifest.is_release(Path(name)):
         return Path(name)
     try:
-        shelf, number = shelf_of(name, state / "releases")
+        release_store, number = release_store_of(name, state / "releases")
     except SettingsError:
         return None
-    return shelf.folder / number if manifest.is_release(shelf.folder / number) else None
+    return release_store.folder / number if manifest.is_release(release_store.folder / number) else None
 
 
 def release_boards(folder: Path, metric: str | None = None) -> list[Row]:

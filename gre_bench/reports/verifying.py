@@ -8,10 +8,10 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.release import manifest
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import check_signer
 from gre_bench.reports.agreeing import agree
-from gre_bench.reports.publishing import shelf_of
+from gre_bench.reports.publishing import release_store_of
 
 
 def verify_release(
@@ -25,32 +25,34 @@ def verify_release(
     """
     found = manifest.verify(folder)
     check_signer(folder, found.get(manifest.SIGNED_BY), keys)
-    shelf, name = shelf_of(str(folder.resolve()), folder.parent)
+    release_store, name = release_store_of(str(folder.resolve()), folder.parent)
     if found["release"] != name:
         raise SourceError(f"{folder} holds the files of {found['release']}; get {name} again from where it came")
     digest = manifest.digest_of(folder)
     if seen_head:
-        shelf.log.check_holds(seen_head)
-    heads = shelf.log.heads()
+        release_store.log.check_holds(seen_head)
+    heads = release_store.log.heads()
     if len(heads) > 1:
-        _check_logged(shelf, folder, name, digest)
-        shelf.log.check_signed(name, keys)
+        _check_logged(release_store, folder, name, digest)
+        release_store.log.check_signed(name, keys)
     if state:
         agree(folder, found, state)
-    said = [entry for entry in shelf.log.entries(name) if entry["what"] != "published"]
+    said = [entry for entry in release_store.log.entries(name) if entry["what"] != "published"]
     return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
             "signed_by": found.get(manifest.SIGNED_BY), "log_lines": len(heads) - 1, "log_head": heads[-1],
             "agrees_with_store": True if state else None, "created_at": found["created_at"],
             "texts": found["texts"]}  # fmt: skip
 
 
-def _check_logged(shelf: Shelf, folder: Path, name: str, digest: str) -> None:
+def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
     """`SourceError` unless the log published this release with this *digest*; for the link also: as the latest."""
-    stated = [entry["digest"] for entry in shelf.log.entries(name) if entry["what"] == "published"]
+    stated = [entry["digest"] for entry in release_store.log.entries(name) if entry["what"] == "published"]
     if not stated:
-        raise SourceError(f"{folder}: {shelf.log.path} has no line that publishes it; publish the edition again")
+        raise SourceError(
+            f"{folder}: {release_store.log.path} has no line that publishes it; publish the edition again"
+        )
     if digest not in stated:
-        raise SourceError(f"{folder}: not the release that was published under this name; see {shelf.log.path}")
-    newest = shelf.newest()
-    if folder.name == shelf.latest.name and newest and newest["release"] != name:
+        raise SourceError(f"{folder}: not the release that was published under this name; see {release_store.log.path}")
+    newest = release_store.newest()
+    if folder.name == release_store.latest.name and newest and newest["release"] != name:
         raise SourceError(f"{folder} leads to {name}, and the latest release is {newest['release']}")

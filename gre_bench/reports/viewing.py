@@ -13,7 +13,7 @@ from typing import Any
 
 from gre_bench.core.errors import GreBenchError
 from gre_bench.release.pages.rendering import overview_page
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.edition_pages import write_edition_pages
 from gre_bench.store import Store, find_editions
 
@@ -89,7 +89,7 @@ class Viewing:
             status = status | {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
         known = {name: status[name] for name in _SHOWN if status.get(name) is not None}
         return {"edition": key, "writing": running, "has_pages": store.read_file.is_file(), **known,
-                "releases": Shelf(self.state / "releases", key).names()[::-1]}  # fmt: skip
+                "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
         """Releases whose edition is not in this state."""
@@ -97,7 +97,7 @@ class Viewing:
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:
                 yield {"edition": key, "state": "released", "writing": False, "has_pages": False,
-                       "releases": Shelf(self.state / "releases", key).names()[::-1]}  # fmt: skip
+                       "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _releases(self) -> list[str]:
         return sorted(

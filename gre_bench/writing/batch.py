@@ -7,14 +7,14 @@ import time
 
 from gre_bench.core.errors import BudgetReached
 from gre_bench.core.records import Reply
-from gre_bench.http.retry import Patience
+from gre_bench.http.retry import RetryPolicy
 
 
 class Batch:
     """What the threads of one `write` share: whether to go on, and not before when."""
 
-    def __init__(self, patience: Patience):
-        self._patience = patience
+    def __init__(self, retry_policy: RetryPolicy):
+        self._patience = retry_policy
         self._lock = threading.Lock()
         self.over = threading.Event()
         self._not_before = 0.0

@@ -13,7 +13,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, SettingsError
 from gre_bench.core.records import Chat, Reply
 from gre_bench.core.settings import Bounds, BudgetSettings
-from gre_bench.writing.spend_log import Ledger, Spent
+from gre_bench.writing.spend_log import SpendLog, Spent
 
 CHARACTERS_A_TOKEN = 4
 """For answers of endpoints that do not state their tokens."""
@@ -25,14 +25,14 @@ _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_token
           "hours": "hours"}  # fmt: skip
 
 
-class Meter:
-    """The *account* in the *ledger* that pays for asking *model*, within *budget*.
+class ModelBudget:
+    """The *account* in the *spend_log* that pays for asking *model*, within *budget*.
 
     `SettingsError` where money is bounded and the model has no prices.
     """
 
-    def __init__(self, ledger: Ledger, account: str, budget: BudgetSettings, model: Model):
-        self.ledger, self.account, self.budget, self.model = ledger, account, budget, model
+    def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings, model: Model):
+        self.spend_log, self.account, self.budget, self.model = spend_log, account, budget, model
         self._own = budget.models.get(model.name, Bounds())
         self._began: float | None = None
         if None in (model.price_in, model.price_out) and (budget.usd or self._own.usd) is not None:
@@ -49,23 +49,23 @@ class Meter:
             yield
         finally:
             seconds, self._began = time.monotonic() - self._began, None
-            self.ledger.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
+            self.spend_log.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
 
     def take(self) -> None:
         """Counts one request before it is sent; `BudgetReached` instead if a bound allows none."""
-        self.ledger.add("sent", self.account, self.model.name, self._allowed)
+        self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
         """Writes down what came of a request, and what it cost."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
-        self.ledger.add(
+        self.spend_log.add(
             "answered", self.account, self.model.name, outcome=reply.outcome, prompt_tokens=prompt,
             reply_tokens=written, usd=cost(self.model, prompt, written), estimated=guessed, seconds=round(seconds, 3),
         )  # fmt: skip
 
     def _allowed(self) -> None:
-        of_model, of_run = self.ledger.spent(self.account, self.model.name), self.ledger.whole(self.account)
+        of_model, of_run = self.spend_log.spent(self.account, self.model.name), self.spend_log.whole(self.account)
         if self._began is not None:
             of_model.hours += (time.monotonic() - self._began) / 3600
         stop_at(self.budget, of_run, self.account)

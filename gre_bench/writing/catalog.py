@@ -18,12 +18,12 @@ from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.prompts.conditions import condition, guided
 from gre_bench.writing.fit import OverLong
-from gre_bench.writing.lm_writer import LMScribe
-from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RuleScribe
+from gre_bench.writing.lm_writer import LMTextWriter
+from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RuleTextWriter
 
 if TYPE_CHECKING:
     from gre_bench.catalogs.models import Model
-    from gre_bench.writing.budget import Meter
+    from gre_bench.writing.budget import ModelBudget
     from gre_bench.writing.http_writer import HttpWriter
 
 W = TypeVar("W", bound="HttpWriter")
@@ -35,7 +35,7 @@ STUDIES = "studies"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class WriterContext:
     """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
 
     *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
@@ -52,19 +52,25 @@ class Desk:
     sampling: Mapping[str, Mapping[str, float | int | str]] = field(default_factory=dict)
     over_long: OverLong = "refuse"
 
-    def meter(self, model: Model) -> Meter:
+    def model_budget(self, model: Model) -> ModelBudget:
         """What pays for asking *model*."""
-        from gre_bench.writing.budget import Meter
-        from gre_bench.writing.spend_log import ledger_of
+        from gre_bench.writing.budget import ModelBudget
+        from gre_bench.writing.spend_log import spend_log_of
 
-        return Meter(ledger_of(self.archive.parent), self.account, self.budget, model)
+        return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
         """A writer of this *kind* for *model*; nothing is sent before there is something to ask."""
         from gre_bench.writing.archive import ReplyArchive
 
-        gates = self.archive.parent / GATES
-        return kind.open(model, ReplyArchive(self.archive), again=self.again, meter=self.meter(model), gates=gates)
+        rate_limiters = self.archive.parent / GATES
+        return kind.open(
+            model,
+            ReplyArchive(self.archive),
+            again=self.again,
+            model_budget=self.model_budget(model),
+            rate_limiters=rate_limiters,
+        )
 
 
 def study_account(kind: str, name: str) -> str:
@@ -77,14 +83,14 @@ def by_rule(name: str) -> bool:
     return name in NAMES
 
 
-def writes_reviews(name: str, desk: Desk) -> bool:
+def writes_reviews(name: str, writer_context: WriterContext) -> bool:
     """Whether *name* is a reviewer by rule or an LM of the models file, under a guideline or not."""
     from gre_bench.catalogs.models import load as load_models
 
-    return name in EXTRACTIVE or guided(name)[0] in load_models(desk.models)
+    return name in EXTRACTIVE or guided(name)[0] in load_models(writer_context.models)
 
 
-class Scribe(Protocol):
+class TextWriter(Protocol):
     """A writer of texts, one for each item and in the same order; `identity` of a task goes into signatures.
 
     `changed` gives the whole changed review under the item's key, or the reason why there is none: what a
@@ -102,22 +108,22 @@ class Scribe(Protocol):
     def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]: ...
 
 
-def scribe(name: str, desk: Desk) -> Scribe:
+def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
     """The writer *name*; `SettingsError` names the known ones. ``MODEL@CONDITION`` reviews under that guideline."""
-    return RuleScribe(name) if by_rule(name) else lm_scribe(name, desk)[0]
+    return RuleTextWriter(name) if by_rule(name) else lm_text_writer(name, writer_context)[0]
 
 
-def lm_scribe(name: str, desk: Desk) -> tuple[LMScribe, Model]:
+def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
     """The writer *name* that asks an LM, and that LM; `SettingsError` names the known ones."""
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
 
-    models = load_models(desk.models)
+    models = load_models(writer_context.models)
     model, guideline = guided(name)
     if model not in models:
         raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
-    chosen = models[model].sampled(desk.sampling.get(model))
-    writer = desk.writer(chosen, HttpWriter)
-    asked = domain_of(desk.domain).judgments
+    chosen = models[model].sampled(writer_context.sampling.get(model))
+    writer = writer_context.writer(chosen, HttpWriter)
+    asked = domain_of(writer_context.domain).judgments
     guide = condition(guideline) if guideline else None
-    return LMScribe(writer, chosen.sampling, guide, asked, chosen, desk.over_long), chosen
+    return LMTextWriter(writer, chosen.sampling, guide, asked, chosen, writer_context.over_long), chosen

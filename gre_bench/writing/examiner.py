@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import LMIdentity, Sampling, digest
 from gre_bench.prompts.library import load
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 
 if TYPE_CHECKING:
     from gre_bench.writing.http_writer import HttpWriter
@@ -31,24 +31,24 @@ class ExaminerLM:
         )  # fmt: skip
 
 
-def open_examiner(name: str | None, desk: Desk) -> ExaminerLM:
+def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
     """The LM *name*; nothing is sent before there is something to ask. `SettingsError` if there is none."""
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
 
-    models = load_models(desk.models)
+    models = load_models(writer_context.models)
     if name is None or name not in models:
         wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
         raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
     model = models[name]
-    return ExaminerLM(desk.writer(model, HttpWriter), model.sampling)
+    return ExaminerLM(writer_context.writer(model, HttpWriter), model.sampling)
 
 
-def open_logprobs(name: str | None, desk: Desk) -> LogprobWriter:
+def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
     """The LM *name* as a writer that also hands over its likeliest tokens; `SettingsError` if there is none."""
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.logprob_writer import LogprobWriter
 
-    open_examiner(name, desk)
-    model = load_models(desk.models)[str(name)]
-    return desk.writer(model, LogprobWriter)
+    open_examiner(name, writer_context)
+    model = load_models(writer_context.models)[str(name)]
+    return writer_context.writer(model, LogprobWriter)

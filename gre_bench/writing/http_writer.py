@@ -3,8 +3,8 @@
 The client's own retries are off. Ours try again only what passes by itself (`gre_bench.http.retry`), wait as long as
 the endpoint says, and give up after a bounded number of attempts with a transient `Reply`. What would fail for every
 chat (a refused key, an unknown model, a dead endpoint) stops the batch. Every final reply is archived before `write`
-returns, and looked up before anything is sent. Each request waits at the endpoint's gate for its turn and is taken off
-a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
+returns, and looked up before anything is sent. Each request waits for its turn at the endpoint's rate limiter, and
+counts against a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, StoreError
 from gre_bench.core.records import Chat, Reply, Sampling
 from gre_bench.http.masking import SHORTEST_SECRET, masked
-from gre_bench.http.retry import Patience, retry_after
+from gre_bench.http.retry import RetryPolicy, retry_after
 from gre_bench.writing.archive import ReplyArchive, request_digest
 from gre_bench.writing.batch import Batch
-from gre_bench.writing.budget import Meter, estimated, tokens_of
+from gre_bench.writing.budget import ModelBudget, estimated, tokens_of
 from gre_bench.writing.completion import CompletionResult, one_line, read_completion, read_problem, trouble
-from gre_bench.writing.rate_limiter import Gate
+from gre_bench.writing.rate_limiter import RateLimiter
 from gre_bench.writing.threads import by_threads
 
 if TYPE_CHECKING:
@@ -43,18 +43,22 @@ class HttpWriter:
         self,
         model: Model,
         archive: ReplyArchive,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         again: bool = False,
-        meter: Meter | None = None,
-        gates: Path | None = None,
+        model_budget: ModelBudget | None = None,
+        rate_limiters: Path | None = None,
     ):
         self.again = again
-        self.meter = meter
+        self.model_budget = model_budget
         self.model = model
         self.archive = archive
-        patience = patience or Patience()
-        self.patience = replace(patience, concurrency=model.limits.concurrency or patience.concurrency)
-        self.gate = None if gates is None else Gate(model.endpoint, model.limits, gates, self.patience.concurrency)
+        retry_policy = retry_policy or RetryPolicy()
+        self.retry_policy = replace(retry_policy, concurrency=model.limits.concurrency or retry_policy.concurrency)
+        self.rate_limiter = (
+            None
+            if rate_limiters is None
+            else RateLimiter(model.endpoint, model.limits, rate_limiters, self.retry_policy.concurrency)
+        )
         self._client: OpenAI | None = None
         self._key: str | None = None
         self._headers: dict[str, Any] = {}
@@ -65,15 +69,15 @@ class HttpWriter:
         model: Model,
         archive: ReplyArchive,
         again: bool = False,
-        meter: Meter | None = None,
-        gates: Path | None = None,
+        model_budget: ModelBudget | None = None,
+        rate_limiters: Path | None = None,
     ) -> Self:
         """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask.
 
-        *again*: an archived reply without a text is not taken for an answer. *meter*: who pays; nobody counts if None.
-        *gates*: folder of the gates that all who ask an endpoint pass; only this writer's own threads count if None.
+        *again*: an archived reply without a text is not taken for an answer. *model_budget*: who pays; None: nobody
+        counts. *rate_limiters*: folder of the limiters that all who ask an endpoint share; None: this writer's own.
         """
-        return cls(model, archive, again=again, meter=meter, gates=gates)
+        return cls(model, archive, again=again, model_budget=model_budget, rate_limiters=rate_limiters)
 
     def __repr__(self) -> str:
         return f"HttpWriter({self.identity})"
@@ -94,13 +98,13 @@ class HttpWriter:
         due = {request: chat for request, chat in zip(requests, sound, strict=True) if replies[request] is None}
         if due:
             self._open()
-            batch = Batch(self.patience)
-            counted = self.meter.working() if self.meter else nullcontext()
+            batch = Batch(self.retry_policy)
+            counted = self.model_budget.working() if self.model_budget else nullcontext()
             with counted:
                 found = by_threads(
                     lambda item: self._answer(item[0], item[1], sampling, batch),
                     due.items(),
-                    self.patience.concurrency,
+                    self.retry_policy.concurrency,
                     lambda: batch.stop(trouble("interrupted").reply),
                 )
                 replies |= zip(due, found, strict=True)
@@ -146,7 +150,7 @@ class HttpWriter:
     def _ask(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
         """Asks until there is an answer, or no point in asking."""
         empty = False
-        for attempt in range(self.patience.attempts):
+        for attempt in range(self.retry_policy.attempts):
             if not batch.ready():
                 return cast(Reply, batch.stopped)
             try:
@@ -162,11 +166,11 @@ class HttpWriter:
             if not answer.again:
                 batch.answered()
                 return answer.reply
-            seconds = self.patience.wait(attempt, answer.wait_s)
+            seconds = self.retry_policy.wait(attempt, answer.wait_s)
             if seconds is None:
                 return self._given_up(request, answer, attempt, batch)
-            if self.gate and answer.wait_s:
-                self.gate.hold(answer.wait_s)
+            if self.rate_limiter and answer.wait_s:
+                self.rate_limiter.hold(answer.wait_s)
             batch.wait(seconds, answer.wait_s)
         raise AssertionError("the last attempt has no wait")
 
@@ -175,7 +179,7 @@ class HttpWriter:
         if answer.reply.final:
             self._archive(request, answer.reply, batch)
             return answer.reply
-        asked = answer.wait_s is not None and answer.wait_s > self.patience.longest_wait_s
+        asked = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
         why = f"endpoint asks to wait {answer.wait_s:.0f} s" if asked else f"gave up after {attempt + 1} attempts"
         reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
         batch.given_up(reply)
@@ -184,33 +188,33 @@ class HttpWriter:
     def _passed(
         self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
     ) -> CompletionResult | None:
-        """One request through the gate; None if the batch was stopped before its turn came.
+        """One request through the rate limiter; None if the batch was stopped before its turn came.
 
         *empty*: an earlier attempt was answered with nothing, and a second such answer is the last.
         """
         asked = estimated(chat.system + chat.user)
         passing: AbstractContextManager[bool] = nullcontext(True)
-        if self.gate:
-            passing = self.gate.passing(asked, batch.over)
+        if self.rate_limiter:
+            passing = self.rate_limiter.passing(asked, batch.over)
         with passing as through:
             if not through:
                 return None
             answer = self._paid(request, chat, sampling, batch, empty)
-        if self.gate:
-            self.gate.add(sum(tokens_of(chat, answer.reply)) - asked)
+        if self.rate_limiter:
+            self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - asked)
         return answer
 
     def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> CompletionResult:
         """One request, off the budget; `BudgetReached` if that allows none."""
-        if self.meter is None:
+        if self.model_budget is None:
             return self._kept(request, self._send(chat, sampling), batch, empty)
-        self.meter.take()
+        self.model_budget.take()
         began = time.monotonic()
         answer = self._send(chat, sampling)
         seconds = time.monotonic() - began
         answer = self._kept(request, answer, batch, empty)
         try:
-            self.meter.pay(chat, answer.reply, seconds)
+            self.model_budget.pay(chat, answer.reply, seconds)
         except StoreError as error:
             batch.stop(trouble(str(error)).reply)  # nothing more is bought that cannot be counted
         return answer
@@ -218,7 +222,7 @@ class HttpWriter:
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
         """*answer* without the key, archived if there is no point in asking again.
 
-        Before it is paid: a kill between the two costs the ledger its cost, and never a reply that was bought.
+        Before it is paid: a kill between the two costs the spend log its cost, and never a reply that was bought.
         """
         answer = replace(answer, reply=self._without_key(answer.reply))
         if answer.reply.outcome == "empty":
@@ -239,7 +243,7 @@ class HttpWriter:
         import httpx2
         import openai
 
-        until = time.monotonic() + self.patience.timeout_s
+        until = time.monotonic() + self.retry_policy.timeout_s
         try:
             client: Any = self._client
             with client.chat.completions.with_streaming_response.create(
@@ -253,7 +257,7 @@ class HttpWriter:
             said = self._keyless(error.response.content)
             return read_problem(error.status_code, said, retry_after(error.response.headers))
         except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError):
-            return trouble(f"endpoint gave no answer in {self.patience.timeout_s:g} s", again=True)
+            return trouble(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
             return trouble(f"connection to the endpoint failed: {error.__cause__ or error}", again=True)
         if body is None:
@@ -288,10 +292,10 @@ class HttpWriter:
         self._headers = {"Authorization": f"Bearer {self._key}" if self._key else openai.omit}
         if host != "api.openai.com":
             self._headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
-        timeout = httpx2.Timeout(self.patience.timeout_s, connect=min(10.0, self.patience.timeout_s))
-        limits = httpx2.Limits(max_connections=self.patience.concurrency)
+        timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
+        limits = httpx2.Limits(max_connections=self.retry_policy.concurrency)
         # A proxy of the environment must not stand between us and this very machine.
-        bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.patience.timeout_s)]}
+        bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.retry_policy.timeout_s)]}
         transport = httpx2.Client(
             timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False, event_hooks=bounds
         )

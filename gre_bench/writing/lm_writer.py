@@ -24,8 +24,8 @@ RETRIES = 1
 """How often a reply that cannot be used is asked for anew, with another seed."""
 
 
-class LMScribe:
-    """A scribe that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*.
+class LMTextWriter:
+    """A text writer that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*.
 
     *judging*: the prompt for judgments, which is the domain's. *model*: whose context a paper has to fit (None: it is
     not looked at); *over_long* says what is done with one that does not.

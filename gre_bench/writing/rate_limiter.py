@@ -1,4 +1,4 @@
-"""The gate of one endpoint: how many requests are under way at once, and how soon the next may go.
+"""The rate limiter of one endpoint: how many requests are under way at once, and how soon the next may go.
 
 All models behind an endpoint share it, in all processes of a state. A place under way is a lock on a file, which ends
 with its process however that ends. The pace is a debt in seconds on disk, so that a run that is started again neither
@@ -30,8 +30,8 @@ POLL_S = 0.02
 _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 
 
-class Gate:
-    """The gate to *endpoint*, kept in *folder*; `StoreError` if that cannot be used.
+class RateLimiter:
+    """The rate limiter to *endpoint*, kept in *folder*; `StoreError` if that cannot be used.
 
     *concurrency* requests are under way at most, unless *limits* state another number.
     """

@@ -1,4 +1,4 @@
-"""The ledger of what LMs cost: one line for each request, before it is sent and after its answer, never changed.
+"""The spend log of what LMs cost: one line for each request, before it is sent and after its answer, never changed.
 
 Kept beside the reply archive and shared by all processes of a state. A process that is killed leaves its requests
 counted; what their answers cost is then unknown, and ``unanswered`` says of how many. Each line ends with a sum over
@@ -51,7 +51,7 @@ class Spent:
         return Spent(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
-class Ledger:
+class SpendLog:
     """The lines of the file *path*, read as they come; `StoreError` if it cannot be read or written.
 
     ``damaged`` counts the lines that cannot be read: each is an event that is not counted.
@@ -146,9 +146,9 @@ class Ledger:
 
 
 @cache
-def ledger_of(state: Path) -> Ledger:
-    """The ledger of the state folder *state*, one for this process, so that its lines are read once."""
-    return Ledger(state / FILE)
+def spend_log_of(state: Path) -> SpendLog:
+    """The spend log of the state folder *state*, one for this process, so that its lines are read once."""
+    return SpendLog(state / FILE)
 
 
 def _sum(entry: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.ranking import settle
+from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
 
@@ -122,7 +122,7 @@ def test(folder: Path, metrics: int) -> Cost:
     store = Store(folder, BENCH)
     signatures = [SIGNED | {"signature_id": f"s{n}", "metric": "gem"} for n in range(metrics)]
     with store.lock("bench"):
-        _, cost = costs(lambda: settle(store, Job(Settings(), folder), signatures, "bench"))
+        _, cost = costs(lambda: store_rank_statistics(store, Job(Settings(), folder), signatures, "bench"))
         store.copy_for_readers()
     return cost
 

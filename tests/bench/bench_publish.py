@@ -20,7 +20,7 @@ from gre_bench.core.metrics import METRICS
 from gre_bench.release import manifest
 from gre_bench.release.database import Additions
 from gre_bench.release.publishing import Publication, Published, publish
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store
 from tests.bench.bench_board import BENCH, Cost, apart, costs, make, test
 
@@ -41,7 +41,7 @@ def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
     def at(step: str) -> None:
         steps.append((step, time.perf_counter(), sum(os.times()[:2])))
 
-    made, cost = costs(lambda: publish(Shelf(folder / "releases", BENCH), publication, at))
+    made, cost = costs(lambda: publish(ReleaseStore(folder / "releases", BENCH), publication, at))
     return made, cost, steps
 
 

@@ -11,7 +11,7 @@ from gre_bench.changes.catalog import apply, check
 from gre_bench.changes.material import ChangeInput
 from gre_bench.changes.pieces import Splitter
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.writer import RuleScribe
+from gre_bench.writing.rules.writer import RuleTextWriter
 
 pytestmark = pytest.mark.shared
 
@@ -72,7 +72,7 @@ def test_every_review_of_the_form_has_its_four_sections(rows):
 @pytest.mark.parametrize("name", ["rule", "rule-2"])
 def test_a_rephrasing_by_rule_leaves_as_many_judgments_to_be_found(rows, name):
     found = materials(rows, "review")[:60]
-    written = RuleScribe(name).changed("rephrase", found)
+    written = RuleTextWriter(name).changed("rephrase", found)
     before = sum(len(judgments_of(one.text).splitlines()) for one in found)
     after = sum(len(judgments_of(one.text or "").splitlines()) for one in written)
     assert 0.9 < after / before < 1.05
@@ -81,6 +81,6 @@ def test_a_rephrasing_by_rule_leaves_as_many_judgments_to_be_found(rows, name):
 
 def test_a_completion_by_rule_brings_the_length_back(rows):
     found = materials(rows, "review")
-    written = RuleScribe("rule").changed("completion", found)
+    written = RuleTextWriter("rule").changed("completion", found)
     shares = [len((one.text or "").split()) / len(item.text.split()) for one, item in zip(written, found, strict=True)]
     assert 0.85 < mean(shares) < 1.15

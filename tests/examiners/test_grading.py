@@ -20,14 +20,14 @@ from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.examiners.weighing import grade_by_endpoint
 from gre_bench.examiners.wordings import Item
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.batch import Patience
+from gre_bench.writing.batch import RetryPolicy
 from gre_bench.writing.http_writer import HttpWriter
 from gre_bench.writing.logprob_writer import LogprobWriter
 from tests.conftest import SHARED
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply
 
-QUICK = Patience(concurrency=8, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=0.1)
+QUICK = RetryPolicy(concurrency=8, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=0.1)
 
 
 def writer(server, tmp_path: Path, kind=HttpWriter) -> HttpWriter:

@@ -17,7 +17,7 @@ from gre_bench.examiners.panel.bradley_terry import bradley_terry
 from gre_bench.examiners.panel.chair import decide, verdict, weight, weights
 from gre_bench.examiners.panel.elo import full_round
 from gre_bench.examiners.panel.pairwise import Pair, games, position_bias, prefer
-from gre_bench.examiners.panel.peer_review import Question, Seat, examine, examine_pairs, review, tournament
+from gre_bench.examiners.panel.peer_review import ExaminerSlot, Question, examine, examine_pairs, review, tournament
 from gre_bench.examiners.panel.qualification import Exam, agreement, exam, stretched
 from gre_bench.examiners.wordings import Item
 from tests.examiners.test_grading import writer
@@ -169,14 +169,16 @@ def test_examiners_are_examined_and_the_qualified_ones_decide(tmp_path):
     items = [Item(str(place), "S.", f"quality {place / 4}") for place in range(5)]
     questions = [Question(item, 1.0 + place) for place, item in enumerate(items)]
     with scripted_chat(write=examiner()) as good, scripted_chat(write=examiner(quality=lambda prompt: 1.0)) as flat:
-        seats = [
-            Seat("good", five, by_writer(five, writer(good, tmp_path / "a"))),
-            Seat("flat", five, by_writer(five, writer(flat, tmp_path / "b"))),
+        examiner_slots = [
+            ExaminerSlot("good", five, by_writer(five, writer(good, tmp_path / "a"))),
+            ExaminerSlot("flat", five, by_writer(five, writer(flat, tmp_path / "b"))),
         ]
-        exams = [examine(seat, questions) for seat in seats]
-        decisions, grades = review(seats, exams, items, "log")
+        exams = [examine(examiner_slot, questions) for examiner_slot in examiner_slots]
+        decisions, grades = review(examiner_slots, exams, items, "log")
         itself = examine(
-            Seat("good", five, seats[0].grader, (human, by_writer(human, writer(good, tmp_path / "a")))),
+            ExaminerSlot(
+                "good", five, examiner_slots[0].grader, (human, by_writer(human, writer(good, tmp_path / "a")))
+            ),
             [Question(item) for item in items],
             "squared_error",
         )
@@ -191,14 +193,14 @@ def test_an_exam_without_labels_and_second_prompt_is_refused():
     with pytest.raises(
         SettingsError, match="examiner a: the exam needs a label for every question, or a second prompt"
     ):
-        examine(Seat("a", five, lambda items: []), [])
+        examine(ExaminerSlot("a", five, lambda items: []), [])
 
 
 def test_two_prompts_of_different_scales_are_not_compared_exactly():
     five, hundred = Examiner(template="five_level"), Examiner(template="hundred_level")
-    seat = Seat("a", five, lambda items: [], (hundred, lambda items: []))
+    examiner_slot = ExaminerSlot("a", five, lambda items: [], (hundred, lambda items: []))
     with pytest.raises(SettingsError, match="different scales"):
-        examine(seat, [Question(Item("1", "S", "T"))])
+        examine(examiner_slot, [Question(Item("1", "S", "T"))])
 
 
 def test_a_tournament_ranks_players_as_their_texts_are(tmp_path):

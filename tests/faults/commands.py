@@ -155,7 +155,7 @@ def _main(arguments: list[str], folder: str, before: Before | None) -> None:
     from gre_bench.cli.app import main
     from gre_bench.writing import http_writer
 
-    http_writer.Patience = partial(http_writer.Patience, attempts=2, first_wait_s=0.01)
+    http_writer.RetryPolicy = partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01)
     if before:
         before()
     main()

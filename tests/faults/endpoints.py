@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gre_bench.cli import app
-from gre_bench.http.retry import Patience
+from gre_bench.http.retry import RetryPolicy
 from gre_bench.lm.backends import vllm_client
 from gre_bench.pipeline.runs import spending
 from gre_bench.store import Store
@@ -60,7 +60,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch, timeout_s: float = TIMEOUT_S) -> None
     """Waits that a user has in minutes are hundredths of seconds; the number of attempts is bounded as ever."""
     quick = {"attempts": ATTEMPTS, "timeout_s": timeout_s, "first_wait_s": 0.01, "longest_wait_s": 0.5}
     for client in (http_writer, vllm_client):
-        monkeypatch.setattr(client, "Patience", partial(Patience, **quick))
+        monkeypatch.setattr(client, "Patience", partial(RetryPolicy, **quick))
 
 
 def said(*arguments: object) -> tuple[int, str, str]:

@@ -70,7 +70,7 @@ def refreshed(
         os.sched_setaffinity(0, {core})
     spending.TICK_S = math.inf
     use(OverlapLM(lm, pause_s=pause_s, held_at=held_at))
-    http_writer.Patience = partial(http_writer.Patience, attempts=2, first_wait_s=0.01)  # type: ignore[misc]
+    http_writer.RetryPolicy = partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01)  # type: ignore[misc]
     if prepare:
         prepare()
     points = armed(Path(state), die_at, only) if die_at or counted else None

@@ -10,7 +10,7 @@ from shutil import rmtree
 
 import pytest
 
-from gre_bench.writing.spend_log import Ledger
+from gre_bench.writing.spend_log import SpendLog
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable
 from tests.faults.killing import GIVEN, by_lm, debris, ended, on_each_core, whole
 from tests.flows.refreshing import EDITION, assert_same
@@ -21,7 +21,7 @@ HANDFUL = 2
 SAME = "tables, texts and replies as undisturbed; nothing left beside"
 PAID = "paid calls at most the undisturbed ones and those in flight"
 BOUGHT = r"replies/\S+\.beside|spending|commit"
-"""Points of the reply archive, the ledger and the store: what decides whether a call is paid twice."""
+"""Points of the reply archive, the spend log and the store: what decides whether a call is paid twice."""
 PAPERS = 1
 
 
@@ -66,12 +66,12 @@ def resumed_by_lm(folder: Path, point: int, expected: dict, paid: int, core: int
     with scripted_chat() as server:
         asked = by_lm(folder, server)
         killed_at(folder / "state", point, *asked, core=core, only=BOUGHT, limit=PAPERS)
-        in_flight = Ledger(folder / "state" / "spending.jsonl").whole(EDITION).unanswered
+        in_flight = SpendLog(folder / "state" / "spending.jsonl").whole(EDITION).unanswered
         assert ended(folder / "state", *asked, core=core, limit=PAPERS) == 0
         assert_accounted(folder / "state", done=True)
         assert_same(whole(folder / "state"), expected)
         assert_paid_once(server.requests, paid, in_flight)
-        assert server.count <= Ledger(folder / "state" / "spending.jsonl").whole(EDITION).requests
+        assert server.count <= SpendLog(folder / "state" / "spending.jsonl").whole(EDITION).requests
     rmtree(folder)
 
 

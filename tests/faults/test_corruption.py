@@ -24,7 +24,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
 from gre_bench.store import TABLES, Store
 from gre_bench.tasks import steps
-from gre_bench.writing.spend_log import Ledger, ledger_of
+from gre_bench.writing.spend_log import SpendLog, spend_log_of
 from tests.faults.commands import assert_one_line, command, refresh, sample
 from tests.faults.damage import Damage, cuts, damages, done_to, flips
 from tests.faults.invariants import assert_undisturbed
@@ -52,7 +52,7 @@ class Pristine:
 
     def go_on(self, state: Path) -> dict[str, Any]:
         """A refresh in this process; its summary."""
-        ledger_of.cache_clear()
+        spend_log_of.cache_clear()
         return refreshed(Job(self.settings, state, limit=PAPERS), steps.undecorated())
 
     def copied(self, folder: Path) -> Path:
@@ -248,12 +248,12 @@ def test_a_damaged_line_of_the_ledger_is_counted_as_damaged_and_never_as_another
     file = tmp_path / "spending.jsonl"
     whole = (pristine.state / "spending.jsonl").read_bytes()
     file.write_bytes(whole)
-    right = Ledger(file).whole(EDITION)
+    right = SpendLog(file).whole(EDITION)
     assert right.requests == pristine.paid
     for damage in flips(len(whole), count, Random(9)):
         file.write_bytes(whole)
         said = done_to(file, damage)
-        found = Ledger(file)
+        found = SpendLog(file)
         spent = found.whole(EDITION)
         assert (spent == right) or found.damaged, said
         assert all(getattr(spent, name) <= getattr(right, name) for name in ("requests", "usd", "hours", "answered")), (
@@ -324,7 +324,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
         file.write_bytes(whole)
         said = done_to(file, damage)
         try:
-            found = validation_records.certificate(tmp_path, SIGNED.signature_id)
+            found = validation_records.validation_record(tmp_path, SIGNED.signature_id)
             assert json.dumps(asdict(found)) == json.dumps(asdict(made)), said
         except StoreError as error:
             one_line(error, file)

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 STOPS = "one line, exit code 3, what was done is kept; the next run ends in the same tables"
 ENDS = "done, in the same tables"
 WITHIN_S = 240.0
-"""Prefect's minute of patience, the ends of its services, and what a busy machine adds."""
+"""Prefect's minute of retry policy, the ends of its services, and what a busy machine adds."""
 PAIRS = 256
 WORKER_ENDS_S = 30.0
 """What ``stop_grace_period`` gives a container. Prefect itself tries for some seconds to tell the server of it."""

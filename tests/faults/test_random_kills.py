@@ -19,7 +19,7 @@ from shutil import rmtree
 
 import pytest
 
-from gre_bench.writing.spend_log import Ledger
+from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import (
@@ -119,7 +119,7 @@ def test_random_kills_of_a_refresh_that_buys_its_texts(tmp_path, trial):
             assert ended(state, *overrides, limit=4) == 0
             assert_same(whole(state), expected)
             assert_accounted(state, done=True)
-            spent = Ledger(state / "spending.jsonl").whole(EDITION)
+            spent = SpendLog(state / "spending.jsonl").whole(EDITION)
             assert_paid_once(server.requests[before:], paid, spent.unanswered)
             assert server.count - before <= spent.requests
             rmtree(state)

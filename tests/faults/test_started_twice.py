@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.store import Store
-from gre_bench.writing.spend_log import Ledger
+from gre_bench.writing.spend_log import SpendLog
 from tests.faults.invariants import assert_accounted, assert_paid_once, assert_undisturbed
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
@@ -94,11 +94,11 @@ def test_two_editions_at_the_same_time_share_archive_and_ledger_and_buy_nothing_
 
 
 def assert_counted(file: Path, bought: int) -> None:
-    """The ledger has every request once, under the edition that sent it, and no line is torn."""
-    ledger = Ledger(file)
-    accounts = [ledger.whole(key) for key in (EDITION, OTHER)]
+    """The spend log has every request once, under the edition that sent it, and no line is torn."""
+    spend_log = SpendLog(file)
+    accounts = [spend_log.whole(key) for key in (EDITION, OTHER)]
     assert sum(spent.requests for spent in accounts) == sum(spent.answered for spent in accounts) == bought
-    assert ledger.damaged == 0
+    assert spend_log.damaged == 0
 
 
 @pytest.mark.slow
@@ -113,8 +113,8 @@ def test_two_editions_killed_at_the_same_time_go_on_together(tmp_path, trial):
             start = partial(started, state, *overrides, limit=4, **more)
             for process in (start(), started(state, *overrides, "edition.sample=again", limit=4)):
                 process.join(900)
-            ledger = Ledger(state / "spending.jsonl")
-            in_flight = sum(ledger.whole(key).unanswered for key in (EDITION, OTHER))
+            spend_log = SpendLog(state / "spending.jsonl")
+            in_flight = sum(spend_log.whole(key).unanswered for key in (EDITION, OTHER))
         assert process.exitcode == 0
         assert_paid_once(server.requests[alone:], alone, in_flight)
     assert_undisturbed(state, tables(tmp_path / "alone"))

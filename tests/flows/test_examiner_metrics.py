@@ -18,9 +18,9 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.tasks import steps
-from gre_bench.tasks.protocol import Instruments
+from gre_bench.tasks.protocol import Backends
 from gre_bench.writing import http_writer
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 from tests.flows.refreshing import query, use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
@@ -67,7 +67,7 @@ METRICS = ["gem", "lm_examiner", "examiner.fine", "examiner.weighed", "examiner.
 
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
     use(OverlapLM())
 
 
@@ -109,8 +109,10 @@ def study(tmp_path):
 
 def sign(chosen, scoring, folder):
     """The signatures of the metrics of *scoring*, as a run makes them before it asks anything."""
-    instruments = Instruments(chosen.evaluation_lm, chosen.embedder, Desk(folder / "replies", folder / "models.toml"))
-    return steps.undecorated().sign_metrics(instruments, scoring, "rule")[1]
+    backends = Backends(
+        chosen.evaluation_lm, chosen.embedder, WriterContext(folder / "replies", folder / "models.toml")
+    )
+    return steps.undecorated().sign_metrics(backends, scoring, "rule")[1]
 
 
 def test_examiners_lm_examiner_and_gem_are_validated_in_one_table(study, tmp_path, capsys):

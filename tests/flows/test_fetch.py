@@ -15,7 +15,7 @@ from gre_bench.core.settings import load
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import FetchJob, fetch, take_of
 from gre_bench.ingest.openreview.journal import read
-from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, fault
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.openreview.loopback.server import Loopback
 from gre_bench.ingest.records.notes import read_notes
@@ -75,15 +75,15 @@ def test_a_fetch_that_is_done_sends_nothing_more(tmp_path):
 
 @pytest.mark.parametrize("name", MISCHIEFS)
 def test_whatever_the_service_does_the_snapshot_is_the_same(tmp_path, undisturbed, name):
-    with served(mischief=[mischief(name, seconds=0.2)]) as loopback:
-        struck = loopback.mischiefs.struck
+    with served(fault=[fault(name, seconds=0.2)]) as loopback:
+        struck = loopback.faults.struck
         if name in STOPS:
             with pytest.raises(SourceError) as error:
                 fetched(loopback.v2, tmp_path)
             assert "\n" not in str(error.value)
             # One line and no storm: nothing was asked after it.
             assert (struck[name], loopback.counts["notes"]) == ((1, 1) if name == "wrong-host" else (1, 2))
-            loopback.mischiefs.several = ()
+            loopback.faults.several = ()
         summary = fetched(loopback.v2, tmp_path)
         assert struck[name], "nothing happened"
         if name == "edits":
@@ -126,11 +126,11 @@ def test_out_of_budget_is_a_pause_and_the_next_run_goes_on_after_it(tmp_path, un
 
 
 def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path, undisturbed):
-    with served(mischief=[mischief("503", first=3, every=1)]) as loopback:
+    with served(fault=[fault("503", first=3, every=1)]) as loopback:
         summary = fetched(loopback.v2, tmp_path)
         assert summary["outcome"] == "incomplete" and "4 tries failed, the last with 503" in summary["message"]
         assert loopback.counts["notes"] == 2 + 4
-        loopback.mischiefs.several = ()
+        loopback.faults.several = ()
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["notes"] == 4 + 4
 
@@ -404,10 +404,10 @@ def test_the_flow_runs_under_prefect_and_a_pause_is_no_failure(tmp_path, monkeyp
     with served(limits={"attachment": Limit(2, 600.0)}) as loopback, prefect_test_harness(server_startup_timeout=120):
         summary = fetch(settings(loopback.v2, "fetch.when_paused=exit"), tmp_path / "state", strict=True)
         assert summary["outcome"] == "paused"
-        loopback.mischiefs.several = (mischief("503", first=1, every=1),)
+        loopback.faults.several = (fault("503", first=1, every=1),)
         with pytest.raises(UnfinishedError, match="tries failed"):
             fetch(settings(loopback.v2, "fetch.when_paused=exit"), tmp_path / "other", strict=True)
-        loopback.mischiefs.several = ()
+        loopback.faults.several = ()
         monkeypatch.delenv("OPENREVIEW_PASSWORD")
         named = settings(loopback.v2, "fetch.when_paused=exit", "fetch.password=block:openreview-password")
         with pytest.raises(SettingsError, match="no Prefect Secret block 'openreview-password'"):

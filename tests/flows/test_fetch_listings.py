@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gre_bench.ingest.openreview.loopback.fault_injection import mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import fault
 from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, fetched, opened, served, set_forward
@@ -26,7 +26,7 @@ def undisturbed(tmp_path_factory):
 
 
 def test_a_listing_that_ends_before_its_count_is_incomplete_and_goes_on_later(tmp_path, undisturbed):
-    with served(mischief=[mischief("empty-page", first=3, every=1)]) as loopback:
+    with served(fault=[fault("empty-page", first=3, every=1)]) as loopback:
         for asked in (2 + 3 + 1, 3 + 1):
             summary = fetched(loopback.v2, tmp_path)
             assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
@@ -35,14 +35,14 @@ def test_a_listing_that_ends_before_its_count_is_incomplete_and_goes_on_later(tm
             )
             # What is new, three empty pages, and what is counted now.
             assert summary["requests"]["notes"] == asked
-        loopback.mischiefs.several = ()
+        loopback.faults.several = ()
         summary = fetched(loopback.v2, tmp_path)
         assert summary["digest"] == undisturbed
         assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (16, 16)
 
 
 def test_a_listing_that_stays_short_is_taken_only_if_asked_and_the_snapshot_says_so(tmp_path):
-    with served(mischief=[mischief("empty-page", first=3, every=1)]) as loopback:
+    with served(fault=[fault("empty-page", first=3, every=1)]) as loopback:
         assert "--set fetch.short_listing=true" in fetched(loopback.v2, tmp_path)["message"]
         summary = fetched(loopback.v2, tmp_path, "fetch.short_listing=true")
         assert (summary["outcome"], summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (
@@ -68,7 +68,7 @@ def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path, 
 
 @pytest.mark.parametrize("every", [0, 1])
 def test_a_service_that_counts_nothing_is_listed_until_it_is_empty_twice(tmp_path, undisturbed, monkeypatch, every):
-    with served(mischief=[mischief("empty-page", first=6, every=every)]) as loopback:
+    with served(fault=[fault("empty-page", first=6, every=every)]) as loopback:
         counted = loopback.shelves[2]._counted
         monkeypatch.setattr(loopback.shelves[2], "_counted", lambda *args: _without_count(counted(*args)))
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.core.errors import SourceError
-from gre_bench.ingest.openreview.loopback.fault_injection import mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import fault
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.openreview.refusals import IN_A_ROW
 from gre_bench.ingest.records.venues import venue_of
@@ -59,7 +59,7 @@ def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbe
 
 @pytest.mark.parametrize(("batch", "kinds"), [(1, {"pdf": IN_A_ROW}), (5, {"attachment": 1, "pdf": IN_A_ROW - 1})])
 def test_an_account_that_is_refused_everything_stops_the_run_and_leaves_all_due(tmp_path, undisturbed, batch, kinds):
-    with served(mischief=[mischief("forbidden", every=1)]) as loopback:
+    with served(fault=[fault("forbidden", every=1)]) as loopback:
         for _ in range(3):
             summary = fetched(loopback.v2, tmp_path, f"fetch.pdf_batch={batch}")
             assert (summary["outcome"], summary["snapshot"]) == ("incomplete", None)
@@ -68,7 +68,7 @@ def test_an_account_that_is_refused_everything_stops_the_run_and_leaves_all_due(
             assert {
                 kind: count for kind, count in summary["requests"].items() if kind in ("pdf", "attachment")
             } == kinds
-        loopback.mischiefs.several = ()
+        loopback.faults.several = ()
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
 
 
@@ -137,7 +137,7 @@ def test_what_a_sound_archive_lacks_is_missing_without_another_request(tmp_path)
 
 
 def test_archives_that_stay_damaged_are_tried_twice_and_cost_only_what_is_damaged_in_them(tmp_path, undisturbed):
-    with served(mischief=[mischief("bad-archive", every=1)]) as loopback:
+    with served(fault=[fault("bad-archive", every=1)]) as loopback:
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         assert loopback.counts["attachment"] == 2 * 3
         # The one of an archive whose bytes were changed, and the sixteenth, which is alone.

@@ -1,4 +1,4 @@
-"""Validation: changed reviews are written, judged, planned and scored as candidates; effects, verdicts, certificates."""
+"""Validation: changed reviews are written, judged, planned and scored as candidates; effects, verdicts, validation records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gre_bench.core.resources import resource
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validation_records import certificate
+from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.stats.effects import effect
 from gre_bench.store import Store
 from gre_bench.tasks import steps
@@ -155,12 +155,12 @@ def test_boards_say_what_became_of_the_validation_and_leave_changes_out(tmp_path
 def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(tmp_path):
     summary = run(tmp_path)
     signature_id = summary["verdicts"][0]["signature_id"]
-    made = certificate(tmp_path, signature_id)
+    made = validation_record(tmp_path, signature_id)
     assert made.signature["metric"] == "gem"
     assert made.changes["sentence_deletion"] == cells(summary)["gem", "sentence_deletion"]["verdict"]
     (tmp_path / "validations" / f"{signature_id}.json").write_text("{")
     with pytest.raises(StoreError, match="damaged"):
-        certificate(tmp_path, signature_id)
+        validation_record(tmp_path, signature_id)
 
 
 def test_a_pilot_certifies_nothing(tmp_path):

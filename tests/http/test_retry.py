@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.http.retry import Patience, passes, retry_after
-from gre_bench.lm.backends.vllm_client import Patience as of_the_evaluation_lm
-from gre_bench.writing.http_writer import Patience as of_the_writers
+from gre_bench.http.retry import RetryPolicy, passes, retry_after
+from gre_bench.lm.backends.vllm_client import RetryPolicy as of_the_evaluation_lm
+from gre_bench.writing.http_writer import RetryPolicy as of_the_writers
 
 
 @pytest.mark.parametrize(
@@ -56,28 +56,31 @@ def test_a_bad_request_or_a_refusal_is_not_tried_again(status, again):
 
 
 PATIENCES = st.builds(
-    Patience, attempts=st.integers(1, 12), first_wait_s=st.floats(0.001, 10), longest_wait_s=st.floats(10, 300)
+    RetryPolicy, attempts=st.integers(1, 12), first_wait_s=st.floats(0.001, 10), longest_wait_s=st.floats(10, 300)
 )
 
 
 @given(PATIENCES, st.integers(0, 20))
-def test_waits_double_with_jitter_up_to_the_longest(patience, attempt):
-    seconds = patience.wait(attempt)
-    full = min(patience.longest_wait_s, patience.first_wait_s * 2**attempt)
-    assert (seconds is None) == (attempt + 1 >= patience.attempts)
+def test_waits_double_with_jitter_up_to_the_longest(retry_policy, attempt):
+    seconds = retry_policy.wait(attempt)
+    full = min(retry_policy.longest_wait_s, retry_policy.first_wait_s * 2**attempt)
+    assert (seconds is None) == (attempt + 1 >= retry_policy.attempts)
     assert seconds is None or full / 2 <= seconds <= full
 
 
 @given(PATIENCES, st.floats(0, 400))
-def test_a_stated_wait_is_honoured_up_to_the_longest_and_never_cut_short(patience, stated):
-    seconds = patience.wait(0, stated)
-    assert (seconds is None) == (patience.attempts == 1 or stated > patience.longest_wait_s)
-    assert seconds is None or stated <= seconds <= stated + patience.first_wait_s / 2
+def test_a_stated_wait_is_honoured_up_to_the_longest_and_never_cut_short(retry_policy, stated):
+    seconds = retry_policy.wait(0, stated)
+    assert (seconds is None) == (retry_policy.attempts == 1 or stated > retry_policy.longest_wait_s)
+    assert seconds is None or stated <= seconds <= stated + retry_policy.first_wait_s / 2
 
 
 def test_those_who_were_turned_away_together_do_not_come_back_together():
-    assert len({Patience().wait(2) for _ in range(50)}) > 40 and len({Patience().wait(0, 5.0) for _ in range(50)}) > 40
+    assert (
+        len({RetryPolicy().wait(2) for _ in range(50)}) > 40
+        and len({RetryPolicy().wait(0, 5.0) for _ in range(50)}) > 40
+    )
 
 
 def test_writers_and_evaluation_lms_have_the_same_policy():
-    assert of_the_writers is of_the_evaluation_lm is Patience
+    assert of_the_writers is of_the_evaluation_lm is RetryPolicy

@@ -15,7 +15,7 @@ transformers = pytest.importorskip("transformers", reason="the evaluation LM nee
 from gre_bench.core.errors import LMError, SettingsError, SpanError  # noqa: E402
 from gre_bench.core.records import Prediction, SpanLogprob  # noqa: E402
 from gre_bench.core.settings import EvaluationLMSettings  # noqa: E402
-from gre_bench.lm.backends.vllm_client import Patience  # noqa: E402
+from gre_bench.lm.backends.vllm_client import RetryPolicy  # noqa: E402
 from gre_bench.lm.backends.vllm_lm import VLLM  # noqa: E402
 from gre_bench.lm.catalog import open_lm  # noqa: E402
 from gre_bench.lm.protocol import take_remarks  # noqa: E402
@@ -27,7 +27,7 @@ from tests.lm.chat_models import build_tokenizer  # noqa: E402
 from tests.servers.scripted_vllm import ScriptedVLLM, rule, scripted_vllm  # noqa: E402
 
 WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
-QUICK = Patience(attempts=3, timeout_s=60.0, first_wait_s=0.02, longest_wait_s=0.2)
+QUICK = RetryPolicy(attempts=3, timeout_s=60.0, first_wait_s=0.02, longest_wait_s=0.2)
 X = "The reviewer appreciates the clear writing."
 PREDICTIONS = [Prediction(X, None, f"The reviewer questions step {n}.") for n in range(6)]
 
@@ -152,17 +152,17 @@ def test_what_does_not_pass_is_left_for_the_next_run(folder: Path, fault: str) -
     with scripted_vllm(given="absent") as server:
         lm = opened(server, folder)
         server.then = fault
-        patience = Patience(
+        retry_policy = RetryPolicy(
             attempts=2, timeout_s=0.3 if fault == "slow" else 60.0, first_wait_s=0.02, longest_wait_s=0.2
         )
-        lm._client.patience = patience
+        lm._client.retry_policy = retry_policy
         (answer,) = lm.logprob(PREDICTIONS[:1])
         assert isinstance(answer, SpanError) and (answer.code, answer.final, answer.broken) == (
             "no_answer",
             False,
             False,
         )
-        server.then, lm._client.patience = "ok", QUICK
+        server.then, lm._client.retry_policy = "ok", QUICK
         assert_right(lm.logprob(PREDICTIONS[:1]), folder, PREDICTIONS[:1])
 
 
@@ -193,12 +193,12 @@ def test_a_server_that_is_down_is_not_asked_for_each_conversation(folder: Path) 
         lm = opened(server, folder, parallel=2)
     waits: list[int] = []
 
-    class Counted(Patience):
+    class Counted(RetryPolicy):
         def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
             waits.append(attempt)
             return super().wait(attempt, stated_s)
 
-    lm._client.patience = Counted(attempts=3, timeout_s=60.0, first_wait_s=0.02)
+    lm._client.retry_policy = Counted(attempts=3, timeout_s=60.0, first_wait_s=0.02)
     many = [Prediction(X, None, f"The reviewer suggests {n}.") for n in range(40)]
     tries = []
     for _ in range(2):

@@ -16,11 +16,11 @@ from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Sampling, Score
 from gre_bench.metrics.lm_examiner import RETRIES, LMExaminer, chat, overall_score
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.http_writer import HttpWriter, Patience
+from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 
 CASE = Case("p1", "c1", "none", "review", "The review is here.", "", "The whole paper.")
-QUICK = Patience(concurrency=2, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=1.0)
+QUICK = RetryPolicy(concurrency=2, timeout_s=60.0, attempts=2, first_wait_s=0.01, longest_wait_s=1.0)
 
 
 @pytest.fixture(autouse=True)

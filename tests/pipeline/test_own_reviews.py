@@ -283,7 +283,7 @@ def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_th
 def test_nothing_is_scored_while_judgments_are_still_to_be_written(ruled):
     add_reviews(ruled, rows_of(candidate="m"))
     silent = steps.undecorated()
-    silent.write_judgments = lambda name, desk, items: [
+    silent.write_judgments = lambda name, writer_context, items: [
         Written(item, None, "failed", "connection refused", final=False) for item, _ in items
     ]
     chosen = load_over(json.loads(query(ruled, "select settings from runs where command = 'refresh'")[0][0]))

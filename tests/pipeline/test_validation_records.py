@@ -15,7 +15,7 @@ from gre_bench.flows.validate_metrics import validate
 from gre_bench.metrics.signing import signature
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validation_records import certificate, grant
+from gre_bench.pipeline.validation_records import grant, validation_record
 from gre_bench.tasks import steps
 from tests.flows.refreshing import query, use
 from tests.flows.test_validation import asked
@@ -38,7 +38,7 @@ def granted(state, edition, verdict, at, monkeypatch, **settings):
 
 
 def counts(state, edition=None):
-    found = certificate(state, SIGNED.signature_id, edition)
+    found = validation_record(state, SIGNED.signature_id, edition)
     return found.edition, found.verdict
 
 
@@ -89,7 +89,7 @@ def test_a_damaged_certificate_is_one_line(tmp_path, monkeypatch, wrong):
     file = tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json"
     file.write_text(wrong)
     with pytest.raises(StoreError, match="is damaged; remove it"):
-        certificate(tmp_path, SIGNED.signature_id)
+        validation_record(tmp_path, SIGNED.signature_id)
 
 
 def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbehaves(tmp_path):

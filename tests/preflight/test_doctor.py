@@ -22,7 +22,7 @@ from gre_bench.core import settings
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.lm.accelerators import Accelerator, Torch
 from gre_bench.preflight import doctor, doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
-from gre_bench.writing.spend_log import Ledger
+from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
 from tests.flows.fetching import settings as fetching
@@ -367,6 +367,6 @@ def test_a_budget_that_cannot_be_kept_is_a_problem_and_one_that_is_reached_a_war
         if each.check == "budget"
     ]
     assert found[0].verdict == "problem" and "no prices" in found[0].found
-    Ledger(tmp_path / "spending.jsonl").add("sent", "SAMPLE-2026", "scripted")
+    SpendLog(tmp_path / "spending.jsonl").add("sent", "SAMPLE-2026", "scripted")
     found = lines(doctor_services.budget, asking(tmp_path, url, "", MODEL, "budget.requests=1"), tmp_path)
     assert found[0].startswith("warning budget: reached: budget.requests; spent: 1 requests")

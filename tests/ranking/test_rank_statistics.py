@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.ranking.rank_statistics import Pairs, at_human_length, standings
+from gre_bench.ranking.rank_statistics import Pairs, at_human_length, rank_statistics
 from gre_bench.stats.pair_tests import pair_tests, papers_needed
 
 
@@ -30,7 +30,7 @@ def ranked(pairs: Pairs) -> dict[str, int]:
 
 def test_far_apart_neighbours_are_ranked_and_near_ones_tied_with_the_papers_they_lack():
     pairs = board({"human": 5, "a": 0.05, "b": 0, "c": -5})
-    found = {row.candidate_id: row for row in standings(pairs, ranked(pairs))}
+    found = {row.candidate_id: row for row in rank_statistics(pairs, ranked(pairs))}
     assert (found["human"].rank_low, found["human"].rank_high, found["human"].tied) == (1, 1, False)
     first, second = sorted(("a", "b"), key=lambda name: found[name].rank)
     assert found[first].tied and found[first].next_candidate == second
@@ -57,13 +57,13 @@ def test_equal_candidates_are_called_different_no_more_often_than_the_level_allo
 
 def test_no_test_is_a_reason_and_no_claim():
     one = Pairs(["human"] * 2, ["p", "q"], ["r", "s"], [1.0, 2.0])
-    (row,) = standings(one, {"human": 1})
+    (row,) = rank_statistics(one, {"human": 1})
     assert (row.rank, row.rank_low, row.tied, row.problem) == (1, None, None, "nobody to be compared with")
     apart = Pairs(["human", "a"], ["p", "q"], ["r", "s"], [1.0, 2.0])
-    assert {row.problem for row in standings(apart, {"a": 1, "human": 2})} == {
+    assert {row.problem for row in rank_statistics(apart, {"a": 1, "human": 2})} == {
         "human and a do not have two papers in common"
     }
-    assert standings(one, {}) == []
+    assert rank_statistics(one, {}) == []
 
 
 def test_a_score_that_length_alone_explains_is_the_same_at_the_human_length():

@@ -15,7 +15,7 @@ from gre_bench.release import site
 from gre_bench.release.figures.drawing import Drawings, drawn
 from gre_bench.release.figures.pictures import lacking
 from gre_bench.release.pages.board import Board
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from tests.release.made_up import EDITION, FREE, make
 
@@ -43,7 +43,7 @@ def state(tmp_path_factory):
     """An edition of six papers, one of them under a free licence, and its first release."""
     folder = tmp_path_factory.mktemp("state")
     store = make(folder, EDITION, papers=6, candidates=4, tokens=12, titles=FREE)
-    publish_edition(store, Shelf(folder / "releases", EDITION))
+    publish_edition(store, ReleaseStore(folder / "releases", EDITION))
     return folder
 
 

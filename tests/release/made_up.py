@@ -14,9 +14,9 @@ from gre_bench.catalogs import models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import Settings, edition_parts, load_over
-from gre_bench.pipeline.ranking import expose, settle
+from gre_bench.pipeline.ranking import store_exposures, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store, now
 
 EDITION = "ICLR-2025"
@@ -48,9 +48,9 @@ def store_of(state: Path) -> Store:
     return Store(state, EDITION)
 
 
-def shelf_of(state: Path) -> Shelf:
+def release_store_of(state: Path) -> ReleaseStore:
     """Its releases."""
-    return Shelf(state / "releases", EDITION)
+    return ReleaseStore(state / "releases", EDITION)
 
 
 def signature(metric: str) -> Signature:
@@ -78,8 +78,8 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
             parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
             job = Job(load_over({}, parts), Path(state))
             signatures = store.rows("current_signatures")
-            expose(store, job, signatures)
-            settle(store, job, signatures, "made-up")
+            store_exposures(store, job, signatures)
+            store_rank_statistics(store, job, signatures, "made-up")
         store.copy_for_readers()
     return store
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from gre_bench.release.publishing import publish
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publication_of
 from gre_bench.store import Store, frozen
 
@@ -27,4 +27,4 @@ def publish_until(state: str, edition: str, fatal: str | None, held: str | None 
 
     store = Store(Path(state), edition)
     with frozen(store, "publish") as copy:
-        publish(Shelf(Path(state) / "releases", edition), publication_of(copy, again=True), at)
+        publish(ReleaseStore(Path(state) / "releases", edition), publication_of(copy, again=True), at)

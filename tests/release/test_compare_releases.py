@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.compare_releases import compare_releases
 from gre_bench.reports.publishing import publish_edition
-from tests.release.made_up import EDITION, make, shelf_of, store_of
+from tests.release.made_up import EDITION, make, release_store_of, store_of
 
 FIRST, SECOND = f"{EDITION}-r1", f"{EDITION}-r2"
 
@@ -22,7 +22,7 @@ def change(state, *statements: str) -> None:
             with store.transaction() as run:
                 run.execute(statement)
         store.copy_for_readers()
-    publish_edition(store, shelf_of(state), again=True)
+    publish_edition(store, release_store_of(state), again=True)
 
 
 def of(found, metric: str):
@@ -70,7 +70,9 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
 
 
 def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_baseline(own, call):
-    publish_edition(make(own, "ICLR-2024", papers=9, candidates=4, tested=True), Shelf(own / "releases", "ICLR-2024"))
+    publish_edition(
+        make(own, "ICLR-2024", papers=9, candidates=4, tested=True), ReleaseStore(own / "releases", "ICLR-2024")
+    )
     found = compare_releases(("ICLR-2024-r1", FIRST), own)
     for row in found["metrics"]:
         assert row["compares"] == "differences"
@@ -105,7 +107,7 @@ def test_of_two_signatures_ranks_alone_compare(own, call):
 
 
 def test_folders_are_releases_too_and_json_says_all(own, call, tmp_path):
-    publish_edition(store_of(own), Shelf(tmp_path / "there", EDITION))
+    publish_edition(store_of(own), ReleaseStore(tmp_path / "there", EDITION))
     one, other = own / "releases" / FIRST, tmp_path / "there" / f"{EDITION}-latest"
     code, out, _ = call("compare", one, other, "--json", "--state", own)
     assert code == 0

@@ -13,7 +13,7 @@ from gre_bench.release import manifest
 from gre_bench.release.publishing import publish
 from gre_bench.reports.publishing import publication_of, publish_edition
 from gre_bench.store import frozen
-from tests.release.made_up import EDITION, FREE, METRICS, make, shelf_of, store_of
+from tests.release.made_up import EDITION, FREE, METRICS, make, release_store_of, store_of
 from tests.release.publishing import publish_until
 
 STEPS = ("database", "pieces", "parquet", "page", "figures", "index", "papers", "manifest", "place", "log", "latest")
@@ -24,7 +24,7 @@ def state(tmp_path_factory):
     """A release of one board: figures are what publishing takes its time for, and one board's are as good as three's."""
     folder = tmp_path_factory.mktemp("kills")
     store = make(folder, EDITION, papers=4, candidates=3, tokens=12, titles=FREE, metrics=METRICS[:1])
-    publish_edition(store, shelf_of(folder))
+    publish_edition(store, release_store_of(folder))
     return folder
 
 
@@ -47,14 +47,14 @@ def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes
     process.start()
     process.join()
     assert process.exitcode == -9
-    shelf = shelf_of(own)
-    found = manifest.verify(shelf.latest.resolve())
+    release_store = release_store_of(own)
+    found = manifest.verify(release_store.latest.resolve())
     moved = step in ("log", "latest")
     assert found["release"] == f"{EDITION}-r1"
-    assert shelf.names() == [f"{EDITION}-r1", *([f"{EDITION}-r2"] if moved else [])]
-    made = publish_edition(store_of(own), shelf, again=True)
-    assert manifest.verify(shelf.latest.resolve())["release"] == made.name == f"{EDITION}-r{3 if moved else 2}"
-    assert not [path.name for path in shelf.folder.iterdir() if path.name.startswith(".")]
+    assert release_store.names() == [f"{EDITION}-r1", *([f"{EDITION}-r2"] if moved else [])]
+    made = publish_edition(store_of(own), release_store, again=True)
+    assert manifest.verify(release_store.latest.resolve())["release"] == made.name == f"{EDITION}-r{3 if moved else 2}"
+    assert not [path.name for path in release_store.folder.iterdir() if path.name.startswith(".")]
 
 
 def test_of_two_publishers_one_wins_and_the_other_says_so(own, context, call):
@@ -65,7 +65,7 @@ def test_of_two_publishers_one_wins_and_the_other_says_so(own, context, call):
         assert process.is_alive() and time.monotonic() < deadline
         time.sleep(0.01)
     with pytest.raises(LockedError), frozen(store_of(own), "publish") as copy:
-        publish(shelf_of(own), publication_of(copy))
+        publish(release_store_of(own), publication_of(copy))
     code, out, err = call("publish", EDITION, "--state", own)
     assert (code, out, err.count("\n")) == (3, "", 1) and "are being written by another process" in err
     assert manifest.verify(own / "releases" / f"{EDITION}-latest")["release"] == f"{EDITION}-r1"

@@ -9,7 +9,7 @@ import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
 from gre_bench.release.names import page_of
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from tests.release import browser
 from tests.release.made_up import make
@@ -26,7 +26,7 @@ WIDTHS = (1280, 768, 375)
 def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
     store = make(folder, papers=12, tokens=9, titles=TITLES, names=NAMES, tested=True)
-    return publish_edition(store, Shelf(folder / "releases", "ICLR-2025")).folder
+    return publish_edition(store, ReleaseStore(folder / "releases", "ICLR-2025")).folder
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_ranks_that_no_test_tells_apart_are_called_tied_and_the_board_says_which
 
 def test_a_p_that_is_not_corrected_stands_in_parentheses(tab, tmp_path):
     store = make(tmp_path, papers=12, names=(*NAMES[:2], OTHER_PAPER), tested=True)
-    tab.open(publish_edition(store, Shelf(tmp_path / "releases", "ICLR-2025")).folder / "index.html")
+    tab.open(publish_edition(store, ReleaseStore(tmp_path / "releases", "ICLR-2025")).folder / "index.html")
     cells = tab.ask(
         "[...document.querySelectorAll('#table-1 tbody tr')].map(row => [row.dataset.kind, row.cells[5].textContent])"
     )
@@ -232,7 +232,7 @@ def two_years(tmp_path_factory):
             with store.transaction() as run:
                 run.execute("update profiles set conflict = 'the writer made-up' where candidate_id = 'openai/gpt-4o'")
             store.copy_for_readers()
-        folder_of = publish_edition(store, Shelf(folder / "releases", edition)).folder
+        folder_of = publish_edition(store, ReleaseStore(folder / "releases", edition)).folder
     return folder_of
 
 

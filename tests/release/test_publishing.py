@@ -16,11 +16,11 @@ from gre_bench.release.database import REDACTED, WHOLE, Additions, write_databas
 from gre_bench.release.history import histories
 from gre_bench.release.manifest import public_settings
 from gre_bench.release.publishing import publish
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publication_of, publish_edition
 from gre_bench.stats.effects import holm
 from gre_bench.store import STORAGE_VERSION, TABLES, frozen
-from tests.release.made_up import EDITION, FREE, make, shelf_of, store_of
+from tests.release.made_up import EDITION, FREE, make, release_store_of, store_of
 
 
 def test_every_table_of_an_edition_is_either_public_as_it_is_or_redacted():
@@ -73,7 +73,7 @@ def test_texts_are_published_only_where_their_licence_allows_it(state):
 
 
 def test_all_texts_are_in_a_release_that_is_not_to_be_passed_on(own):
-    made = publish_edition(store_of(own), shelf_of(own), everything=True)
+    made = publish_edition(store_of(own), release_store_of(own), everything=True)
     assert made.name == f"{EDITION}-r2" and "Private words of p00005-r2" in everything_in(made.folder)
     assert manifest.verify(made.folder)["texts"] == "all: not to be passed on"
 
@@ -90,20 +90,20 @@ def test_settings_are_published_without_paths_and_addresses():
 
 
 def test_an_unchanged_edition_is_not_published_twice(own):
-    again = publish_edition(store_of(own), shelf_of(own))
-    assert (again.new, again.name, shelf_of(own).names()) == (False, f"{EDITION}-r1", [f"{EDITION}-r1"])
-    assert publish_edition(store_of(own), shelf_of(own), again=True).name == f"{EDITION}-r2"
+    again = publish_edition(store_of(own), release_store_of(own))
+    assert (again.new, again.name, release_store_of(own).names()) == (False, f"{EDITION}-r1", [f"{EDITION}-r1"])
+    assert publish_edition(store_of(own), release_store_of(own), again=True).name == f"{EDITION}-r2"
 
 
 def test_a_line_of_the_log_that_a_kill_cut_off_is_none_and_is_taken_off(own):
-    shelf = shelf_of(own)
-    whole = shelf.log.path.read_bytes()
-    shelf.log.path.write_bytes(whole + b'{"what": "publi')
-    assert [entry["what"] for entry in shelf.log.entries()] == ["published"]
-    with shelf.lock():
-        shelf.say("erratum", f"{EDITION}-r1", {"text": "later"})
-    assert shelf.log.path.read_bytes().startswith(whole)
-    assert [entry["what"] for entry in shelf.log.entries()] == ["published", "erratum"]
+    release_store = release_store_of(own)
+    whole = release_store.log.path.read_bytes()
+    release_store.log.path.write_bytes(whole + b'{"what": "publi')
+    assert [entry["what"] for entry in release_store.log.entries()] == ["published"]
+    with release_store.lock():
+        release_store.say("erratum", f"{EDITION}-r1", {"text": "later"})
+    assert release_store.log.path.read_bytes().startswith(whole)
+    assert [entry["what"] for entry in release_store.log.entries()] == ["published", "erratum"]
 
 
 def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_no_longer_the_latest(own, call):
@@ -113,11 +113,11 @@ def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_n
         "publish", "--erratum", "Two reviews were swapped <b>", "--of", f"{EDITION}-r2", "--retire", *state
     )
     assert code == 0 and f"latest is {EDITION}-r1" in out
-    assert os.readlink(shelf_of(own).latest) == f"{EDITION}-r1"
+    assert os.readlink(release_store_of(own).latest) == f"{EDITION}-r1"
     code, out, _ = call("verify", own / "releases" / f"{EDITION}-r2")
     assert code == 0 and "retired" in out and "Two reviews were swapped <b>" in out
-    made = publish_edition(store_of(own), shelf_of(own), again=True)
-    assert made.name == f"{EDITION}-r3" == os.readlink(shelf_of(own).latest)
+    made = publish_edition(store_of(own), release_store_of(own), again=True)
+    assert made.name == f"{EDITION}-r3" == os.readlink(release_store_of(own).latest)
     page = (made.folder / "index.html").read_text()
     assert "Two reviews were swapped &lt;b&gt;" in page
     code, _, err = call("publish", "--erratum", "x", "--of", f"{EDITION}-r9", *state)
@@ -137,10 +137,10 @@ def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_n
     ],
 )
 def test_an_erratum_is_asked_for_whole_and_publishes_nothing(own, call, arguments, says):
-    before = shelf_of(own).entries()
+    before = release_store_of(own).entries()
     code, out, err = call("publish", *arguments, "--state", own)
     assert (code, out) == (2, "") and says in err
-    assert shelf_of(own).entries() == before
+    assert release_store_of(own).entries() == before
 
 
 def test_an_erratum_comes_as_json_too(own, call):
@@ -170,18 +170,18 @@ def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
     for damaged in (b"no database", whole[: len(whole) // 2]):
         source.write_bytes(damaged)
         with pytest.raises(StoreError, match="edition.duckdb is damaged or no DuckDB file.*copy read.duckdb over it"):
-            publish_edition(store_of(own), shelf_of(own))
-    assert manifest.verify(shelf_of(own).latest)["release"] == f"{EDITION}-r1"
+            publish_edition(store_of(own), release_store_of(own))
+    assert manifest.verify(release_store_of(own).latest)["release"] == f"{EDITION}-r1"
     with pytest.raises(SourceError):
         manifest.verify(tmp_path)
     with pytest.raises(SettingsError):
-        shelf_of(own).say("erratum", "ICLR-2025-r7", {})
+        release_store_of(own).say("erratum", "ICLR-2025-r7", {})
 
 
 def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to_the_human_baseline(own):
     earlier = make(own, "ICLR-2024", papers=9, candidates=4)
-    publish_edition(earlier, Shelf(own / "releases", "ICLR-2024"))
-    made = publish_edition(store_of(own), shelf_of(own), again=True)
+    publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
+    made = publish_edition(store_of(own), release_store_of(own), again=True)
     page = (made.folder / "index.html").read_text()
     years = page[page.index('id="years"') : page.index('id="papers"')]
     assert years.index("ICLR-2024") < years.index("ICLR-2025")
@@ -204,8 +204,8 @@ def leads(store, candidate):
 
 def test_a_history_holds_how_far_each_difference_has_moved_with_welchs_test(own):
     earlier = make(own, "ICLR-2024", papers=9, candidates=4)
-    publish_edition(earlier, Shelf(own / "releases", "ICLR-2024"))
-    (found, *others) = histories(shelf_of(own), shelf_of(own).latest / "release.duckdb")
+    publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
+    (found, *others) = histories(release_store_of(own), release_store_of(own).latest / "release.duckdb")
     assert len(others) == 2 and found.editions == ("ICLR-2024", EDITION) and len(found.changes) == 3
     tests = [ttest_ind(leads(store_of(own), one.candidate), leads(earlier, one.candidate), equal_var=False)
              for one in found.changes]  # fmt: skip
@@ -227,8 +227,8 @@ def test_editions_of_two_signatures_are_no_history(own):
             with earlier.transaction() as run:
                 run.execute(statement)
         earlier.copy_for_readers()
-    publish_edition(earlier, Shelf(own / "releases", "ICLR-2024"))
-    assert histories(shelf_of(own), shelf_of(own).latest / "release.duckdb") == ()
+    publish_edition(earlier, ReleaseStore(own / "releases", "ICLR-2024"))
+    assert histories(release_store_of(own), release_store_of(own).latest / "release.duckdb") == ()
 
 
 def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writes_it(own, call):
@@ -236,12 +236,12 @@ def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writ
     with store.lock("refresh"):
         code, out, err = call("publish", EDITION, "--again", "--state", own)
     assert (code, out, err.count("\n")) == (3, "", 1) and "is being written by process" in err
-    assert shelf_of(own).names() == [f"{EDITION}-r1"]
+    assert release_store_of(own).names() == [f"{EDITION}-r1"]
     with frozen(store, "publish") as copy:
         with store.lock("refresh"), store.transaction() as run:
             run.execute("delete from scores")
         publication = publication_of(copy, again=True)
-        made = publish(shelf_of(own), publication)
+        made = publish(release_store_of(own), publication)
     assert made.tables["scores"] == sum(row["scored"] for row in store.read(
         "progress", signature_ids=[row["signature_id"] for row in store.read("current_signatures")]
     ))  # fmt: skip

@@ -16,7 +16,7 @@ from gre_bench.core import settings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
 from gre_bench.tasks import steps
@@ -36,7 +36,7 @@ def state(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def release(state):
-    return publish_edition(Store(state, "SAMPLE-2026"), Shelf(state / "releases", "SAMPLE-2026")).folder
+    return publish_edition(Store(state, "SAMPLE-2026"), ReleaseStore(state / "releases", "SAMPLE-2026")).folder
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_all_columns_are_a_button_away(tab, release):
 def test_without_what_draws_figures_the_page_is_whole_and_says_what_to_install(tab, state, monkeypatch, tmp_path):
     for name in ("altair", "vl_convert"):
         monkeypatch.setitem(sys.modules, name, None)
-    bare = publish_edition(Store(state, "SAMPLE-2026"), Shelf(tmp_path, "SAMPLE-2026")).folder
+    bare = publish_edition(Store(state, "SAMPLE-2026"), ReleaseStore(tmp_path, "SAMPLE-2026")).folder
     assert not (bare / "figures").exists() and manifest.verify(bare)["edition"] == "SAMPLE-2026"
     tab.open(bare / "index.html")
     assert "pip install 'gre-bench[plots]'" in tab.ask("document.querySelector('main').textContent")

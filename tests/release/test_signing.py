@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.release import manifest, release_log, release_store
+from gre_bench.release import manifest, release_log
 from gre_bench.release.release_log import EMPTY, ReleaseLog
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import PASSPHRASE, SigningKey, is_signed, public_key, signing_key
 from gre_bench.reports.publishing import publish_edition
-from tests.release.made_up import EDITION, FREE, METRICS, make, shelf_of
+from tests.release.made_up import EDITION, FREE, METRICS, make, release_store_of
 
 RAW = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
 PUBLIC = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -51,7 +51,7 @@ def state(tmp_path_factory, keys):
     folder = tmp_path_factory.mktemp("signed")
     store = make(folder, EDITION, papers=4, candidates=3, titles=FREE, metrics=METRICS[:1])
     for _ in range(2):
-        publish_edition(store, shelf_of(folder), again=True, key=signing_key(keys["ours"][0]))
+        publish_edition(store, release_store_of(folder), again=True, key=signing_key(keys["ours"][0]))
     return folder
 
 
@@ -85,13 +85,13 @@ def sealed_by(folder, key, **about):
     manifest.seal(folder, old | about, key)
 
 
-def logged_by(shelf, key):
+def logged_by(release_store, key):
     """The log written anew, each line signed by *key*, with the digests of what is there now."""
-    entries = shelf.log.entries()
-    shelf.log.path.unlink()
+    entries = release_store.log.entries()
+    release_store.log.path.unlink()
     for entry in entries:
-        shelf.log.add(
-            "published", entry["release"], {"digest": manifest.digest_of(shelf.folder / entry["release"])}, key
+        release_store.log.add(
+            "published", entry["release"], {"digest": manifest.digest_of(release_store.folder / entry["release"])}, key
         )
 
 
@@ -152,17 +152,17 @@ def test_a_release_with_one_bit_changed_is_refused(own, check, call, name):
 
 
 def test_a_release_signed_by_another_key_is_refused_even_with_a_log_to_match(own, keys, check, call):
-    shelf, theirs = shelf_of(own), signing_key(keys["theirs"][0])
-    sealed_by(shelf.folder / SECOND, theirs)
-    code, err = check(shelf.folder / SECOND)
+    release_store, theirs = release_store_of(own), signing_key(keys["theirs"][0])
+    sealed_by(release_store.folder / SECOND, theirs)
+    code, err = check(release_store.folder / SECOND)
     assert code == 2 and f"is signed by another key, {theirs.name}" in err
-    code, _, err = call("verify", shelf.folder / SECOND)
+    code, _, err = call("verify", release_store.folder / SECOND)
     assert code == 2 and "not the release that was published under this name" in err
-    sealed_by(shelf.folder / FIRST, theirs)
-    logged_by(shelf, theirs)
-    assert call("verify", shelf.folder / SECOND)[0] == 0
-    assert check(shelf.folder / SECOND)[0] == 2
-    assert call("verify", shelf.folder / SECOND, "--key", keys["ours"][1], "--key", keys["theirs"][1])[0] == 0
+    sealed_by(release_store.folder / FIRST, theirs)
+    logged_by(release_store, theirs)
+    assert call("verify", release_store.folder / SECOND)[0] == 0
+    assert check(release_store.folder / SECOND)[0] == 2
+    assert call("verify", release_store.folder / SECOND, "--key", keys["ours"][1], "--key", keys["theirs"][1])[0] == 0
 
 
 def test_a_release_whose_signature_was_taken_away_is_refused(own, keys, check, call):
@@ -172,55 +172,55 @@ def test_a_release_whose_signature_was_taken_away_is_refused(own, keys, check, c
     sealed_by(folder, None)
     code, err = check(folder)
     assert code == 2 and "is not signed; the key given is" in err
-    shelf = Shelf(own / "alone", EDITION)
-    shutil.copytree(folder, shelf.folder / SECOND)
-    assert call("verify", shelf.folder / SECOND)[0] == 0
-    assert check(shelf.folder / SECOND)[0] == 2
+    release_store = ReleaseStore(own / "alone", EDITION)
+    shutil.copytree(folder, release_store.folder / SECOND)
+    assert call("verify", release_store.folder / SECOND)[0] == 0
+    assert check(release_store.folder / SECOND)[0] == 2
 
 
 def test_an_older_release_in_the_place_of_a_newer_one_is_refused(own, keys, check, call):
-    shelf = shelf_of(own)
-    head = shelf.log.heads()[-1]
-    assert check(shelf.folder / SECOND, "--log-head", head)[0] == 0
+    release_store = release_store_of(own)
+    head = release_store.log.heads()[-1]
+    assert check(release_store.folder / SECOND, "--log-head", head)[0] == 0
     # Its files under the newer one's name.
-    (shelf.folder / SECOND).rename(own / "kept")
-    shutil.copytree(shelf.folder / FIRST, shelf.folder / SECOND)
-    code, err = check(shelf.folder / SECOND)
+    (release_store.folder / SECOND).rename(own / "kept")
+    shutil.copytree(release_store.folder / FIRST, release_store.folder / SECOND)
+    code, err = check(release_store.folder / SECOND)
     assert code == 2 and f"holds the files of {FIRST}" in err
-    shutil.rmtree(shelf.folder / SECOND)
-    (own / "kept").rename(shelf.folder / SECOND)
+    shutil.rmtree(release_store.folder / SECOND)
+    (own / "kept").rename(release_store.folder / SECOND)
     # The pointer turned back.
-    shelf.latest.unlink()
-    shelf.latest.symlink_to(FIRST)
-    code, err = check(shelf.latest)
+    release_store.latest.unlink()
+    release_store.latest.symlink_to(FIRST)
+    code, err = check(release_store.latest)
     assert code == 2 and f"leads to {FIRST}, and the latest release is {SECOND}" in err
     # The newer one taken away with its line: only who saw the log before can tell.
-    shutil.rmtree(shelf.folder / SECOND)
-    lines = shelf.log.path.read_text().splitlines(keepends=True)
-    shelf.log.path.write_text(lines[0])
-    assert check(shelf.latest)[0] == 0
-    code, err = check(shelf.latest, "--log-head", head[:20])
+    shutil.rmtree(release_store.folder / SECOND)
+    lines = release_store.log.path.read_text().splitlines(keepends=True)
+    release_store.log.path.write_text(lines[0])
+    assert check(release_store.latest)[0] == 0
+    code, err = check(release_store.latest, "--log-head", head[:20])
     assert code == 2 and "it was cut, or written anew" in err
-    assert check(shelf.latest, "--log-head", "nonsense")[0] == 2
+    assert check(release_store.latest, "--log-head", "nonsense")[0] == 2
 
 
 @pytest.mark.parametrize("forger", [None, "theirs"])
 def test_a_forged_line_that_retires_the_newest_release_is_refused(own, keys, check, forger):
-    shelf = shelf_of(own)
+    release_store = release_store_of(own)
     entry = {"what": "retired", "release": SECOND, "at": "2030-01-01T00:00:00+00:00", "text": "withdrawn"}
-    entry |= {"previous": shelf.log.heads()[-1]}
+    entry |= {"previous": release_store.log.heads()[-1]}
     if forger:
         entry["key"] = (key := signing_key(keys[forger][0])).name
         entry["signature"] = release_log.b64encode(key.sign(json.dumps(entry).encode())).decode()
-    with shelf.log.path.open("a") as file:
+    with release_store.log.path.open("a") as file:
         file.write(json.dumps(entry) + "\n")
-    assert shelf.point() == FIRST
-    code, err = check(shelf.latest)
+    assert release_store.point() == FIRST
+    code, err = check(release_store.latest)
     assert code == 2 and "line 3 is " in err
 
 
 def test_a_log_is_refused_whatever_line_or_bit_of_it_changed(own):
-    shelf, key = shelf_of(own), SigningKey(ed25519.Ed25519PrivateKey.generate())
+    release_store, key = release_store_of(own), SigningKey(ed25519.Ed25519PrivateKey.generate())
     log = ReleaseLog(own / "log.jsonl")
     for number in range(4):
         log.add("published", f"{EDITION}-r{number}", {"digest": "0" * 64}, key if number else None)
@@ -246,36 +246,36 @@ def test_a_log_is_refused_whatever_line_or_bit_of_it_changed(own):
             log.entries()
 
     flipped()
-    assert shelf.log.entries()
+    assert release_store.log.entries()
 
 
 def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, keys, call, monkeypatch):
-    shelf, sign = shelf_of(own), ("--sign", keys["ours"][0])
+    release_store, sign = release_store_of(own), ("--sign", keys["ours"][0])
     earlier = datetime.now(UTC) - timedelta(days=400)
     with monkeypatch.context() as patch:
         patch.setattr(release_store, "now", lambda: earlier)
         code, out, err = call("publish", EDITION, "--again", "--state", own, *sign)
     assert (code, out, err.count("\n")) == (2, "", 1) and f"{SECOND} is dated " in err and "set the clock" in err
-    assert shelf.names() == [FIRST, SECOND]
+    assert release_store.names() == [FIRST, SECOND]
     # One that a machine with a wrong clock put there all the same, under the highest number.
-    third = shelf.folder / f"{EDITION}-r3"
-    shutil.copytree(shelf.folder / FIRST, third)
+    third = release_store.folder / f"{EDITION}-r3"
+    shutil.copytree(release_store.folder / FIRST, third)
     sealed_by(third, signing_key(keys["ours"][0]), release=third.name)
     with monkeypatch.context() as patch:
         patch.setattr(release_log, "now", lambda: earlier)
-        shelf.say("published", third.name, {"digest": manifest.digest_of(third)}, signing_key(keys["ours"][0]))
-    assert shelf.point() == SECOND == os.readlink(shelf.latest)
-    assert shelf.next_name() == f"{EDITION}-r4"
+        release_store.say("published", third.name, {"digest": manifest.digest_of(third)}, signing_key(keys["ours"][0]))
+    assert release_store.point() == SECOND == os.readlink(release_store.latest)
+    assert release_store.next_name() == f"{EDITION}-r4"
     assert call("errata", SECOND, "wrong", "--retire", "--state", own, *sign)[0] == 0
-    assert os.readlink(shelf.latest) == FIRST
+    assert os.readlink(release_store.latest) == FIRST
 
 
 def test_a_folder_that_was_put_beside_the_releases_is_none_of_them(own, call):
-    shelf = shelf_of(own)
-    third = shelf.folder / f"{EDITION}-r3"
-    shutil.copytree(shelf.folder / FIRST, third)
+    release_store = release_store_of(own)
+    third = release_store.folder / f"{EDITION}-r3"
+    shutil.copytree(release_store.folder / FIRST, third)
     sealed_by(third, None, release=third.name)
-    assert shelf.point() == SECOND
+    assert release_store.point() == SECOND
     code, _, err = call("verify", third)
     assert code == 2 and "has no line that publishes it" in err
 
@@ -285,7 +285,7 @@ def test_once_signed_every_later_line_is(own, keys, call):
     assert code == 2 and err.count("\n") == 1 and f"{FIRST} is signed" in err and "--sign" in err
     assert call("errata", SECOND, "a note", "--state", own)[0] == 2
     assert call("errata", SECOND, "a note", "--state", own, "--sign", keys["ours"][0])[0] == 0
-    assert [entry["what"] for entry in shelf_of(own).log.entries()] == ["published", "published", "erratum"]
+    assert [entry["what"] for entry in release_store_of(own).log.entries()] == ["published", "published", "erratum"]
 
 
 def test_an_unchanged_edition_is_published_again_to_sign_it(own, keys, call, tmp_path):

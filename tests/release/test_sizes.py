@@ -8,7 +8,7 @@ from gre_bench.core import settings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import manifest
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
 from gre_bench.tasks import steps
@@ -22,7 +22,7 @@ LARGEST = 2_000_000
 
 
 def published(state, store):
-    return publish_edition(store, Shelf(state / "releases", store.key)).folder
+    return publish_edition(store, ReleaseStore(state / "releases", store.key)).folder
 
 
 def look(folder):

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store
 from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, refreshed, use
@@ -93,7 +93,7 @@ def test_a_score_that_does_not_come_out_again_is_named_and_nothing_is_published(
     assert (
         told and "nothing was published" in err and f"gre-bench why SAMPLE-2026 {told[1]} {told[2]} --paper s03" in err
     )
-    assert Shelf(state / "releases", EDITION).names() == [f"{EDITION}-r1"]
+    assert ReleaseStore(state / "releases", EDITION).names() == [f"{EDITION}-r1"]
 
 
 def test_a_text_that_changed_since_it_was_scored_is_found_by_a_recount(state):

@@ -16,7 +16,7 @@ from scipy.stats import ttest_rel
 
 from gre_bench.release.names import page_of
 from gre_bench.release.pages.pair_values import by_paper, comparisons, leads
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.compare_candidates import compare_candidates
 from gre_bench.reports.edition_pages import write_edition_pages
 from gre_bench.reports.publishing import publish_edition
@@ -45,7 +45,7 @@ def made(tmp_path_factory):
                 [LACKING],
             )
         store.copy_for_readers()
-    return state, publish_edition(store, Shelf(state / "releases", store.key)).folder
+    return state, publish_edition(store, ReleaseStore(state / "releases", store.key)).folder
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SettingsError
 from gre_bench.release import site
 from gre_bench.release.figures.drawing import Drawings
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.view_server import server_of
 from gre_bench.reports.viewing import Viewing
@@ -53,7 +53,7 @@ def state(tmp_path_factory):
     store = make(folder, EDITION, papers=4, candidates=4, tokens=5, titles=FREE, metrics=("gem",))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(site, "drawn", lambda boards: Drawings())
-        publish_edition(store, Shelf(folder / "releases", EDITION))
+        publish_edition(store, ReleaseStore(folder / "releases", EDITION))
     (folder / "secret.html").write_text("secret")
     (folder / "releases" / f"{EDITION}-r1" / "out.html").symlink_to(folder / "secret.html")
     return folder

@@ -13,7 +13,7 @@ import pytest
 
 from gre_bench.core.errors import StoreError
 from gre_bench.release.database import opened
-from gre_bench.release.release_store import Shelf
+from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
 from gre_bench.store.read_copy import CopyForReaders
@@ -66,7 +66,7 @@ def test_a_forged_log_is_refused_wherever_the_copy_is_read_and_the_next_write_ta
     asked = (("sql", EDITION, MEAN), ("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human"))
     for arguments in asked if end == "wal" else asked[:3]:
         assert_one_line(command(*arguments, "--state", state), 1, log.name, "lies beside the copy", MENDED)
-    assert not (state / "releases").exists() or not Shelf(state / "releases", EDITION).names()
+    assert not (state / "releases").exists() or not ReleaseStore(state / "releases", EDITION).names()
     with store.lock("refresh"):
         store.copy_for_readers()
     assert not log.exists() and believed(store) == mean
@@ -187,6 +187,6 @@ def test_what_is_published_comes_from_the_store_and_not_from_a_copy_that_somebod
     forge(store.read_file)
     store.copy.sums.write_text(f"{sha256(store.read_file)}  read.duckdb\n")
     assert believed(store) > mean + 900
-    made = publish_edition(store, Shelf(state / "releases", EDITION))
+    made = publish_edition(store, ReleaseStore(state / "releases", EDITION))
     with opened(made.folder / "release.duckdb") as run:
         assert run.execute(MEAN).fetchall() == [(mean,)]

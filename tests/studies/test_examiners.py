@@ -46,8 +46,8 @@ REAL = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+def retry_policy(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 def quality(human):
@@ -304,7 +304,7 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(job, tmp_path):
         server.until = None
         summary = run(asked)
         assert summary["outcome"] == "done"
-        assert 6 * 12 <= server.count <= 6 * 12 + http_writer.Patience().concurrency
+        assert 6 * 12 <= server.count <= 6 * 12 + http_writer.RetryPolicy().concurrency
     assert found(summary)["p2-coarse"]["kendall"]["value"] > 0.9
 
 

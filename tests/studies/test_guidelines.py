@@ -39,8 +39,8 @@ OFFICIAL = "Reviewers are asked to be kind."
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+def retry_policy(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def test_a_killed_study_goes_on_and_pays_for_little_twice(study, tmp_path):
         server.until = None
         summary = run(job)
         assert summary["outcome"] == "done"
-        assert server.count <= 3 * PAPERS + http_writer.Patience().concurrency
+        assert server.count <= 3 * PAPERS + http_writer.RetryPolicy().concurrency
     assert {name: one.closeness.rmse.value for name, one in found(summary).items()} == {
         "none": 2,
         "arr": 0,

@@ -35,8 +35,8 @@ START = 1_760_000_000_000
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+def retry_policy(monkeypatch):
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 def notes(rows):
@@ -196,23 +196,23 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
         summary = run(made)
         assert summary["groups"]["good"]["reviews"] == 3 and len(summary["groups"]["good"]["drawn"]) == 2
         out = tmp_path / "good.txt"
-        asked = ("q", "good", "scripted", out, made.desk, steps.undecorated(), made.state)
+        asked = ("q", "good", "scripted", out, made.writer_context, steps.undecorated(), made.state)
         assert generate(*asked)["reviews"] == 2
         prompt = server.requests[-1]["messages"][0]["content"]
         assert (
             "Below are 2 peer reviews" in prompt and prompt.count("## Review ") == 2 and "Soundness: 3 good" in prompt
         )
-        assert generate("q", "good.review_length", "scripted", out, made.desk, steps.undecorated(), made.state)[
-            "reviews"
-        ]
+        assert generate(
+            "q", "good.review_length", "scripted", out, made.writer_context, steps.undecorated(), made.state
+        )["reviews"]
         generate(*asked)
         count = server.count
         generate(*asked)
         assert server.count == count
         with pytest.raises(SettingsError, match="group bad of study q has no reviews"):
-            generate("q", "bad", "scripted", out, made.desk, steps.undecorated(), made.state)
+            generate("q", "bad", "scripted", out, made.writer_context, steps.undecorated(), made.state)
         with pytest.raises(SettingsError, match="no study nope with a group good"):
-            generate("nope", "good", "scripted", out, made.desk, steps.undecorated(), made.state)
+            generate("nope", "good", "scripted", out, made.writer_context, steps.undecorated(), made.state)
     assert out.read_text().strip() == condition("middle").guideline
     assert checklist.read(out.read_text()).counts
     assert condition("mine+rubric", {"mine": out.read_text()}).template == "guideline_rubric"
@@ -245,7 +245,7 @@ def test_a_reply_that_is_no_guideline_is_refused_and_nothing_is_written(job, tmp
         made = job([(0, 1, {}), (30, 1, {}), (30, 1, {})], server)
         assert run(made)["groups"]["bad"]["reviews"] == 3
         with pytest.raises(SourceError, match=why):
-            generate("q", "bad", "scripted", tmp_path / "bad.txt", made.desk, steps.undecorated(), made.state)
+            generate("q", "bad", "scripted", tmp_path / "bad.txt", made.writer_context, steps.undecorated(), made.state)
     assert not (tmp_path / "bad.txt").exists()
 
 

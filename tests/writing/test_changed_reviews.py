@@ -11,7 +11,7 @@ from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.review_text import split
-from gre_bench.writing.catalog import Desk, scribe
+from gre_bench.writing.catalog import WriterContext, text_writer
 from gre_bench.writing.changing import PROMPTS
 from gre_bench.writing.rules.completion import VAGUE
 from gre_bench.writing.rules.judgments import judgments_of
@@ -58,10 +58,10 @@ def item(key: str = "p1", **more) -> ChangeInput:
 
 @pytest.fixture
 def lm(tmp_path):
-    """A scribe at the scripted server, and the server."""
+    """A text writer at the scripted server, and the server."""
     with scripted_chat() as server:
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
-        yield scribe("scripted", Desk(tmp_path / "replies", tmp_path / "models.toml")), server
+        yield text_writer("scripted", WriterContext(tmp_path / "replies", tmp_path / "models.toml")), server
 
 
 def test_a_completion_by_an_lm_starts_from_the_marked_review_and_keeps_what_was_kept(lm):
@@ -144,7 +144,7 @@ def test_an_elongation_with_one_summary_is_none_and_says_why(lm):
 @pytest.mark.parametrize("name", ["rule", "scripted"])
 @pytest.mark.parametrize(("task", "lacks", "code"), REASONS)
 def test_what_cannot_be_changed_has_its_reason_and_takes_no_neighbour_down(lm, name, task, lacks, code):
-    writer = lm[0] if name == "scripted" else scribe(name, Desk("."))
+    writer = lm[0] if name == "scripted" else text_writer(name, WriterContext("."))
     before, without, after = writer.changed(task, [item("a"), item("b", **lacks), item("c")])
     assert [before.item, without.item, after.item] == ["a", "b", "c"]
     assert (without.text, without.outcome) == (None, code)
@@ -152,8 +152,8 @@ def test_what_cannot_be_changed_has_its_reason_and_takes_no_neighbour_down(lm, n
 
 
 def test_every_identity_is_its_own(lm):
-    rules = {scribe("rule", Desk(".")).identity(task) for task in PROMPTS} | {
-        scribe("rule-2", Desk(".")).identity("rephrase")
+    rules = {text_writer("rule", WriterContext(".")).identity(task) for task in PROMPTS} | {
+        text_writer("rule-2", WriterContext(".")).identity("rephrase")
     }
     assert rules == {
         "rule-completion-1",
@@ -168,16 +168,16 @@ def test_every_identity_is_its_own(lm):
 
 def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
     with pytest.raises(SettingsError, match="writer rule-2 only rephrases; for completion take rule or a model"):
-        scribe("rule-2", Desk(".")).identity("completion")
+        text_writer("rule-2", WriterContext(".")).identity("completion")
     with pytest.raises(
         SettingsError, match="writer extractive-full does no rephrase; writers by rule that do: rule, rule-2"
     ):
-        scribe("extractive-full", Desk(".")).identity("rephrase")
+        text_writer("extractive-full", WriterContext(".")).identity("rephrase")
     assert NAMES[0] == "rule"
 
 
 def by_rule(task: str, given: ChangeInput, name: str = "rule"):
-    (written,) = scribe(name, Desk(".")).changed(task, [given])
+    (written,) = text_writer(name, WriterContext(".")).changed(task, [given])
     return written
 
 

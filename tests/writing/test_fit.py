@@ -12,7 +12,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Chat, Paper, Reply, Sampling
 from gre_bench.writing.fit import Tokens, counter, cut, estimated, paragraphs, room, sections, verdict
-from gre_bench.writing.lm_writer import LMScribe
+from gre_bench.writing.lm_writer import LMTextWriter
 
 BODY = (
     "1 Introduction\n\nWords of it.\n\n2 Method\n\nMore words.\n\n2.1 Details\n\nStill more.\n\nConclusion\n\nThe end."
@@ -45,8 +45,8 @@ class Silent:
         return [Reply("ok", "A review.") for _ in chats]
 
 
-def scribe(over_long="refuse", **more) -> LMScribe:
-    return LMScribe(Silent(), Sampling(max_tokens=100), model=model(**more), over_long=over_long)
+def text_writer(over_long="refuse", **more) -> LMTextWriter:
+    return LMTextWriter(Silent(), Sampling(max_tokens=100), model=model(**more), over_long=over_long)
 
 
 def test_sections_begin_at_headings_and_not_at_sentences_with_a_number():
@@ -104,8 +104,8 @@ def test_a_verdict_is_certain_only_outside_the_range():
 
 def test_what_does_not_fit_is_not_sent_and_says_why():
     long = replace(PAPER, paper_id="p2", text="word " * 1000)
-    assert [item.outcome for item in scribe(context=2000).reviews([PAPER, long])] == ["ok", "ok"]
-    short = scribe(context=1200)
+    assert [item.outcome for item in text_writer(context=2000).reviews([PAPER, long])] == ["ok", "ok"]
+    short = text_writer(context=1200)
     found = short.reviews([PAPER, long])
     assert [item.outcome for item in found] == ["ok", "too_long"] and found[1].final
     assert "1,036 are left of a context of 1,200; --set writing.over_long=truncate" in found[1].detail
@@ -113,12 +113,12 @@ def test_what_does_not_fit_is_not_sent_and_says_why():
 
 
 def test_a_context_that_is_not_known_refuses_nothing():
-    one = scribe()
+    one = text_writer()
     assert one.reviews([replace(PAPER, text="word " * 100_000)])[0].outcome == "ok"
 
 
 def test_a_cut_is_in_the_signature_and_an_uncut_paper_is_sent_whole():
-    whole, cutting = scribe(context=3000), scribe("truncate", context=3000)
+    whole, cutting = text_writer(context=3000), text_writer("truncate", context=3000)
     assert cutting.identity("review") == f"{whole.identity('review')} · cut to {3000 - 100 - 64} tokens"
     assert cutting.identity("judgments") == whole.identity("judgments")
     long = replace(PAPER, text=BODY + "\n\n5 Appendix-like results\n\n" + "word " * 3000)

@@ -7,7 +7,7 @@ import pytest
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Paper
 from gre_bench.prompts.conditions import SHIPPED, condition, guided
-from gre_bench.writing.catalog import Desk, scribe, writes_reviews
+from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
 MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
@@ -15,27 +15,27 @@ PAPER = Paper("p1", "A title", "An abstract.", "The method works well. It is not
 
 
 @pytest.fixture
-def desk(tmp_path):
+def writer_context(tmp_path):
     with scripted_chat() as server:
         models = tmp_path / "models.toml"
         models.write_text(MODELS.format(url=server.url, model=MODEL))
-        yield Desk(tmp_path / "replies", models), server
+        yield WriterContext(tmp_path / "replies", models), server
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_review_under_a_guideline_is_asked_for_with_its_prompt(desk, name):
-    writer = scribe(f"scripted@{name}", desk[0])
+def test_a_review_under_a_guideline_is_asked_for_with_its_prompt(writer_context, name):
+    writer = text_writer(f"scripted@{name}", writer_context[0])
     (written,) = writer.reviews([PAPER])
     assert (written.item, written.outcome) == ("p1", "ok")
-    (body,) = desk[1].requests
+    (body,) = writer_context[1].requests
     assert body["messages"] == [
         {"role": "user", "content": condition(name).chat("A title\n\nAbstract\n\nAn abstract.\n\n" + PAPER.text).user}
     ]
 
 
-def test_each_condition_is_an_identity_of_its_own_and_other_tasks_are_as_ever(desk):
+def test_each_condition_is_an_identity_of_its_own_and_other_tasks_are_as_ever(writer_context):
     names = ["scripted", *(f"scripted@{name}" for name in SHIPPED)]
-    scribes = [scribe(name, desk[0]) for name in names]
+    scribes = [text_writer(name, writer_context[0]) for name in names]
     assert len({one.identity("review") for one in scribes}) == len(names)
     assert len({one.identity("judgments") for one in scribes}) == len({one.identity("assw") for one in scribes}) == 1
     assert scribes[-1].identity("review").startswith(f"scripted@{MODEL} · prompt bad+rubric ")
@@ -49,8 +49,8 @@ def test_the_name_of_a_candidate_is_taken_apart_at_a_shipped_condition_only():
         assert guided(name) == (name, None)
 
 
-def test_only_a_known_model_reviews_under_a_guideline(desk):
-    assert writes_reviews("scripted@arr", desk[0])
-    assert not writes_reviews("scripted@nope", desk[0]) and not writes_reviews("other@arr", desk[0])
+def test_only_a_known_model_reviews_under_a_guideline(writer_context):
+    assert writes_reviews("scripted@arr", writer_context[0])
+    assert not writes_reviews("scripted@nope", writer_context[0]) and not writes_reviews("other@arr", writer_context[0])
     with pytest.raises(SettingsError, match="no writer 'other@arr'; known: "):
-        scribe("other@arr", desk[0])
+        text_writer("other@arr", writer_context[0])

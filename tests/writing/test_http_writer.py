@@ -20,14 +20,14 @@ from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.replies import REVIEW_PARTS, assw, judgments, tagged
 from gre_bench.prompts.library import fill
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.http_writer import HttpWriter, Patience
+from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from tests.conftest import ROOT
 from tests.holds import LONGEST_S, wait_for
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
 
 CANARY = "sk-canary-0123456789abcdef"
 CHAT = Chat("system", "user")
-QUICK = Patience(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
+QUICK = RetryPolicy(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
 REVIEW = "The paper is clear. It lacks a baseline. Why was the seed fixed? The authors should add an ablation."
 
 
@@ -42,8 +42,8 @@ def entry(server: ScriptedChat | str, **more) -> Model:
     return Model(**{"name": "scripted", "endpoint": url, "model": MODEL} | more)
 
 
-def writer(server: ScriptedChat | str, folder: Path, patience: Patience = QUICK, **more) -> HttpWriter:
-    return HttpWriter(entry(server, **more), ReplyArchive(folder / "archive"), patience)
+def writer(server: ScriptedChat | str, folder: Path, retry_policy: RetryPolicy = QUICK, **more) -> HttpWriter:
+    return HttpWriter(entry(server, **more), ReplyArchive(folder / "archive"), retry_policy)
 
 
 def chats(count: int) -> list[Chat]:
@@ -120,7 +120,7 @@ def test_what_passes_by_itself_is_asked_again(tmp_path, behaviour):
 
 @pytest.mark.parametrize("behaviour", ["slow", "drip"])
 def test_an_answer_that_takes_too_long_is_given_up(tmp_path, behaviour):
-    hurried = Patience(timeout_s=0.3, attempts=2, first_wait_s=0.01)
+    hurried = RetryPolicy(timeout_s=0.3, attempts=2, first_wait_s=0.01)
     with scripted_chat(then=behaviour) as server:
         if behaviour == "slow":
             server.until = lambda _: False
@@ -198,11 +198,11 @@ def test_a_model_may_call_the_limit_by_another_name(tmp_path):
 
 def test_retry_after_is_waited_for_by_all_threads(tmp_path):
     with scripted_chat("429", retry_after="0.6") as server:
-        replies = writer(server, tmp_path, Patience(concurrency=1, first_wait_s=0.01)).write(chats(3), Sampling())
+        replies = writer(server, tmp_path, RetryPolicy(concurrency=1, first_wait_s=0.01)).write(chats(3), Sampling())
         assert [reply.outcome for reply in replies] == ["ok"] * 3
         assert server.times[1] - server.times[0] >= 0.6
     with scripted_chat("429", "ok", retry_after="0.6") as server:
-        wide = Patience(concurrency=2, first_wait_s=0.01)
+        wide = RetryPolicy(concurrency=2, first_wait_s=0.01)
         writer(server, tmp_path / "wide", wide).write(chats(6), Sampling())
         late = [moment for moment in server.times[2:] if moment - server.times[0] < 0.55]
         assert len(late) <= 1
@@ -419,7 +419,7 @@ def test_the_key_is_sent_to_its_endpoint_and_told_to_nobody_else(tmp_path, monke
         "ok", "401", "echo_key", "reset", "500", "html", "echo_key_escaped", then="echo_key_401"
     ) as server:
         for chat in chats(7):
-            each = writer(server, tmp_path, Patience(attempts=1), key_env="SCRIPTED_KEY")
+            each = writer(server, tmp_path, RetryPolicy(attempts=1), key_env="SCRIPTED_KEY")
             told += [repr(each), repr(each.model), *map(repr, each.write([chat], Sampling()))]
         told += map(repr, each.write(chats(30), Sampling()))
         assert {headers["authorization"] for headers in server.headers} == {f"Bearer {CANARY}"}

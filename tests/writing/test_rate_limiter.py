@@ -1,4 +1,4 @@
-"""The gate of an endpoint, by the server's own clock: what goes at once, how soon, over models, processes and kills."""
+"""The rate limiter of an endpoint, by the server's own clock: what goes at once, how soon, over models, processes and kills."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.http.endpoints import Limits
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.http_writer import HttpWriter
-from gre_bench.writing.rate_limiter import Gate
+from gre_bench.writing.rate_limiter import RateLimiter
 from tests.conftest import ROOT
 from tests.holds import LONGEST_S, wait_for
 from tests.servers.scripted_chat import MODEL, scripted_chat
@@ -47,13 +47,13 @@ def limited(folder: Path, url: str, **limits) -> None:
 
 def ask(folder: Path, name: str, numbers: range, **bounds) -> list[str]:
     """What became of the chats *numbers* asked of the model *name*, as any run asks it."""
-    desk = Desk(folder / "replies", folder / "models.toml", budget=BudgetSettings(**bounds))
-    writer = desk.writer(load(desk.models)[name], HttpWriter)
+    writer_context = WriterContext(folder / "replies", folder / "models.toml", budget=BudgetSettings(**bounds))
+    writer = writer_context.writer(load(writer_context.models)[name], HttpWriter)
     return [reply.outcome for reply in writer.write([Chat("system", f"user {n}") for n in numbers], Sampling())]
 
 
 def owed(folder: Path) -> dict[str, float]:
-    """The debt of the only gate as it stands on disk, none before there is one."""
+    """The debt of the only rate limiter as it stands on disk, none before there is one."""
     file = next((folder / "endpoints").rglob("pace.json"), None)
     text = file.read_text() if file else ""
     return json.loads(text) if text else {"requests": 0.0}
@@ -167,32 +167,34 @@ def test_what_is_owed_is_what_was_sent_less_the_time_that_passed(tmp_path_factor
             moment += passed
             clock.setattr(time, "time", partial(float, moment))
             requests, tokens = max(0.0, requests - passed), max(0.0, tokens - passed)
-            gate = Gate("http://host/v1", limits, folder, 8)  # a new one each time: nothing is kept in memory
-            assert gate._owe(count, size) == pytest.approx(max(requests, tokens), abs=1e-5)
+            rate_limiter = RateLimiter(
+                "http://host/v1", limits, folder, 8
+            )  # a new one each time: nothing is kept in memory
+            assert rate_limiter._owe(count, size) == pytest.approx(max(requests, tokens), abs=1e-5)
             requests, tokens = requests + count * 60 / per_minute, max(0.0, tokens + size * 60 / tokens_per_minute)
 
 
 @pytest.mark.parametrize("ahead", [-86_400.0, 86_400.0])
 def test_a_clock_that_jumps_neither_stops_the_gate_nor_breaks_it(tmp_path, monkeypatch, ahead):
-    gate = Gate("http://host/v1", Limits(requests_per_minute=600), tmp_path, 8)
-    gate._owe(1, 0)
+    rate_limiter = RateLimiter("http://host/v1", Limits(requests_per_minute=600), tmp_path, 8)
+    rate_limiter._owe(1, 0)
     moment = time.time()
     monkeypatch.setattr(time, "time", lambda: moment + ahead)
-    assert gate._owe(1, 0) <= 0.1
+    assert rate_limiter._owe(1, 0) <= 0.1
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"at": 1}', '{"at": "x", "requests": 0, "tokens": 0}'])
 def test_a_torn_pace_is_none(tmp_path, content):
-    gate = Gate("http://host/v1", Limits(requests_per_minute=60), tmp_path, 8)
-    gate._owe(1, 0)
-    (gate.folder / "pace.json").write_text(content)
-    assert gate._owe(0, 0) == 0.0
+    rate_limiter = RateLimiter("http://host/v1", Limits(requests_per_minute=60), tmp_path, 8)
+    rate_limiter._owe(1, 0)
+    (rate_limiter.folder / "pace.json").write_text(content)
+    assert rate_limiter._owe(0, 0) == 0.0
 
 
 def test_a_gate_that_cannot_be_kept_is_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="the gate .* cannot be used: Not a directory"):
-        Gate("http://host/v1", Limits(), tmp_path / "file", 8)._owe(1, 0)
+        RateLimiter("http://host/v1", Limits(), tmp_path / "file", 8)._owe(1, 0)
 
 
 @pytest.mark.parametrize(

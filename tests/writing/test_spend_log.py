@@ -1,4 +1,4 @@
-"""The ledger and its bounds: every event once whoever writes it, one line where a bound is reached."""
+"""The spend log and its bounds: every event once whoever writes it, one line where a bound is reached."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
 from gre_bench.core.records import Chat, Reply, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.budget import Meter, cost, left, said
-from gre_bench.writing.http_writer import HttpWriter, Patience
-from gre_bench.writing.spend_log import Ledger
+from gre_bench.writing.budget import ModelBudget, cost, left, said
+from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
+from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
 from tests.holds import LONGEST_S
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
-QUICK = Patience(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
+QUICK = RetryPolicy(concurrency=4, timeout_s=60.0, attempts=3, first_wait_s=0.02, longest_wait_s=2.0)
 
 
 def model(url: str = "http://127.0.0.1:1/v1", **more) -> Model:
     return Model(**{"name": "scripted", "endpoint": url, "model": MODEL, "price_in": 2.0, "price_out": 10.0} | more)
 
 
-def meter(folder: Path, url: str = "http://127.0.0.1:1/v1", priced: bool = True, **bounds) -> Meter:
+def model_budget(folder: Path, url: str = "http://127.0.0.1:1/v1", priced: bool = True, **bounds) -> ModelBudget:
     prices = {} if priced else {"price_in": None, "price_out": None}
-    return Meter(Ledger(folder / "spending.jsonl"), "E-2026", BudgetSettings(**bounds), model(url, **prices))
+    return ModelBudget(SpendLog(folder / "spending.jsonl"), "E-2026", BudgetSettings(**bounds), model(url, **prices))
 
 
 def chats(count: int) -> list[Chat]:
@@ -54,27 +54,27 @@ def test_the_cost_at_unknown_prices_is_unknown():
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6), st.booleans()), max_size=12))
 def test_what_is_written_is_what_is_read_by_whoever_reads(tmp_path_factory, paid):
-    one = meter(tmp_path_factory.mktemp("ledger"))
+    one = model_budget(tmp_path_factory.mktemp("ledger"))
     for prompt, reply, answered in paid:
         one.take()
         if answered:
             one.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=prompt, reply_tokens=reply), 1.0)
-    for ledger in (one.ledger, Ledger(one.ledger.path)):
-        spent = ledger.spent("E-2026", "scripted")
+    for spend_log in (one.spend_log, SpendLog(one.spend_log.path)):
+        spent = spend_log.spent("E-2026", "scripted")
         answers = [item for item in paid if item[2]]
         assert (spent.requests, spent.answered, spent.unanswered) == (len(paid), len(answers), len(paid) - len(answers))
         assert spent.prompt_tokens == sum(item[0] for item in answers)
         assert spent.usd == pytest.approx(sum(2e-6 * item[0] + 1e-5 * item[1] for item in answers))
-        assert ledger.whole("E-2026").requests == len(paid) and ledger.whole("other").requests == 0
+        assert spend_log.whole("E-2026").requests == len(paid) and spend_log.whole("other").requests == 0
 
 
 def test_tokens_that_an_endpoint_does_not_state_are_estimated_and_counted_as_such(tmp_path):
-    one = meter(tmp_path)
+    one = model_budget(tmp_path)
     one.take()
     one.pay(Chat("s" * 100, "u" * 300), Reply("ok", "r" * 40), 1.0)
     one.take()
     one.pay(Chat("s", "u"), Reply("rate_limited", None, final=False), 1.0)
-    spent = one.ledger.spent("E-2026", "scripted")
+    spent = one.spend_log.spent("E-2026", "scripted")
     assert (spent.prompt_tokens, spent.reply_tokens, spent.estimated, spent.answered) == (100, 10, 1, 2)
     assert spent.outcomes == {"ok": 1, "rate_limited": 1}
 
@@ -93,24 +93,24 @@ except BudgetReached:
 """
     running = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(3)]
     assert [process.wait(LONGEST_S) for process in running] == [0, 0, 0]
-    assert Ledger(tmp_path / "spending.jsonl").spent("E-2026", "scripted").requests == 50
+    assert SpendLog(tmp_path / "spending.jsonl").spent("E-2026", "scripted").requests == 50
 
 
 def test_a_line_that_was_torn_costs_itself_alone(tmp_path):
-    one = meter(tmp_path)
+    one = model_budget(tmp_path)
     one.take()
-    with one.ledger.path.open("a") as file:
+    with one.spend_log.path.open("a") as file:
         file.write('{"event": "sent", "acc')
     one.take()
-    for ledger in (one.ledger, Ledger(one.ledger.path)):
-        assert ledger.spent("E-2026", "scripted").requests == 2
-        assert ledger.damaged == 1
+    for spend_log in (one.spend_log, SpendLog(one.spend_log.path)):
+        assert spend_log.spent("E-2026", "scripted").requests == 2
+        assert spend_log.damaged == 1
 
 
 def test_a_ledger_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "spending.jsonl").mkdir()
     with pytest.raises(StoreError, match="ledger .*spending.jsonl cannot be used: Is a directory"):
-        meter(tmp_path).take()
+        model_budget(tmp_path).take()
 
 
 BOUNDS = [
@@ -125,7 +125,7 @@ BOUNDS = [
 
 @pytest.mark.parametrize(("bounds", "part"), BOUNDS, ids=[part.partition(":")[0] for _, part in BOUNDS])
 def test_a_bound_is_one_line_that_says_which_what_is_spent_and_how_to_go_on(tmp_path, bounds, part):
-    one = meter(tmp_path, **bounds)
+    one = model_budget(tmp_path, **bounds)
     for _ in range(2):
         one.take()
         one.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
@@ -135,36 +135,36 @@ def test_a_bound_is_one_line_that_says_which_what_is_spent_and_how_to_go_on(tmp_
     assert line.startswith(f"paused at {part}") and "\n" not in line
     for told in ("2 requests, 2,000 prompt and 200 reply tokens", "is kept. Raise it (", "give the same command again"):
         assert told in line
-    assert one.ledger.spent("E-2026", "scripted").requests == 2
+    assert one.spend_log.spent("E-2026", "scripted").requests == 2
 
 
 def test_another_models_bound_and_another_accounts_spending_bind_nobody_else(tmp_path):
-    one = meter(tmp_path, models={"other": {"requests": 0}})
+    one = model_budget(tmp_path, models={"other": {"requests": 0}})
     one.take()
-    other = Meter(one.ledger, "E-2027", BudgetSettings(requests=1), model())
+    other = ModelBudget(one.spend_log, "E-2027", BudgetSettings(requests=1), model())
     other.take()
     with pytest.raises(BudgetReached):
         other.take()
 
 
 def test_hours_of_asking_a_model_are_bounded(tmp_path):
-    one = meter(tmp_path, models={"scripted": {"hours": 1e-9}})
+    one = model_budget(tmp_path, models={"scripted": {"hours": 1e-9}})
     with pytest.raises(BudgetReached, match=r"--set budget.models.scripted.hours=\.\.\."), one.working():
         one.take()
-    assert one.ledger.spent("E-2026", "scripted").hours >= 0
+    assert one.spend_log.spent("E-2026", "scripted").hours >= 0
 
 
 def test_money_is_not_bounded_where_no_price_is_known(tmp_path):
     with pytest.raises(SettingsError, match="model scripted has no prices: give it price_in and price_out"):
-        meter(tmp_path, priced=False, usd=5.0)
-    meter(tmp_path, priced=False, requests=5).take()
+        model_budget(tmp_path, priced=False, usd=5.0)
+    model_budget(tmp_path, priced=False, requests=5).take()
 
 
 def test_what_is_left_is_said_of_what_is_bounded(tmp_path):
-    one = meter(tmp_path, requests=5, usd=0.001)
+    one = model_budget(tmp_path, requests=5, usd=0.001)
     one.take()
     one.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
-    spent = one.ledger.whole("E-2026")
+    spent = one.spend_log.whole("E-2026")
     assert left(one.budget, spent) == {"requests": 4, "usd": 0}
     assert said(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
 
@@ -175,7 +175,9 @@ def test_a_bound_in_the_middle_of_requests_lets_those_in_flight_end_and_a_raise_
         archive = ReplyArchive(tmp_path / "replies")
 
         def asking(**bounds):
-            return HttpWriter(model(server.url), archive, QUICK, meter=meter(tmp_path, server.url, **bounds))
+            return HttpWriter(
+                model(server.url), archive, QUICK, model_budget=model_budget(tmp_path, server.url, **bounds)
+            )
 
         with pytest.raises(BudgetReached):
             asking(**bounds).write(chats(30), Sampling())
@@ -189,23 +191,23 @@ def test_a_bound_in_the_middle_of_requests_lets_those_in_flight_end_and_a_raise_
             asking(requests=30).write(chats(31), Sampling())
         assert len(asking(requests=0).write(chats(30), Sampling())) == 30
         assert server.count == 30
-    spent = Ledger(tmp_path / "spending.jsonl").spent("E-2026", "scripted")
+    spent = SpendLog(tmp_path / "spending.jsonl").spent("E-2026", "scripted")
     assert (spent.requests, spent.answered, spent.outcomes) == (30, 30, {"ok": 30})
     assert spent.prompt_tokens == sum(len(f"systemuser {place}") // 4 for place in range(30))
 
 
 def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
     replies, kept_when_paid = tmp_path / "replies", []
-    pay = Meter.pay
+    pay = ModelBudget.pay
 
     def paid(self, *values):
         kept_when_paid.append(len(list(replies.rglob("*.json"))))
         pay(self, *values)
 
-    monkeypatch.setattr(Meter, "pay", paid)
+    monkeypatch.setattr(ModelBudget, "pay", paid)
     with scripted_chat() as server:
-        asking = HttpWriter(model(server.url), ReplyArchive(replies), Patience(concurrency=1),
-                            meter=meter(tmp_path, server.url))  # fmt: skip
+        asking = HttpWriter(model(server.url), ReplyArchive(replies), RetryPolicy(concurrency=1),
+                            model_budget=model_budget(tmp_path, server.url))  # fmt: skip
         asking.write(chats(3), Sampling())
     assert kept_when_paid == [1, 2, 3]
 
@@ -213,24 +215,30 @@ def test_a_reply_is_kept_before_it_is_paid(tmp_path, monkeypatch):
 def test_every_attempt_is_a_request_of_the_budget(tmp_path):
     with scripted_chat(then="500") as server:
         asking = HttpWriter(
-            model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url, requests=2)
+            model(server.url),
+            ReplyArchive(tmp_path / "replies"),
+            QUICK,
+            model_budget=model_budget(tmp_path, server.url, requests=2),
         )
         with pytest.raises(BudgetReached):
             asking.write(chats(1), Sampling())
         assert server.count == 2
-    assert asking.meter.ledger.spent("E-2026", "scripted").outcomes == {"failed": 2}
+    assert asking.model_budget.spend_log.spent("E-2026", "scripted").outcomes == {"failed": 2}
 
 
 def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path, monkeypatch):
     with scripted_chat() as server:
         asking = HttpWriter(
-            model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url)
+            model(server.url),
+            ReplyArchive(tmp_path / "replies"),
+            QUICK,
+            model_budget=model_budget(tmp_path, server.url),
         )
 
         def full(*_):
             raise StoreError("the ledger cannot be used: No space left on device")
 
-        monkeypatch.setattr(asking.meter, "pay", full)
+        monkeypatch.setattr(asking.model_budget, "pay", full)
         replies = asking.write(chats(9), Sampling())
         assert server.count == len([reply for reply in replies if reply.outcome == "ok"]) < 9
         assert "No space left" in next(reply.detail for reply in replies if reply.outcome != "ok")
@@ -240,7 +248,10 @@ def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path,
 def test_the_ledger_holds_no_text_of_a_chat_or_a_reply(tmp_path):
     with scripted_chat("ok", "refusal", "echo_key") as server:
         HttpWriter(
-            model(server.url), ReplyArchive(tmp_path / "replies"), QUICK, meter=meter(tmp_path, server.url)
+            model(server.url),
+            ReplyArchive(tmp_path / "replies"),
+            QUICK,
+            model_budget=model_budget(tmp_path, server.url),
         ).write(chats(3), Sampling())
     lines = [json.loads(line) for line in (tmp_path / "spending.jsonl").read_text().splitlines()]
     assert {name for line in lines for name in line} == {

@@ -31,7 +31,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class ExaminerSlot:
     """An examiner at work: its *column*, and the column of its *second* prompt with that prompt's examiner, if any."""
 
     column: Column
@@ -54,7 +54,7 @@ def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
 
 
 def convene(
-    seats: Sequence[Seat],
+    examiner_slots: Sequence[ExaminerSlot],
     asked: set[str],
     human: Mapping[str, float],
     ends: tuple[float, float],
@@ -63,7 +63,7 @@ def convene(
     rules: Iterable[Rule] = ("uniform",),
     alpha: float = 1.0,
 ) -> Panel:
-    """The panel of *seats* after an exam on the texts *asked*; *human* scores lie between *ends*."""
+    """The panel of *examiner_slots* after an exam on the texts *asked*; *human* scores lie between *ends*."""
     names = [name for name in human if name in asked]
     scale = Scale(*ends)
     gold = [human[name] for name in names]
@@ -71,13 +71,14 @@ def convene(
         gold = [value for value in stretched(gold, scale) if value is not None]
     exams = [
         exam(
-            seat.column.title, _given(seat.column, seat.examiner, names, measure), gold=gold,
-            again=_given(*seat.second, names, measure) if seat.second else None, measure=measure, threshold=threshold,
+            slot.column.title, _given(slot.column, slot.examiner, names, measure), gold=gold,
+            again=_given(*slot.second, names, measure) if slot.second else None,
+            measure=measure, threshold=threshold,
         )
-        for seat in seats
+        for slot in examiner_slots
     ]  # fmt: skip
     due = [name for name in human if name not in asked]
-    given = {seat.column.title: _given(seat.column, seat.examiner, due, "squared_error") for seat in seats}
+    given = {slot.column.title: _given(slot.column, slot.examiner, due, "squared_error") for slot in examiner_slots}
     out = Panel(exams, {}, [])
     for rule in rules:
         try:

@@ -18,7 +18,7 @@ from gre_bench.examiners.wordings import Item
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class ExaminerSlot:
     """An examiner on the panel: how it grades (*second*: under another prompt, for its inner consistency)."""
 
     name: str
@@ -36,34 +36,44 @@ class Question:
 
 
 def examine(
-    seat: Seat, questions: Sequence[Question], measure: Measure = "exact", threshold: float = THRESHOLD
+    examiner_slot: ExaminerSlot, questions: Sequence[Question], measure: Measure = "exact", threshold: float = THRESHOLD
 ) -> Exam:
-    """The qualification exam of *seat*: by the gold labels if all questions have one, and by its second prompt if any.
+    """The qualification exam of *examiner_slot*: by the gold labels if all have one, and by its second prompt if any.
 
     `SettingsError` if neither is there.
     """
     items = [question.item for question in questions]
-    given = _answers(seat.grader(items), seat.examiner, measure)
+    given = _answers(examiner_slot.grader(items), examiner_slot.examiner, measure)
     labels = [question.gold for question in questions if question.gold is not None]
     gold = labels if len(labels) == len(questions) and labels else None
-    if seat.second and measure == "exact" and seat.second[0].form.scale != seat.examiner.form.scale:
+    if (
+        examiner_slot.second
+        and measure == "exact"
+        and examiner_slot.second[0].form.scale != examiner_slot.examiner.form.scale
+    ):
         raise SettingsError(
-            f"examiner {seat.name}: its two prompts have different scales, whose scores are never equal: "
+            f"examiner {examiner_slot.name}: its two prompts have different scales, whose scores are never equal: "
             "measure by squared_error"
         )
-    again = _answers(seat.second[1](items), seat.second[0], measure) if seat.second else None
+    again = _answers(examiner_slot.second[1](items), examiner_slot.second[0], measure) if examiner_slot.second else None
     if gold is None and again is None:
-        raise SettingsError(f"examiner {seat.name}: the exam needs a label for every question, or a second prompt")
-    return exam(seat.name, given, gold=gold, again=again, measure=measure, threshold=threshold)
+        raise SettingsError(
+            f"examiner {examiner_slot.name}: the exam needs a label for every question, or a second prompt"
+        )
+    return exam(examiner_slot.name, given, gold=gold, again=again, measure=measure, threshold=threshold)
 
 
 def review(
-    seats: Sequence[Seat], exams: Sequence[Exam], items: Sequence[Item], rule: Rule = "uniform", alpha: float = 1.0
+    examiner_slots: Sequence[ExaminerSlot],
+    exams: Sequence[Exam],
+    items: Sequence[Item],
+    rule: Rule = "uniform",
+    alpha: float = 1.0,
 ) -> tuple[list[Decision], dict[str, list[Grade]]]:
     """The chair's decision about each of *items*, on 0 … 1, and the grades of each examiner that passed."""
     by = weights(exams, rule, alpha)
-    at_work = {seat.name: seat for seat in seats if seat.name in by}
-    grades = {name: seat.grader(items) for name, seat in at_work.items()}
+    at_work = {examiner_slot.name: examiner_slot for examiner_slot in examiner_slots if examiner_slot.name in by}
+    grades = {name: examiner_slot.grader(items) for name, examiner_slot in at_work.items()}
     given = {
         name: stretched([one.value for one in found], at_work[name].examiner.form.scale)
         for name, found in grades.items()

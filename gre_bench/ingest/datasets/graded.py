@@ -21,7 +21,7 @@ from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.ingest.datasets.graded_layouts import ColumnLayout, layout_of
 from gre_bench.ingest.datasets.grades import are_mixed, read_grade
 from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_text, shown
-from gre_bench.ingest.records.merge_index import Imported, Papers, Refusal, Shelf
+from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
 from gre_bench.ingest.records.row_files import read_rows
 
 HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
@@ -62,22 +62,22 @@ def graded_from(
     if are_mixed((row.get(layout.grade) for _, row in rows), names):
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
     taken.ignored_columns = tuple(sorted(columns - layout.columns))
-    papers, shelf, numbers = Papers(known_papers), Shelf(known_reviews, {}, known_papers), Counter()
+    papers, merge_index, numbers = Papers(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()
     for place, row in rows:
         try:
             paper = _item(row, layout)
             numbers[paper.paper_id] += 1
             review = _review(row, layout, domain, names, f"{paper.paper_id}:{numbers[paper.paper_id]}")
             _check_grade(known_reviews.get(review.review_id), review)
-            review, _ = shelf.whole(review, None, named=True)
+            review, _ = merge_index.whole(review, None, named=True)
             group = _group(row, layout, paper.paper_id, found.groups)
             changed = papers.put(paper)
-            shelf.papers.add(paper.paper_id)
-            taken.count(shelf.put(taken, review, None, None) or changed)
+            merge_index.papers.add(paper.paper_id)
+            taken.count(merge_index.put(taken, review, None, None) or changed)
             found.groups |= group
         except RefusedError as reason:
             taken.refusals.append(Refusal(place, f"review {shown(row.get(layout.item))}", str(reason)))
-    taken.papers, taken.reviews = list(papers.new.values()), list(shelf.new_reviews.values())
+    taken.papers, taken.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
     return found
 
 

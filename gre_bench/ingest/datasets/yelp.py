@@ -16,7 +16,7 @@ from gre_bench.core.records import Paper, Review, Synopsis
 from gre_bench.ingest.datasets.yelp_files import Restaurant, Terms, as_review, rank, read_restaurants, read_reviews
 from gre_bench.ingest.records.cells import RefusedError
 from gre_bench.ingest.records.json_lines import opened, read_object
-from gre_bench.ingest.records.merge_index import Imported, Papers, Refusal, Shelf
+from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
 
 
 def restaurants_from(
@@ -76,7 +76,7 @@ def _take_reviews(
     taken: Imported,
 ) -> None:
     """Adds the chosen reviews of the *drawn* restaurants from the file *path*."""
-    shelf = Shelf(known_reviews, {}, [one.paper.paper_id for one in drawn])
+    merge_index = MergeIndex(known_reviews, {}, [one.paper.paper_id for one in drawn])
     chosen = sorted((offset, place) for one in drawn for _, place, offset in one.chosen)
     with opened(path) as file:
         for offset, place in chosen:
@@ -85,11 +85,11 @@ def _take_reviews(
             try:
                 if review.paper_id in refused:
                     raise RefusedError(refused[review.paper_id])
-                review, _ = shelf.whole(review, None, named=True)
-                taken.count(shelf.put(taken, review, None, None))
+                review, _ = merge_index.whole(review, None, named=True)
+                taken.count(merge_index.put(taken, review, None, None))
             except RefusedError as reason:
                 taken.refusals.append(Refusal(place, f"review {review.review_id}", str(reason)))
-    taken.reviews = list(shelf.new_reviews.values())
+    taken.reviews = list(merge_index.new_reviews.values())
 
 
 def _left_out(

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from gre_bench.core.errors import SourceError
 from gre_bench.ingest.openreview.pdf_archive import Archive, unpacked
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, Patience, Session
+from gre_bench.ingest.openreview.session import Login, RetryPolicy, Session
 
 Note = dict[str, Any]
 
@@ -49,10 +49,10 @@ class OpenReview:
         host: str,
         budget: RequestBudget,
         login: Login = Login(),
-        patience: Patience = Patience(),
+        retry_policy: RetryPolicy = RetryPolicy(),
     ):
         self.api, self.host, self.budget = api, host.rstrip("/"), budget
-        self._session = Session(api, self.host, budget, login, patience)
+        self._session = Session(api, self.host, budget, login, retry_policy)
 
     @property
     def sent(self) -> Counter[str]:

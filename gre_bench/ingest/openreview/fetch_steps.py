@@ -21,7 +21,7 @@ from gre_bench.ingest.openreview.paper_fetching import fetch_histories, fetch_pd
 from gre_bench.ingest.openreview.received import lacking, listed_of, received
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of, seal
-from gre_bench.ingest.openreview.session import Login, Patience
+from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venue_years import confirm_form
 from gre_bench.ingest.records.venues import Venue, venue_of
@@ -178,12 +178,12 @@ def _session(asked: Asked, secret: Callable[[str], str]) -> OpenReview:
     login = Login(**{name: secret(getattr(fetch, name)) for name in SECRETS})
     if login.username and not login.password and not login.token:
         raise SettingsError(f"there is a user name ({fetch.username}) and no password ({fetch.password}); set both")
-    patience = Patience(fetch.timeout_s, fetch.whole_s, fetch.attempts, fetch.backoff_s)
+    retry_policy = RetryPolicy(fetch.timeout_s, fetch.whole_s, fetch.attempts, fetch.backoff_s)
     budget = str(budget_file(Path(asked.state)).resolve())
-    return _opened(asked.origin, budget, login, patience)
+    return _opened(asked.origin, budget, login, retry_policy)
 
 
 @lru_cache(maxsize=4)
-def _opened(origin: Origin, budget: str, login: Login, patience: Patience) -> OpenReview:
+def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
     """Kept open for this process, so that it logs in once."""
-    return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, patience)  # type: ignore[arg-type]
+    return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]

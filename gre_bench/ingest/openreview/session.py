@@ -33,7 +33,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """Seconds for a connection or between bytes, seconds for a whole response, and how often a fault is tried."""
 
     timeout_s: float = 60.0
@@ -45,11 +45,11 @@ class Patience:
 class Session:
     """Opens openreview-py's client of API v1 or v2 when it is first asked for, and again after `renew`."""
 
-    def __init__(self, api: Literal[1, 2], host: str, budget: RequestBudget, login: Login, patience: Patience):
+    def __init__(self, api: Literal[1, 2], host: str, budget: RequestBudget, login: Login, retry_policy: RetryPolicy):
         from gre_bench.ingest.openreview.transport import Transport
 
         self.api, self.host, self.login = api, host, login
-        self.transport: Transport = Transport(budget, **asdict(patience))
+        self.transport: Transport = Transport(budget, **asdict(retry_policy))
         self._client: Any = None
         self._spent = False
 

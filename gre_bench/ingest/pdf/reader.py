@@ -90,7 +90,7 @@ class PdfReader:
             with suppress(BrokenPipeError):
                 child.process.stdin.close()
         for child in children:
-            child.end(patience=5.0)
+            child.end(grace_s=5.0)
 
     def read(self, data: bytes) -> PdfText:
         """What the PDF *data* gives, within the limits."""
@@ -219,13 +219,13 @@ class _Child:
                 return message[0] if message else None
         return None
 
-    def end(self, patience: float = 0.2) -> int:
-        """Ends the process, after *patience* seconds by force; its exit code, or minus the signal that it died of."""
+    def end(self, grace_s: float = 0.2) -> int:
+        """Ends the process, after *grace_s* seconds by force; its exit code, or minus the signal that it died of."""
         if self.process.poll() is None:
             try:
                 # It may be dying: its own signal tells more than ours.
                 self._stdin.close()
-                self.process.wait(patience)
+                self.process.wait(grace_s)
             except (subprocess.TimeoutExpired, BrokenPipeError):
                 self.process.kill()
         code = self.process.wait()

@@ -25,7 +25,7 @@ from gre_bench.ingest.pdf.paragraphs import joined, paragraphs, words_of
 from gre_bench.ingest.pdf.parts import type_of
 from gre_bench.ingest.pdf.references import body_of_rows
 from gre_bench.ingest.pdf.rows import Page, Row, read_page
-from gre_bench.ingest.pdf.words import Fate, Ledger, PageWords, doubts
+from gre_bench.ingest.pdf.words import Fate, PageWords, WordFates, doubts
 
 Status = Literal[
     "ok",
@@ -212,11 +212,11 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
     notes, findings = read.notes, sorted(read.findings, key=lambda finding: finding.page)
     if len(findings) > MOST_FINDINGS:
         notes.append(f"{len(findings) - MOST_FINDINGS} more findings are not listed")
-    ledger = Ledger(read.pages)
+    word_fates = WordFates(read.pages)
     parts = _Parts()
     if any(page.rows for page in read.pages):
-        parts = _parts(read.pages, ledger, notes)
-    words = ledger.pages()
+        parts = _parts(read.pages, word_fates, notes)
+    words = word_fates.pages()
     found = doubts(words)
     return PdfText(
         "doubtful" if found and status in ("ok", "repaired") else status, parts.title, parts.abstract, parts.text,
@@ -233,8 +233,8 @@ class _Parts:
     text: str = ""
 
 
-def _parts(pages: Sequence[Page], ledger: Ledger, notes: list[str]) -> _Parts:
-    """Title, abstract and text of *pages*; *ledger* learns which rows went where, *notes* what is doubtful."""
+def _parts(pages: Sequence[Page], word_fates: WordFates, notes: list[str]) -> _Parts:
+    """Title, abstract and text of *pages*; *word_fates* learns which rows went where, *notes* what is doubtful."""
     heights = [page.height for page in pages]
     size = type_of([row for page in pages for row in page.rows]).size
     pages, furniture = without_furniture(pages, size)
@@ -253,8 +253,8 @@ def _parts(pages: Sequence[Page], ledger: Ledger, notes: list[str]) -> _Parts:
         "figures and tables": cells, "scraps": scraps,
     }  # fmt: skip
     for fate, out in dropped.items():
-        ledger.out(out, fate)
-    ledger.kept([*title, *opening.rows, *(row for part in parts for row in part.rows)])
+        word_fates.out(out, fate)
+    word_fates.kept([*title, *opening.rows, *(row for part in parts for row in part.rows)])
     text = "\n\n".join(joined(part.rows, words) for part in parts)
     return _Parts(joined(title, words) or None, opening.abstract, text)
 

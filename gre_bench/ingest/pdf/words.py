@@ -70,7 +70,7 @@ class PageWords:
         return sum(self.words.values())
 
 
-class Ledger:
+class WordFates:
     """Counts the words of pages as rules drop rows of them."""
 
     def __init__(self, pages: Sequence[Page]):

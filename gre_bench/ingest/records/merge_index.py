@@ -76,7 +76,7 @@ class Papers:
         return whole != old
 
 
-class Shelf:
+class MergeIndex:
     """What is there already, so that a row can be told new, known or in conflict."""
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):

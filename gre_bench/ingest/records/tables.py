@@ -25,7 +25,7 @@ from gre_bench.ingest.records.cells import (
     shown,
 )
 from gre_bench.ingest.records.columns import PAPER_COLUMNS, REVIEW_COLUMNS, has, hint, rows_of, rows_of_one
-from gre_bench.ingest.records.merge_index import Imported, Papers, Refusal, Shelf
+from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
 
 NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
 
@@ -69,7 +69,7 @@ def reviews_from(
     is refused, unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the one whose reviews are read.
     """
     taken = Imported()
-    shelf = Shelf(known, known_judgments, papers)
+    merge_index = MergeIndex(known, known_judgments, papers)
     if by is not None and not NAME.fullmatch(by):
         raise SourceError(f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200")
     table = list(rows_of(path, REVIEW_COLUMNS, rows, taken, epoch))
@@ -77,10 +77,10 @@ def reviews_from(
     taken.unnamed = sum(not has(row, "candidate") for _, row in table)
     for place, row in rows_of_one(path, table, by) if only and by is not None else table:
         try:
-            review, judgments = _review(row, by, writer, shelf.reviews)
-            review, judgments = shelf.whole(review, judgments, named=by is not None or has(row, "candidate"))
-            shelf.check(review, make_papers)
-            taken.count(shelf.put(taken, review, judgments, read_integer(row, "row")))
+            review, judgments = _review(row, by, writer, merge_index.reviews)
+            review, judgments = merge_index.whole(review, judgments, named=by is not None or has(row, "candidate"))
+            merge_index.check(review, make_papers)
+            taken.count(merge_index.put(taken, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
             taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), reason.code, paper))
@@ -90,7 +90,7 @@ def reviews_from(
             f"{path.name}: nothing says whose reviews these are: there is no column candidate{meant}; add it, or name "
             "one candidate for all of them: --as NAME, or --human for human reviews"
         )
-    taken.papers, taken.reviews = list(shelf.new_papers.values()), list(shelf.new_reviews.values())
+    taken.papers, taken.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     return taken
 
 

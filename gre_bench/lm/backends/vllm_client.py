@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
 from gre_bench.http.masking import masked
-from gre_bench.http.retry import Patience, passes, retry_after
+from gre_bench.http.retry import RetryPolicy, passes, retry_after
 from gre_bench.lm.backends.vllm_wire import Refusal
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ LARGEST_BODY = 256 * 2**20
 class Client:
     """One server. *parallel* requests are in flight at most; *key* goes into headers and never into a message."""
 
-    def __init__(self, endpoint: str, key: str | None, parallel: int, patience: Patience | None = None):
+    def __init__(self, endpoint: str, key: str | None, parallel: int, retry_policy: RetryPolicy | None = None):
         self.endpoint = root_of(endpoint)
         self.parallel = parallel
-        self.patience = patience or Patience()
+        self.retry_policy = retry_policy or RetryPolicy()
         self._key = key
         self._down = False
 
@@ -81,12 +81,12 @@ class Client:
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         limits = httpx2.Limits(max_connections=self.parallel)
-        timeout = httpx2.Timeout(self.patience.timeout_s, connect=min(10.0, self.patience.timeout_s))
+        timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
         # Certificates take longer to read than a request does, and plain HTTP has no use for them.
         options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
-                   "event_hooks": {"response": [limited_async(LARGEST_BODY, self.patience.timeout_s)]}}  # fmt: skip
+                   "event_hooks": {"response": [limited_async(LARGEST_BODY, self.retry_policy.timeout_s)]}}  # fmt: skip
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
-            line = SharedConnections(http, self.patience, self._key, self.parallel, self._down)
+            line = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
 
             async def work() -> None:
                 for place, item in queue:
@@ -106,10 +106,10 @@ class Client:
 class SharedConnections:
     """What the requests of one `Client.run` share: the connections, and whether the server is down."""
 
-    def __init__(self, http: AsyncClient, patience: Patience, key: str | None, parallel: int, down: bool):
+    def __init__(self, http: AsyncClient, retry_policy: RetryPolicy, key: str | None, parallel: int, down: bool):
         self._http = http
         # A server that was down is tried once, not patiently for each conversation of each paper.
-        self._patience = replace(patience, attempts=1) if down else patience
+        self._patience = replace(retry_policy, attempts=1) if down else retry_policy
         self._key = key
         self._lost = 0
         self._enough = max(2, parallel)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob, digest
 from gre_bench.lm.backends import vllm_wire as wire
-from gre_bench.lm.backends.vllm_client import Client, Patience, SharedConnections, closed
+from gre_bench.lm.backends.vllm_client import Client, RetryPolicy, SharedConnections, closed
 from gre_bench.lm.backends.vllm_wire import Refusal
 from gre_bench.lm.engine.protocol import Logprobs
 from gre_bench.lm.protocol import checked
@@ -63,7 +63,7 @@ class VLLM:
         max_tokens: int | None = None,
         parallel: int = 16,
         key_env: str | None = None,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
     ) -> VLLM:
         """The *model* (the only one if None) served at *endpoint*, its tokenizer and weights or *revision* at *folder*.
 
@@ -73,7 +73,7 @@ class VLLM:
         refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
         model_digest = _digest(folder, revision)
         template = _template(folder)
-        client = Client(endpoint, _key(key_env), parallel, patience)
+        client = Client(endpoint, _key(key_env), parallel, retry_policy)
         models, version = client.run(lambda line, path: line.get(path), [wire.MODELS, wire.VERSION])
         name, context = _served(models, model, client.endpoint)
         identity = LMIdentity(

@@ -17,7 +17,7 @@ from gre_bench.pipeline.runs.prefect_server import lost
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.run_log import RunLog
 from gre_bench.pipeline.runs.secrets import secrets_of
-from gre_bench.pipeline.runs.spending import RunClock, check, ledger
+from gre_bench.pipeline.runs.spending import RunClock, check, spend_log
 from gre_bench.store import Store, now
 
 
@@ -67,7 +67,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
         )
     )
     store.copy_for_readers()
-    clock = RunClock(ledger(store), store.key, settings.budget) if shown else None
+    clock = RunClock(spend_log(store), store.key, settings.budget) if shown else None
     log = RunLog(store.folder.parent.parent, store.key, run_id, secrets_of(settings))
     progress = Progress(store, run_id, command, shown, clock, log)
     try:

@@ -30,7 +30,7 @@ WORKERS = ("EventsWorker", "APILogWorker")
 PR_SET_PDEATHSIG = 1
 
 
-def settle(folder: Path) -> None:
+def configure_prefect(folder: Path) -> None:
     """Before Prefect is imported: its files go under *folder*, unless the environment says otherwise."""
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)

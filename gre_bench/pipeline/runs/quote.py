@@ -8,9 +8,9 @@ from typing import Any
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.pipeline.runs.spending import over
 from gre_bench.writing.budget import cost
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.http_writer import HttpWriter
-from gre_bench.writing.spend_log import ledger_of
+from gre_bench.writing.spend_log import spend_log_of
 
 CHARACTERS_A_TOKEN = 4.0
 
@@ -36,7 +36,9 @@ def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
             "reply_tokens_at_most": most, "usd_at_most": usd}  # fmt: skip
 
 
-def over_budget(desk: Desk, rows: Sequence[dict[str, Any]]) -> list[str]:
+def over_budget(writer_context: WriterContext, rows: Sequence[dict[str, Any]]) -> list[str]:
     """One line for each bound of the study's budget that *rows* may break."""
     bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
-    return over(bought, desk.budget, ledger_of(desk.archive.parent), desk.account, "at most")
+    return over(
+        bought, writer_context.budget, spend_log_of(writer_context.archive.parent), writer_context.account, "at most"
+    )

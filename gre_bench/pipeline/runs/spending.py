@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import Bounds, BudgetSettings, load_over
 from gre_bench.store import Row, Store
 from gre_bench.writing.budget import left, stop_at
-from gre_bench.writing.spend_log import Ledger, Spent, ledger_of
+from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
 
 TICK_S = 10.0
 """Hours are written down no more often, unless they are bounded."""
@@ -31,10 +31,10 @@ def check(budget: BudgetSettings, models: Path | None) -> None:
 
 
 class RunClock:
-    """Writes the hours of a run into the *ledger*, and ends it when the *budget* of its *account* has no more."""
+    """Writes the hours of a run into the *spend_log*, and ends it when the *budget* of its *account* has no more."""
 
-    def __init__(self, ledger: Ledger, account: str, budget: BudgetSettings):
-        self._ledger, self._account, self._budget = ledger, account, budget
+    def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings):
+        self._ledger, self._account, self._budget = spend_log, account, budget
         self._since = time.monotonic()
 
     def tick(self) -> None:
@@ -51,9 +51,9 @@ class RunClock:
         self._since = moment
 
 
-def ledger(store: Store) -> Ledger:
-    """The ledger of the state that *store* lies in."""
-    return ledger_of(store.folder.parent.parent)
+def spend_log(store: Store) -> SpendLog:
+    """The spend log of the state that *store* lies in."""
+    return spend_log_of(store.folder.parent.parent)
 
 
 def account(store: Store) -> dict[str, Any]:
@@ -61,14 +61,14 @@ def account(store: Store) -> dict[str, Any]:
 
     *texts*: by task, writer and outcome; *outcomes*: by candidate, purpose and LM, with the grades.
     """
-    found = ledger(store)
+    found = spend_log(store)
     told = {"ledger_lines_damaged": found.damaged, "texts": _rows(store, "text_outcomes")}
     return balance(found, store.key, _budget(store)) | told | {"outcomes": _rows(store, "outcomes")}
 
 
-def balance(ledger: Ledger, account: str, budget: BudgetSettings) -> dict[str, Any]:
+def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
     """What *account* has spent in all and by model, and what each bound of *budget* leaves."""
-    by_model, whole = ledger.models(account), ledger.whole(account)
+    by_model, whole = spend_log.models(account), spend_log.whole(account)
     remaining = left(budget, whole) | {
         f"models.{name}.{bound}": value
         for name, bounds in budget.models.items()
@@ -81,16 +81,16 @@ def balance(ledger: Ledger, account: str, budget: BudgetSettings) -> dict[str, A
 
 
 def over(
-    rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, ledger: Ledger, account: str, how: str = "about"
+    rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, spend_log: SpendLog, account: str, how: str = "about"
 ) -> list[str]:
     """One line for each bound that *rows* (a model each), bought on top of what *account* has spent, would break."""
     said = []
     checks: list[tuple[str, Bounds, Spent, Sequence[Mapping[str, Any]]]] = [
-        ("budget", budget, ledger.whole(account), rows)
+        ("budget", budget, spend_log.whole(account), rows)
     ]
     for name, bounds in budget.models.items():
         own = [row for row in rows if row["model"] == name]
-        checks.append((f"budget.models.{name}", bounds, ledger.spent(account, name), own))
+        checks.append((f"budget.models.{name}", bounds, spend_log.spent(account, name), own))
     for place, bounds, spent, asked in checks:
         for bound, remaining in left(bounds, spent).items():
             needed = sum(row.get(bound) or 0 for row in asked)

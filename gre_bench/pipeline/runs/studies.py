@@ -21,20 +21,25 @@ from gre_bench.core.whole_files import put
 from gre_bench.pipeline.runs.job import ending
 from gre_bench.pipeline.runs.spending import TICK_S, RunClock, balance, check
 from gre_bench.store import Row, now
-from gre_bench.writing.catalog import STUDIES, Desk
-from gre_bench.writing.spend_log import ledger_of
+from gre_bench.writing.catalog import STUDIES, WriterContext
+from gre_bench.writing.spend_log import spend_log_of
 
 STATUS = "status.json"
 SHORTEST_TICK_S = 0.05
 
 
-class Standing:
+class RankStatistics:
     """How the study in *folder* stands, for whoever asks."""
 
-    def __init__(self, folder: Path, desk: Desk):
+    def __init__(self, folder: Path, writer_context: WriterContext):
         self._file = folder / STATUS
-        budget = desk.budget.model_dump(mode="json", exclude_none=True)
-        self._row: Row = {"study": desk.account, "pid": os.getpid(), "started_at": now().isoformat(), "budget": budget}
+        budget = writer_context.budget.model_dump(mode="json", exclude_none=True)
+        self._row: Row = {
+            "study": writer_context.account,
+            "pid": os.getpid(),
+            "started_at": now().isoformat(),
+            "budget": budget,
+        }
 
     def say(self, state: str, message: str = "") -> None:
         """It is running, done, incomplete, paused, stopped, refused or a fault."""
@@ -43,15 +48,15 @@ class Standing:
 
 
 @contextmanager
-def bounded(desk: Desk, folder: Path) -> Iterator[Standing]:
+def bounded(writer_context: WriterContext, folder: Path) -> Iterator[RankStatistics]:
     """Around the work of the study in *folder*: its hours count, and how it ends is noted.
 
     `SettingsError` before anything is asked for a bound of a model that there is not.
     """
-    check(desk.budget, desk.models)
-    clock = RunClock(ledger_of(desk.archive.parent), desk.account, desk.budget)
-    standing, over = Standing(folder, desk), threading.Event()
-    ticking = threading.Thread(target=_tick, args=(clock, desk.budget, over), name="hours", daemon=True)
+    check(writer_context.budget, writer_context.models)
+    clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)
+    standing, over = RankStatistics(folder, writer_context), threading.Event()
+    ticking = threading.Thread(target=_tick, args=(clock, writer_context.budget, over), name="hours", daemon=True)
     standing.say("running")
     ticking.start()
     try:
@@ -75,7 +80,7 @@ def _stopped(ticking: threading.Thread, over: threading.Event) -> None:
 def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> None:
     """Writes hours down while others ask, a hundred times before they are over: each request is held against them."""
     every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
-    # A ledger that cannot be written stops the next request, which says so.
+    # A spend log that cannot be written stops the next request, which says so.
     with suppress(StoreError):
         while not over.wait(every):
             clock.stop()
@@ -83,10 +88,10 @@ def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> Non
 
 def study_rows(state: Path) -> list[dict[str, Any]]:
     """One row for each study in *state*: how it stands, what it has spent, and what its bounds still allow."""
-    ledger = ledger_of(state)
+    spend_log = spend_log_of(state)
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip
-    spent = {name for name in ledger.accounts if name.partition("/")[0] == STUDIES}
+    spent = {name for name in spend_log.accounts if name.partition("/")[0] == STUDIES}
     return [_row(name, known.get(name, {}), state) for name in sorted(spent | known.keys())]
 
 
@@ -98,7 +103,7 @@ def _row(account: str, found: Row, state: Path) -> dict[str, Any]:
         budget = load_over({"budget": found.get("budget", {})}).budget
     except SettingsError:
         budget = BudgetSettings()
-    return row | balance(ledger_of(state), account, budget)
+    return row | balance(spend_log_of(state), account, budget)
 
 
 def _alive(pid: object) -> bool:

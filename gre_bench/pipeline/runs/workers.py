@@ -16,7 +16,7 @@ from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings
 from gre_bench.metrics.scoring import Scored
 from gre_bench.pipeline.runs.runners import Runner, runner_of
-from gre_bench.tasks.protocol import Instruments, Steps
+from gre_bench.tasks.protocol import Backends, Steps
 
 Chunk = TypeVar("Chunk")
 
@@ -103,9 +103,9 @@ class Workers:
         """The steps, the signing of metrics done by a worker: it opens the LM, which need not fit in here as well."""
 
         def sign_metrics(
-            instruments: Instruments, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
+            backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
         ) -> tuple[LMIdentity, dict[str, Signature]]:
-            values = {"instruments": instruments, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
+            values = {"instruments": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
             runner = self._started()
             try:
                 # A wait that can be interrupted, as that of the future itself cannot be under Ray.

@@ -23,7 +23,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A metric's effects, in the order of the changes, and what its certificate says."""
+    """A metric's effects, in the order of the changes, and what its validation record says."""
 
     title: str
     verdict: str

@@ -15,31 +15,33 @@ from gre_bench.pipeline.runs.quote import Asking, over_budget, quoted
 from gre_bench.studies.examiners.grid import grid
 from gre_bench.studies.examiners.job import ExaminerJob, needs_model, prepared
 from gre_bench.studies.examiners.pairs import pairs_of
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.examiner import open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
     """Requests, tokens and money by LM, retries aside; chats that several examiners share are counted for each."""
     material, _ = prepared(job)
-    items, desk = material.items, job.desk
+    items, writer_context = material.items, job.writer_context
     chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
     asked = [one for one in chosen.examiners.values() if needs_model(job.settings, one)]
     pairs = pairs_of(material.texts, job.settings.pairwise) if job.settings.pairwise else []
     rows = []
     for name in job.settings.models:
-        asking = [part for one in asked for part in _asking(one, items, name, desk)]
+        asking = [part for one in asked for part in _asking(one, items, name, writer_context)]
         preferring = pairwise.chats(pairs, material.kind)
-        asking.append((open_examiner(name, desk).writer, preferring, pairwise.SAMPLING))
+        asking.append((open_examiner(name, writer_context).writer, preferring, pairwise.SAMPLING))
         rows.append(quoted(name, asking))
-    return {"study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
-            "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(desk, rows)}  # fmt: skip
+    return {
+        "study": job.name, "texts": len(material.texts), "excluded": len(material.lacks),
+        "examiners": len(chosen.examiners), "models": rows, "over_budget": over_budget(writer_context, rows),
+    }  # fmt: skip
 
 
-def _asking(examiner: Examiner, items: list[Item], name: str, desk: Desk) -> list[Asking]:
+def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
     """What *examiner* asks the LM *name* about *items*, in all of its samples, and before them by its filter."""
-    plain = open_examiner(name, desk)
-    writer = open_logprobs(name, desk) if examiner.aggregation == "logprob" else plain.writer
+    plain = open_examiner(name, writer_context)
+    writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
     said = [chat for item in items for chat in chats(examiner, item)]
     found: list[Asking] = [(writer, said, sampling) for sampling in samplings(examiner, plain.sampling)]
     if examiner.filtering:

@@ -13,11 +13,11 @@ from gre_bench.examiners.results.column import Column
 from gre_bench.examiners.wordings import Item
 from gre_bench.studies.examiners.settings import StudySettings
 from gre_bench.tasks.protocol import Steps
-from gre_bench.writing.catalog import Desk
+from gre_bench.writing.catalog import WriterContext
 
 
 def instructions(
-    settings: StudySettings, run: Steps, desk: Desk, kind: ItemKind
+    settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
     """Instructions that LMs have written, by the name of the examiner, and for the others why there are none."""
     written: dict[str, str] = {}
@@ -25,7 +25,7 @@ def instructions(
     for name, asked in settings.generated.items():
         given = asked.instructions
         chat = improving_chat(given, asked.phrase) if given else writing_chat(kind)
-        found = run.write_instructions(asked.model, desk, chat).read
+        found = run.write_instructions(asked.model, writer_context, chat).read
         if isinstance(found, Problem):
             unsound[name] = replace(found, code=f"instructions_{found.code}")
         else:

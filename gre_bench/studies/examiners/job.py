@@ -14,7 +14,7 @@ from gre_bench.studies.examiners.inputs import GradedItems, from_edition, from_f
 from gre_bench.studies.examiners.panel import check_panel
 from gre_bench.studies.examiners.results import KIND
 from gre_bench.studies.examiners.settings import StudySettings
-from gre_bench.writing.catalog import Desk, study_account
+from gre_bench.writing.catalog import WriterContext, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class ExaminerJob:
     state: Path = Path("state")
 
     @property
-    def desk(self) -> Desk:
+    def writer_context(self) -> WriterContext:
         """Where the models and the reply archive are, and who pays."""
-        return Desk(self.state / "replies", self.settings.models_file, self.again,
+        return WriterContext(self.state / "replies", self.settings.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
 

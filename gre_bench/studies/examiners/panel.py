@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.panel.panel import Panel, Seat, convene, questions
+from gre_bench.examiners.panel.panel import ExaminerSlot, Panel, convene, questions
 from gre_bench.examiners.results.column import Column
 from gre_bench.studies.examiners.grid import Grid
 from gre_bench.studies.examiners.inputs import GradedItems
@@ -41,13 +41,20 @@ def panel_of(
         )
     asked = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
     found = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
-    seats = [
-        Seat(column, chosen.examiners[name], _second(settings, chosen, found, name, by))
+    examiner_slots = [
+        ExaminerSlot(column, chosen.examiners[name], _second(settings, chosen, found, name, by))
         for (name, by), column in found.items()
         if name in chosen.examiners and _sits(settings, name, chosen.examiners[name])
     ]
     panel = convene(
-        seats, asked, human, settings.human, settings.measure, settings.threshold, settings.rules, settings.alpha
+        examiner_slots,
+        asked,
+        human,
+        settings.human,
+        settings.measure,
+        settings.threshold,
+        settings.rules,
+        settings.alpha,
     )
     lacking = [replace(one, excluded={**one.excluded, **material.lacks}) for one in panel.columns]
     return replace(panel, columns=lacking), asked

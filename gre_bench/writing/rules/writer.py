@@ -37,7 +37,7 @@ _IDENTITIES = {
 }
 
 
-class RuleScribe:
+class RuleTextWriter:
     """The writer by rule of a *name* in `NAMES`."""
 
     def __init__(self, name: str):

@@ -15,10 +15,10 @@ import pytest
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview.client import Archive, Forbidden, OpenReview, Page
-from gre_bench.ingest.openreview.loopback.fault_injection import mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import fault
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.openreview.request_budget import RequestBudget
-from gre_bench.ingest.openreview.session import Login, Patience
+from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.source_files import read_notes_file
 from tests.conftest import ROOT
 
@@ -26,7 +26,7 @@ NOTES = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
 ACCOUNT = Account("somebody", "a-password")
 LOGIN = Login("somebody", "a-password")
-QUICK = Patience(timeout_s=60.0, whole_s=60.0, attempts=3, backoff_s=0.01)
+QUICK = RetryPolicy(timeout_s=60.0, whole_s=60.0, attempts=3, backoff_s=0.01)
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 
@@ -234,7 +234,7 @@ def test_a_wrong_password_is_one_line_and_one_request(budget):
 @pytest.mark.parametrize("name", ["html", "challenge"])
 @pytest.mark.parametrize("login", [Login(), LOGIN])
 def test_a_browser_check_is_one_line_and_never_tried_again(budget, name, login):
-    with Loopback(NOTES, mischief=[mischief(name, first=1)]) as loopback:
+    with Loopback(NOTES, fault=[fault(name, first=1)]) as loopback:
         with pytest.raises(SourceError, match="browser check") as error:
             OpenReview(2, loopback.v2, budget, login).page(SUBMISSIONS)
         assert ("set OPENREVIEW_USERNAME" in str(error.value)) == (login is not LOGIN)
@@ -249,7 +249,7 @@ def test_without_a_login_the_browser_check_says_what_to_set(budget):
 
 @pytest.mark.parametrize("name", ["expired-401", "expired-403"])
 def test_an_expired_token_is_renewed_once_and_the_request_asked_again(budget, name):
-    with Loopback(NOTES, account=ACCOUNT, mischief=[mischief(name, first=2)]) as loopback:
+    with Loopback(NOTES, account=ACCOUNT, fault=[fault(name, first=2)]) as loopback:
         door = OpenReview(2, loopback.v2, budget, LOGIN)
         door.page(SUBMISSIONS)
         assert len(door.forum("s01").notes) > 1
@@ -287,7 +287,7 @@ def test_a_refusal_pauses_and_nothing_is_sent_before_its_time(budget):
 def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, kind):
     with answering(status, b"{}", kind) as (host, asked):
         with pytest.raises(ServiceDown, match=rf"/notes\?forum=x: 3 tries failed, the last with {status}"):
-            OpenReview(2, host, budget, patience=QUICK).forum("x")
+            OpenReview(2, host, budget, retry_policy=QUICK).forum("x")
         assert len(asked) == 3
 
 
@@ -304,14 +304,14 @@ def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says):
     with answering(**how) as (host, _):
         began = time.monotonic()
         with pytest.raises(ServiceDown, match=says):
-            hurried = Patience(0.3, 0.6, 2, 0.01) if "pause_s" in how else QUICK
-            OpenReview(2, host, budget, patience=hurried).forum("x")
+            hurried = RetryPolicy(0.3, 0.6, 2, 0.01) if "pause_s" in how else QUICK
+            OpenReview(2, host, budget, retry_policy=hurried).forum("x")
         assert time.monotonic() - began < 60
 
 
 def test_a_host_that_is_not_there_is_a_fault_and_not_a_wait(budget):
     with pytest.raises(ServiceDown) as error:
-        OpenReview(2, "http://127.0.0.1:9", budget, patience=QUICK).forum("x")
+        OpenReview(2, "http://127.0.0.1:9", budget, retry_policy=QUICK).forum("x")
     line = "127.0.0.1:9/notes?forum=x: 3 tries failed, the last with ConnectionRefusedError: Connection refused; run it again later"
     assert str(error.value) == line
 
@@ -367,7 +367,7 @@ def test_what_the_service_refuses_is_told_in_its_words(budget):
 
 def test_every_try_is_taken_off_the_budget(budget):
     with answering(503, b"{}") as (host, _):
-        door = OpenReview(2, host, budget, patience=QUICK)
+        door = OpenReview(2, host, budget, retry_policy=QUICK)
         with pytest.raises(ServiceDown):
             door.forum("x")
     assert budget.allowance(f"{host.removeprefix('http://')} notes").sent == 3 == door.sent["notes"]

@@ -1,4 +1,4 @@
-"""The loopback OpenReview, driven by the real openreview-py: pages, versions, files, login, limits, and every mischief."""
+"""The loopback OpenReview, driven by the real openreview-py: pages, versions, files, login, limits, and every fault."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition
 from gre_bench.ingest.openreview.loopback import fault_injection
 from gre_bench.ingest.openreview.loopback import limits as loopback_limits
-from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, Mischief, mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, Fault, fault
 from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS, Limit
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.records.source_files import read_notes_file
@@ -315,7 +315,7 @@ def test_a_note_that_was_never_edited_has_one_version_of_its_own_dates(api):
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_edit_adds_a_version_and_changes_the_note(api):
     with Loopback(made(api, 1)) as loopback:
-        loopback.shelves[api].edit("paper00000r0", 1_700_000_000_000, rating="8: better")
+        loopback.fixture_stores[api].edit("paper00000r0", 1_700_000_000_000, rating="8: better")
         who = client(loopback, api)
         note = who.get_note("paper00000r0")
         versions = sorted(
@@ -332,9 +332,9 @@ def test_an_edit_adds_a_version_and_changes_the_note(api):
 
 def test_deleted_notes_are_for_who_asks_for_the_trash_and_new_ones_for_all():
     with Loopback(made(2, 2, reviews=0)) as loopback:
-        shelf = loopback.shelves[2]
-        shelf.delete("paper00000")
-        shelf.add(made(2, 3, reviews=0)[2])
+        fixture_store = loopback.fixture_stores[2]
+        fixture_store.delete("paper00000")
+        fixture_store.add(made(2, 3, reviews=0)[2])
         assert [note.id for note in listed(loopback, 2)] == ["paper00001", "paper00002"]
         assert [note.id for note in listed(loopback, 2, trash=True)] == ["paper00000", "paper00001", "paper00002"]
         assert requests.get(f"{loopback.v2}/notes?id=paper00000", timeout=60).json()["notes"][0]["ddate"]
@@ -433,10 +433,10 @@ def test_every_mischief_is_shown_here():
 @pytest.mark.parametrize("name", RETRIED)
 def test_a_passing_fault_is_one_that_the_client_comes_through_by_itself(name):
     notes = made(2, 5, reviews=0)
-    with Loopback(notes, mischief=[mischief(name, seconds=0.2)]) as loopback:
+    with Loopback(notes, fault=[fault(name, seconds=0.2)]) as loopback:
         began = time.monotonic()
         assert [note.id for note in listed(loopback, 2)] == [note["id"] for note in notes]
-        assert loopback.mischiefs.struck == {name: 1}
+        assert loopback.faults.triggered == {name: 1}
         patient = name in ("slow", "stall")
         assert loopback.counts == {"notes": 2} if patient else loopback.counts["notes"] >= 3
         assert time.monotonic() - began > (0.15 if patient else 0)
@@ -444,7 +444,7 @@ def test_a_passing_fault_is_one_that_the_client_comes_through_by_itself(name):
 
 @pytest.mark.parametrize("name", RAISED)
 def test_a_lasting_fault_is_one_that_the_client_stops_at(name):
-    with Loopback(made(2, 5, reviews=0), mischief=[mischief(name)]) as loopback:
+    with Loopback(made(2, 5, reviews=0), fault=[fault(name)]) as loopback:
         with pytest.raises(RAISED[name]) as error:
             listed(loopback, 2)
         told = {
@@ -453,11 +453,11 @@ def test_a_lasting_fault_is_one_that_the_client_stops_at(name):
             "expired-403": "TokenExpiredError",
         }
         assert told.get(name, "") in str(error.value)
-        assert loopback.mischiefs.struck == {name: 1} and len(listed(loopback, 2)) == 5
+        assert loopback.faults.triggered == {name: 1} and len(listed(loopback, 2)) == 5
 
 
 def test_expired_tokens_are_of_no_use_until_the_next_login():
-    with Loopback(made(2, 1), account=Account("me", "secret"), mischief=[mischief("expired-401")]) as loopback:
+    with Loopback(made(2, 1), account=Account("me", "secret"), fault=[fault("expired-401")]) as loopback:
         first = client(loopback, 2, username="me", password="secret")
         first.get_note("paper00000")
         for _ in range(2):
@@ -476,7 +476,7 @@ def test_expired_tokens_are_of_no_use_until_the_next_login():
     ],
 )
 def test_each_429_tells_the_wait_in_its_own_way_alone(name, told):
-    with Loopback(made(2, 1), mischief=[mischief(name, first=1, seconds=7.2)]) as loopback:
+    with Loopback(made(2, 1), fault=[fault(name, first=1, seconds=7.2)]) as loopback:
         response = (
             requests.post(f"{loopback.v2}/login", json={}, timeout=60)
             if "login" in name
@@ -494,7 +494,7 @@ def test_each_429_tells_the_wait_in_its_own_way_alone(name, told):
 
 
 def test_requests_before_the_end_of_a_refusal_are_counted_as_early(moment):
-    with Loopback(made(2, 1), mischief=[mischief("429-body", first=1, seconds=0.3)]) as loopback:
+    with Loopback(made(2, 1), fault=[fault("429-body", first=1, seconds=0.3)]) as loopback:
         statuses = [requests.get(f"{loopback.v2}/notes", timeout=60).status_code for _ in range(2)]
         moment[0] += 0.35
         assert [*statuses, requests.get(f"{loopback.v2}/notes", timeout=60).status_code] == [429, 429, 200]
@@ -503,14 +503,14 @@ def test_requests_before_the_end_of_a_refusal_are_counted_as_early(moment):
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_a_wrong_host_is_empty_however_often_it_is_asked(api):
-    with Loopback(made(api, 3), mischief=[mischief("wrong-host")]) as loopback:
+    with Loopback(made(api, 3), fault=[fault("wrong-host")]) as loopback:
         assert [listed(loopback, api) for _ in range(2)] == [[], []]
 
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_short_pages_are_whole_by_cursor_and_gappy_by_offset(api):
     notes = made(api, 250, reviews=0)
-    with Loopback(notes, mischief=[mischief("short-pages")]) as loopback:
+    with Loopback(notes, fault=[fault("short-pages")]) as loopback:
         assert len(listed(loopback, api)) == 250
         assert loopback.counts == {"notes": 4}
         assert len(list(openreview.tools.iterget(client(loopback, api).get_notes, sort="id"))) == 100
@@ -518,16 +518,14 @@ def test_short_pages_are_whole_by_cursor_and_gappy_by_offset(api):
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_an_empty_page_ends_the_listing_of_who_believes_it(api):
-    with Loopback(
-        made(api, 250, reviews=0), mischief=[mischief("short-pages"), mischief("empty-page", first=3)]
-    ) as loopback:
+    with Loopback(made(api, 250, reviews=0), fault=[fault("short-pages"), fault("empty-page", first=3)]) as loopback:
         assert len(listed(loopback, api)) == 200
         assert len(listed(loopback, api)) == 250
 
 
 def test_duplicates_come_with_the_page_after():
     notes = made(2, 250, reviews=0)
-    with Loopback(notes, mischief=[mischief("short-pages"), mischief("duplicates")]) as loopback:
+    with Loopback(notes, fault=[fault("short-pages"), fault("duplicates")]) as loopback:
         counts = Counter(note.id for note in listed(loopback, 2))
         assert {note for note, count in counts.items() if count > 1} == {"paper00097", "paper00098", "paper00099"}
         assert len(counts) == 250
@@ -535,7 +533,7 @@ def test_duplicates_come_with_the_page_after():
 
 def test_shifting_pages_lose_a_note_by_offset_and_none_by_cursor():
     notes = made(2, 1100, reviews=0)
-    with Loopback(notes, mischief=[mischief("shifting")]) as loopback:
+    with Loopback(notes, fault=[fault("shifting")]) as loopback:
         by_offset = [note.id for note in openreview.tools.iterget(client(loopback, 2).get_notes, sort="id")]
         assert {note["id"] for note in notes} - set(by_offset) == {"paper01000"}
         assert len(listed(loopback, 2)) == 1100
@@ -544,7 +542,7 @@ def test_shifting_pages_lose_a_note_by_offset_and_none_by_cursor():
 @pytest.mark.parametrize("api", [1, 2])
 def test_edits_between_pages_give_two_reviews_a_later_version(api):
     notes = made(api, 3)
-    with Loopback(notes, mischief=[mischief("edits")]) as loopback:
+    with Loopback(notes, fault=[fault("edits")]) as loopback:
         before = listed(loopback, api, details="replies")
         after = listed(loopback, api, details="replies")
         texts = [
@@ -558,17 +556,17 @@ def test_edits_between_pages_give_two_reviews_a_later_version(api):
 
 
 def test_a_mischief_strikes_when_it_is_told_to():
-    def struck(**when):
-        return [place for place in range(1, 11) if Mischief("x", "", **when).strikes(place)]
+    def triggered(**when):
+        return [place for place in range(1, 11) if Fault("x", "", **when).strikes(place)]
 
-    assert struck() == [2]
-    assert struck(first=1, every=4) == [1, 5, 9]
-    assert struck(first=3, every=2, times=2) == [3, 5]
+    assert triggered() == [2]
+    assert triggered(first=1, every=4) == [1, 5, 9]
+    assert triggered(first=3, every=2, times=2) == [3, 5]
 
 
 def test_an_unknown_mischief_and_a_taken_port_are_told():
     with pytest.raises(SettingsError, match="no mischief 'rain'; known are 429-retry-after"):
-        mischief("rain")
+        fault("rain")
     with Loopback([]) as loopback, pytest.raises(SettingsError, match="cannot be served"):
         Loopback([], port=int(loopback.v1.rpartition(":")[2]))
 
@@ -577,7 +575,7 @@ def test_what_is_no_note_is_not_served_and_what_is_no_json_is_refused():
     odd = [{}, {"id": 3, "forum": "p"}, {"id": "q", "forum": "q"}, {"id": "r", "forum": None}]
     with Loopback(odd, account=Account("me", "secret")) as loopback:
         assert requests.post(f"{loopback.v2}/login", data=b"{", timeout=60).json()["name"] == "ValidationError"
-        assert (len(loopback.shelves[1]), len(loopback.shelves[2])) == (1, 0)
+        assert (len(loopback.fixture_stores[1]), len(loopback.fixture_stores[2])) == (1, 0)
 
 
 def test_the_command_serves_a_snapshot_until_it_is_stopped(tmp_path):

@@ -34,7 +34,7 @@ from gre_bench.studies.examiners.job import ExaminerJob
 from gre_bench.studies.examiners.settings import parse_study
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
-from gre_bench.writing.spend_log import ledger_of
+from gre_bench.writing.spend_log import spend_log_of
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, assert_same, query, tables, use
 from tests.scripted_lms import OverlapLM
@@ -48,7 +48,7 @@ DEMO = ROOT / "deployments" / "demo.toml"
 
 @pytest.fixture(autouse=True)
 def lm(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
     use(OverlapLM())
 
 
@@ -242,7 +242,7 @@ def test_a_study_is_made_again_from_the_archive_without_one_request(job, kind):
     again = job(kind, server.url, requests=asked)
     run(again)
     assert left_by(again) == before
-    assert ledger_of(made.state).whole(made.desk.account).requests == asked == server.count
+    assert spend_log_of(made.state).whole(made.writer_context.account).requests == asked == server.count
 
 
 def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
@@ -251,9 +251,9 @@ def test_a_made_guideline_is_bounded_and_kept(job, tmp_path):
         run(made)
         rows = [json.dumps(asdict(review)) + "\n" for review in fielded(made)]
         (folder_of(made) / "good.jsonl").write_text("".join(rows))
-        asked, desk = server.count, replace(made.desk, budget=BudgetSettings(requests=server.count))
+        asked, writer_context = server.count, replace(made.writer_context, budget=BudgetSettings(requests=server.count))
         with pytest.raises(BudgetReached, match="paused at budget.requests: .* spent on studies/guidelines/mine"):
-            generate("mine", "good", LM, tmp_path / "own.txt", desk, steps.undecorated(), made.state)
+            generate("mine", "good", LM, tmp_path / "own.txt", writer_context, steps.undecorated(), made.state)
         assert server.count == asked and not (tmp_path / "own.txt").exists()
 
 
@@ -383,7 +383,7 @@ def of_edition(state: Path, url: str, *more: str) -> Job:
 def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path, monkeypatch):
     """Whatever became of a text, too: refused, empty, cut, unreadable, too long for the model."""
     # One at a time: who meets which stunt must not hang on the threads.
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.Patience, concurrency=1))
+    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, concurrency=1))
     stunts = iter(
         ["ok", "refusal", "ok", "empty", "empty", "too_long", "length"] + ["ok"] * 9 + ["too_long", "refusal", "length"]
     )
@@ -403,7 +403,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
     assert_same(tables(state), before)
     assert query(state, "select task, item, outcome, detail, final from replies order by all") == outcomes
     assert query(state, "select distinct archived from replies where outcome <> 'no_text'") == [(True,)]
-    assert ledger_of(state).whole(EDITION).requests == asked
+    assert spend_log_of(state).whole(EDITION).requests == asked
 
 
 @pytest.mark.slow

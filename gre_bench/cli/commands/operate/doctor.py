@@ -11,7 +11,7 @@ import typer
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import settings_of
 from gre_bench.cli.views import screen
-from gre_bench.pipeline.runs.prefect_engine import settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.preflight.doctor import Finding
 
 OK, PROBLEM = 0, 2
@@ -42,7 +42,7 @@ def doctor(
     chosen, findings = settings_of(settings, edition, override, state), []
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         # The blocks of the state's own Prefect count, but none is made to look for them.
-        settle(state if (state / "prefect").is_dir() else Path(folder))
+        configure_prefect(state if (state / "prefect").is_dir() else Path(folder))
         for finding in examine(chosen, state):
             findings.append(finding)
             if not as_json:

@@ -12,7 +12,7 @@ from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.commands.operate import tune_options
 from gre_bench.cli.views import screen
 from gre_bench.core.pretrained.cache import placed
-from gre_bench.pipeline.runs.prefect_engine import perform, settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
 app = Commands("Train an evaluation LM on judgments of your own.")
 
@@ -32,7 +32,7 @@ def tune_cache_ngram(
 
     Prints its figures on the held-out papers.
     """
-    settle(state)
+    configure_prefect(state)
     from gre_bench.flows.tune_evaluation_lm import tune, tune_cache_ngram
     from gre_bench.tasks import steps
 
@@ -76,7 +76,7 @@ def tune_lm(
     others = [one for one in override or () if one not in bounds]
     chosen = load(settings, (*others, *(["method=full"] if full else [])))
     base = placed(base, Path.cwd())
-    settle(state)
+    configure_prefect(state)
     with _bar(out, as_json):
         from gre_bench.flows.tune_evaluation_lm import TuningJob, tune_evaluation_lm
         from gre_bench.flows.tune_evaluation_lm import tune_lm as plain
@@ -106,7 +106,7 @@ def tune_mixture(
 
     Only the weights of the mixture are fitted, on held-out papers; the model stays as it is.
     """
-    settle(state)
+    configure_prefect(state)
     from gre_bench.core.settings import load
     from gre_bench.flows.tune_mixture import Rows, fit_mixture, tune_mixture
     from gre_bench.tasks import steps

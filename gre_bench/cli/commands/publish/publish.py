@@ -77,14 +77,14 @@ def publish(
             raise SettingsError("--erratum publishes nothing: leave out --all-texts, --again and --recount")
         return _note(edition, erratum, release, retire, sign, out or state / "releases", state, as_json)
     from gre_bench.release.figures.pictures import lacking
-    from gre_bench.release.release_store import Shelf
+    from gre_bench.release.release_store import ReleaseStore
     from gre_bench.reports.publishing import publish_edition
 
     store = stored_edition(edition, state)
-    shelf = Shelf(out or state / "releases", store.key)
+    release_store = ReleaseStore(out or state / "releases", store.key)
     look = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
-    key = _key(sign, state, shelf.folder)
-    made = publish_edition(store, shelf, all_texts, again, wait, look, key)
+    key = _key(sign, state, release_store.folder)
+    made = publish_edition(store, release_store, all_texts, again, wait, look, key)
     found = {"release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
     found |= {"signed_by": key.name if key else None}
     if as_json:
@@ -112,9 +112,9 @@ def _key(path: Path | None, *outside: Path) -> SigningKey | None:
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
     """What scores *count* pairs once more before they are published."""
-    from gre_bench.pipeline.runs.prefect_engine import settle
+    from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
-    settle(state)
+    configure_prefect(state)
 
     def look(edition: Frozen) -> None:
         from gre_bench.reports.recount import recount_some
@@ -138,21 +138,27 @@ def _note(
     as_json: bool,
 ) -> None:
     """Writes an erratum on a release, or retires it."""
-    from gre_bench.reports.publishing import shelf_of
+    from gre_bench.reports.publishing import release_store_of
 
     if text is None or release is None:
         raise SettingsError("an erratum needs both: --erratum TEXT and --of RELEASE")
-    shelf, name = shelf_of(release, out)
-    if edition is not None and edition_of(edition).key != shelf.edition:
+    release_store, name = release_store_of(release, out)
+    if edition is not None and edition_of(edition).key != release_store.edition:
         raise SettingsError(f"{name} is no release of {edition}; leave out the edition, or name a release of it")
     if not text.strip() or not text.isprintable():
         raise SettingsError("an erratum is one line of text")
-    key = _key(sign, state, shelf.folder)
-    with shelf.lock():
-        shelf.say("retired" if retire else "erratum", name, {"text": text.strip()}, key)
-        latest = shelf.point()
+    key = _key(sign, state, release_store.folder)
+    with release_store.lock():
+        release_store.say("retired" if retire else "erratum", name, {"text": text.strip()}, key)
+        latest = release_store.point()
     if as_json:
         return screen.print_json(
-            {"release": name, "erratum": text.strip(), "retired": retire, "log": str(shelf.log.path), "latest": latest}
+            {
+                "release": name,
+                "erratum": text.strip(),
+                "retired": retire,
+                "log": str(release_store.log.path),
+                "latest": latest,
+            }
         )
-    screen.say(f"{name}: {'retired' if retire else 'noted'} in {shelf.log.path}; latest is {latest or 'none'}")
+    screen.say(f"{name}: {'retired' if retire else 'noted'} in {release_store.log.path}; latest is {latest or 'none'}")

@@ -62,12 +62,12 @@ def fetch(
     OPENREVIEW_PASSWORD (OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE where the account asks for a second factor), or
     with OPENREVIEW_TOKEN. If it is stopped, the same command continues it.
     """
-    from gre_bench.pipeline.runs.prefect_engine import perform, settle
+    from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
     more = [f"fetch.when_paused={when_paused.value}"] if when_paused else []
     more += ["sources.unverified_venue=true"] if unverified_venue else []
     chosen = venue_settings(venue, year, papers, seed, settings, [*(override or []), *more], host)
-    settle(state)
+    configure_prefect(state)
     from gre_bench.flows.fetch import FetchJob, bring, take_of
     from gre_bench.flows.fetch import fetch as fetch_flow
     from gre_bench.tasks import steps

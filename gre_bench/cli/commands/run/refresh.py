@@ -12,7 +12,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import ended, progress_bar, settings_of
 from gre_bench.cli.views import board, screen
 from gre_bench.core.settings import Settings
-from gre_bench.pipeline.runs.prefect_engine import perform, settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 from gre_bench.store import Store
 
 Candidate = Annotated[
@@ -69,7 +69,7 @@ def run_refresh(
     job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
     if found := unchanged(store, job):
         return found
-    settle(state)
+    configure_prefect(state)
     with progress_bar(store, quiet):
         from gre_bench.flows.annual_refresh import annual_refresh, usable
         from gre_bench.flows.annual_refresh import refresh as plain
@@ -87,7 +87,7 @@ def _estimate(
     chosen: Settings, state: Path, candidates: tuple[str, ...] | None, limit: int | None, retry: bool
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
-        settle(Path(folder))
+        configure_prefect(Path(folder))
         from gre_bench.pipeline.runs.job import Job
         from gre_bench.preflight.dry_run import estimate
 

@@ -52,10 +52,10 @@ def year(
     again.
     """
     from gre_bench.core.settings import load
-    from gre_bench.pipeline.runs.prefect_engine import perform, settle
+    from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
     asked = load(settings, (*([f'fetch.host="{host}"'] if host else []), *(override or [])))
-    settle(state)
+    configure_prefect(state)
     from gre_bench.flows import year as flows
     from gre_bench.tasks import steps
 

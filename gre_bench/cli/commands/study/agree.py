@@ -8,7 +8,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import ended, progress_bar, settings_of
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.agreement import show
-from gre_bench.pipeline.runs.prefect_engine import perform, settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 from gre_bench.store import Store
 
 
@@ -29,7 +29,7 @@ def agree(
     the one with length held fixed, and the difference to length alone.
     """
     chosen = settings_of(settings, edition, override, state)
-    settle(state)
+    configure_prefect(state)
     with progress_bar(Store(state, chosen.edition.edition), as_json):
         from gre_bench.flows.agree_with_humans import agree as plain
         from gre_bench.flows.agree_with_humans import agree_with_humans

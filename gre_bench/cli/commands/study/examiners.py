@@ -13,7 +13,7 @@ from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.commands.running import ended, named_files, study_budget
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.pipeline.runs.prefect_engine import perform, settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
 Items = Annotated[
     Path | None,
@@ -65,7 +65,7 @@ def compare(
     """
     if items is None and edition is None and settings is None:
         raise SettingsError("name what to grade: --items FILE, or --edition EDITION; see --help")
-    settle(state)
+    configure_prefect(state)
     from gre_bench.cli.views.examiners import show, show_estimate
     from gre_bench.flows.examiner_study import examiner_study, study
     from gre_bench.studies.examiners.estimate import estimate

@@ -11,7 +11,7 @@ from gre_bench.cli.commands.running import ended, named_files, study_budget
 from gre_bench.cli.commands.study import guideline_options as asked
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
-from gre_bench.pipeline.runs.prefect_engine import perform, settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
 app = Commands("Compare reviewer guidelines, and make them from good reviews.")
 
@@ -41,7 +41,7 @@ def compare(
     Replies are kept in state/replies. If a study is stopped, the same command continues it; with more conditions or
     models it pays for these only. With --reviews it compares ratings that exist already, and asks no model.
     """
-    settle(state)
+    configure_prefect(state)
     if reviews is not None:
         if models or conditions or own or edition or papers or ratings:
             raise SettingsError("--reviews asks no model: leave out the models, conditions, papers and ratings")
@@ -87,7 +87,7 @@ def quality(
     The groups are good (17 points), middle (11) and bad (6 or fewer). Two criteria are rules (date, length); a model
     judges the other three. Where a field, a date or a verdict is missing, a review has no total and no group.
     """
-    settle(state)
+    configure_prefect(state)
     from gre_bench.cli.views.guidelines import show_quality
     from gre_bench.flows.review_quality import QualityJob, estimate, judged, review_quality
     from gre_bench.tasks import steps
@@ -119,15 +119,17 @@ def generate(
     The group is one that `study guidelines quality` sampled; the guideline is a checklist. Use it with
     `gre-bench study guidelines compare --guideline mine=FILE --condition mine --condition mine+rubric`.
     """
-    settle(state)
+    configure_prefect(state)
     from gre_bench.flows.review_quality import generate as make
     from gre_bench.studies.guidelines.results import KIND
     from gre_bench.tasks import steps
-    from gre_bench.writing.catalog import Desk, study_account
+    from gre_bench.writing.catalog import WriterContext, study_account
 
     account = study_account(KIND, name)
-    desk = Desk(state.resolve() / "replies", models_file, again, account=account, budget=study_budget(bounds))
-    found = make(name, group, model, out, desk, steps.undecorated(), state.resolve())
+    writer_context = WriterContext(
+        state.resolve() / "replies", models_file, again, account=account, budget=study_budget(bounds)
+    )
+    found = make(name, group, model, out, writer_context, steps.undecorated(), state.resolve())
     if as_json:
         return screen.print_json(found)
     screen.say(f"{out}: a guideline by {model} from {found['reviews']} reviews of group {group}")

@@ -52,9 +52,9 @@ def hygiene(
     The lead over the human baseline without each reviewer, with a candidate's reviews in place of a tenth of the
     references, and split by how likely an LM wrote the references.
     """
-    from gre_bench.pipeline.runs.prefect_engine import settle
+    from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
-    settle(state)
+    configure_prefect(state)
     from gre_bench.reports.hygiene import hygiene as look
     from gre_bench.tasks import steps
 

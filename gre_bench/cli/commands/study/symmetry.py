@@ -8,7 +8,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import ended, progress_bar, settings_of
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.agreement import show_symmetry
-from gre_bench.pipeline.runs.prefect_engine import settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store import Store
 
 
@@ -26,7 +26,7 @@ def symmetry(
     Scores all ordered pairs of an edition's human reviews by GEM; Spearman by paper (Xu et al. 2025, A.5).
     """
     chosen = settings_of(settings, edition, override, state)
-    settle(state)
+    configure_prefect(state)
     with progress_bar(Store(state, chosen.edition.edition), as_json):
         from gre_bench.pipeline.runs.job import Job
         from gre_bench.studies.symmetry import check_symmetry

@@ -8,7 +8,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import ended, folder_to_write, progress_bar, settings_of
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.validation import show
-from gre_bench.pipeline.runs.prefect_engine import perform, settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 from gre_bench.store import Store
 
 
@@ -34,7 +34,7 @@ def validate(
 
         drawable(folder_to_write(figures) / "effects.svg")
     chosen = settings_of(settings, edition, override, state)
-    settle(state)
+    configure_prefect(state)
     with progress_bar(Store(state, chosen.edition.edition), as_json):
         from gre_bench.flows.annual_refresh import usable
         from gre_bench.flows.validate_metrics import validate as plain

@@ -11,7 +11,7 @@ from gre_bench.cli.commands import completion, options
 from gre_bench.cli.commands.running import confirm, ended, progress_bar, settings_of, stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.one_candidate import say, show_one, show_understood
-from gre_bench.pipeline.runs.prefect_engine import settle
+from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
 File = Annotated[
     Path,
@@ -59,7 +59,7 @@ def rank(
     chosen = settings_of(None, edition, override, state)
     if replace and not yes and store.read("candidate_counts", candidate=name)[0]["reviews"]:
         confirm(f"replace all reviews and scores of {name} in {store.key}")
-    settle(state)
+    configure_prefect(state)
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring
     from gre_bench.pipeline.removal import own_name

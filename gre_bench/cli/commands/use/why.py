@@ -49,9 +49,9 @@ def why(
     Every step from the texts to the number is checked, and the evaluation LM scores the pairs once more. The exit code
     is 1 if anything does not hold. With --paper: the tokens that gained most, the texts, the prompts and the digests.
     """
-    from gre_bench.pipeline.runs.prefect_engine import settle
+    from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
-    settle(state)
+    configure_prefect(state)
     from gre_bench.reports.why import why as explained
     from gre_bench.tasks import steps
 

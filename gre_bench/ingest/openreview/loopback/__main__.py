@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
-from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, fault
 from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.records.source_files import read_notes_file
@@ -64,12 +64,12 @@ def _serve(asked: argparse.Namespace) -> None:
     more: dict[str, Any] = {
         "account": _account() if asked.login else None,
         "limits": limits if asked.limits else {},
-        "mischief": [mischief(name, **when) for name in asked.fault],
+        "mischief": [fault(name, **when) for name in asked.fault],
         "port": asked.port,
     }
     with Loopback(**_held(asked.source, asked.pdfs), **more) as loopback:
-        print(f"API v1 ({len(loopback.shelves[1])} notes): {loopback.v1}")
-        print(f"API v2 ({len(loopback.shelves[2])} notes): {loopback.v2}")
+        print(f"API v1 ({len(loopback.fixture_stores[1])} notes): {loopback.v1}")
+        print(f"API v2 ({len(loopback.fixture_stores[2])} notes): {loopback.v2}")
         print("Ctrl-C stops it", flush=True)
         try:
             while True:

@@ -1,6 +1,6 @@
 """How the loopback OpenReview misbehaves on order, so that a client can be shown to come through it.
 
-Each mischief has a name (`MISCHIEFS`), the kinds of requests that it strikes, and when: from the *first* of them on,
+Each fault has a name (`MISCHIEFS`), the kinds of requests that it strikes, and when: from the *first* of them on,
 every so many, so many times.
 """
 
@@ -26,7 +26,7 @@ from gre_bench.ingest.openreview.loopback.answers import (
     token_expired,
     too_many,
 )
-from gre_bench.ingest.openreview.loopback.fixture_store import Shelf
+from gre_bench.ingest.openreview.loopback.fixture_store import FixtureStore
 from gre_bench.ingest.openreview.loopback.limits import Limit, limit_headers
 from gre_bench.ingest.openreview.loopback.query import Note, Query
 
@@ -38,7 +38,7 @@ _CLOSED = Limit(36, 3600)
 
 
 @dataclass(frozen=True, slots=True)
-class Mischief:
+class Fault:
     """Strikes request *first* of the kinds *on*, then each *every*-th after it (0: no other), *times* in all.
 
     *seconds*: how long a closed window or a slow body lasts. *times* 0 is without end.
@@ -61,56 +61,56 @@ class Mischief:
 
 
 _KNOWN = (
-    Mischief("429-retry-after", "429 with Retry-After alone"),
-    Mischief("429-headers", "429 with ratelimit-* headers alone"),
-    Mischief("429-body", "429 with resetTime in its body alone"),
-    Mischief("429-login", "a login refused with 429, the wait in words alone", on=("login",), first=1),
-    Mischief("500", "500 Internal Server Error"),
-    Mischief("502", "502 Bad Gateway, in HTML"),
-    Mischief("503", "503 Service Unavailable"),
-    Mischief("504", "504 Gateway Timeout, in HTML"),
-    Mischief("reset", "the connection reset before an answer"),
-    Mischief("slow", "a body that comes in drops"),
-    Mischief("stall", "a body that stops in its middle for a while"),
-    Mischief("truncated", "the connection closed in the middle of the body"),
-    Mischief("malformed", "half of the JSON as if it were whole", on=("notes", "edits", "references", "groups")),
-    Mischief("html", "the browser check: an HTML page with status 200"),
-    Mischief("challenge", "403 ChallengeRequiredError"),
-    Mischief("forbidden", "403 ForbiddenError: this item is not for the one who asks", on=_ITEMS, first=1),
-    Mischief("bad-archive", "an archive of PDFs with a byte changed in its middle", on=("attachment",), first=1),
-    Mischief("expired-401", "all tokens so far expired, told by 401"),
-    Mischief("expired-403", "all tokens so far expired, told by 403"),
-    Mischief("wrong-host", "empty listings, as on the host of the other API", on=_LISTINGS, first=1, every=1),
-    Mischief("short-pages", "listings of at most 100 notes a page", on=_LISTINGS, first=1, every=1),
-    Mischief("empty-page", "an empty page in the middle of a listing", on=_LISTINGS),
-    Mischief("duplicates", "a page that begins with the last notes of the one before", on=_LISTINGS),
-    Mischief("shifting", "pages by offset shift by one note after the first", on=_LISTINGS, first=1, every=1),
-    Mischief("edits", "a first and a last review edited after the first page", on=_LISTINGS, first=1),
+    Fault("429-retry-after", "429 with Retry-After alone"),
+    Fault("429-headers", "429 with ratelimit-* headers alone"),
+    Fault("429-body", "429 with resetTime in its body alone"),
+    Fault("429-login", "a login refused with 429, the wait in words alone", on=("login",), first=1),
+    Fault("500", "500 Internal Server Error"),
+    Fault("502", "502 Bad Gateway, in HTML"),
+    Fault("503", "503 Service Unavailable"),
+    Fault("504", "504 Gateway Timeout, in HTML"),
+    Fault("reset", "the connection reset before an answer"),
+    Fault("slow", "a body that comes in drops"),
+    Fault("stall", "a body that stops in its middle for a while"),
+    Fault("truncated", "the connection closed in the middle of the body"),
+    Fault("malformed", "half of the JSON as if it were whole", on=("notes", "edits", "references", "groups")),
+    Fault("html", "the browser check: an HTML page with status 200"),
+    Fault("challenge", "403 ChallengeRequiredError"),
+    Fault("forbidden", "403 ForbiddenError: this item is not for the one who asks", on=_ITEMS, first=1),
+    Fault("bad-archive", "an archive of PDFs with a byte changed in its middle", on=("attachment",), first=1),
+    Fault("expired-401", "all tokens so far expired, told by 401"),
+    Fault("expired-403", "all tokens so far expired, told by 403"),
+    Fault("wrong-host", "empty listings, as on the host of the other API", on=_LISTINGS, first=1, every=1),
+    Fault("short-pages", "listings of at most 100 notes a page", on=_LISTINGS, first=1, every=1),
+    Fault("empty-page", "an empty page in the middle of a listing", on=_LISTINGS),
+    Fault("duplicates", "a page that begins with the last notes of the one before", on=_LISTINGS),
+    Fault("shifting", "pages by offset shift by one note after the first", on=_LISTINGS, first=1, every=1),
+    Fault("edits", "a first and a last review edited after the first page", on=_LISTINGS, first=1),
 )
-MISCHIEFS: dict[str, Mischief] = {mischief.name: mischief for mischief in _KNOWN}
+MISCHIEFS: dict[str, Fault] = {fault.name: fault for fault in _KNOWN}
 
 _WIRE = ("reset", "slow", "stall", "truncated")
 
 
-def mischief(name: str, **changes: object) -> Mischief:
-    """The mischief of that *name* with *changes* to when it strikes; `SettingsError` if there is none."""
+def fault(name: str, **changes: object) -> Fault:
+    """The fault of that *name* with *changes* to when it strikes; `SettingsError` if there is none."""
     if name not in MISCHIEFS:
         raise SettingsError(f"no mischief {name!r:.40}; known are {', '.join(MISCHIEFS)}")
     return replace(MISCHIEFS[name], **changes)
 
 
-class Mischiefs:
-    """Several kinds of mischief at work. *struck* counts by name, *early* the requests sent to a closed window."""
+class Faults:
+    """Several kinds of fault at work. *triggered* counts by name, *early* the requests sent to a closed window."""
 
-    def __init__(self, several: Iterable[Mischief]):
+    def __init__(self, several: Iterable[Fault]):
         self.several = tuple(several)
-        self.struck: Counter[str] = Counter()
+        self.triggered: Counter[str] = Counter()
         self.early: Counter[str] = Counter()
         self._seen: Counter[str] = Counter()
         self._opens: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def strike(self, kind: str) -> list[Mischief]:
+    def strike(self, kind: str) -> list[Fault]:
         """Those that strike this request."""
         with self._lock:
             found = []
@@ -118,17 +118,17 @@ class Mischiefs:
                 if kind in one.on:
                     self._seen[one.name] += 1
                     if one.strikes(self._seen[one.name]):
-                        self.struck[one.name] += 1
+                        self.triggered[one.name] += 1
                         found.append(one)
             return found
 
-    def instead(self, struck: Iterable[Mischief], kind: str) -> HttpResponse | None:
+    def instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
         """What is said instead of an answer, if anything is."""
         now = time.time()
         if now < self._opens.get(kind, 0.0):
             self.early[kind] += 1
             return _closed("429-body", self._opens[kind] - now)
-        for one in struck:
+        for one in triggered:
             if one.name.startswith("429"):
                 self._opens[kind] = now + one.seconds
                 return _closed(one.name, one.seconds)
@@ -150,21 +150,23 @@ class Mischiefs:
         return None
 
 
-def wire(struck: Iterable[Mischief]) -> Mischief | None:
-    """The mischief with how the bytes are sent."""
-    return next((one for one in struck if one.name in _WIRE), None)
+def wire(triggered: Iterable[Fault]) -> Fault | None:
+    """The fault with how the bytes are sent."""
+    return next((one for one in triggered if one.name in _WIRE), None)
 
 
-def bent(struck: Iterable[Mischief], query: Query) -> Query:
+def bent(triggered: Iterable[Fault], query: Query) -> Query:
     """A listing's *query* as it is answered: shorter pages."""
-    if any(one.name == "short-pages" for one in struck) and "stream" not in query:
+    if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
     return query
 
 
-def spoilt(struck: Iterable[Mischief], answer: HttpResponse, query: Query, shelf: Shelf) -> HttpResponse:
-    """An *answer* with what mischief does to the notes in it, or to its JSON."""
-    for one in struck:
+def corrupted(
+    triggered: Iterable[Fault], answer: HttpResponse, query: Query, fixture_store: FixtureStore
+) -> HttpResponse:
+    """An *answer* with what fault does to the notes in it, or to its JSON."""
+    for one in triggered:
         if one.name == "bad-archive" and answer.kind == ZIP:
             place = len(answer.body) // 2
             answer = replace(
@@ -173,36 +175,36 @@ def spoilt(struck: Iterable[Mischief], answer: HttpResponse, query: Query, shelf
         elif one.name == "malformed":
             answer = replace(answer, body=answer.body[: len(answer.body) // 2])
         elif one.name == "edits":
-            reviews = shelf.reviews()
+            reviews = fixture_store.reviews()
             for review in dict.fromkeys([reviews[0], reviews[-1]] if reviews else []):
-                shelf.edit(review, at_ms=None, **_edited(shelf.get(review)))
+                fixture_store.edit(review, at_ms=None, **_edited(fixture_store.get(review)))
         elif one.name == "empty-page" and "after" in query:
             answer = replace(answer, body=json.dumps(json.loads(answer.body) | {"notes": []}).encode())
         elif one.name == "duplicates" and ("after" in query or "offset" in query):
-            answer = _repeated(answer, query, shelf)
+            answer = _repeated(answer, query, fixture_store)
         elif one.name == "shifting" and query.get("offset", "0") != "0":
-            answer = _one_on(answer, query, shelf)
+            answer = _one_on(answer, query, fixture_store)
     return answer
 
 
-def _repeated(answer: HttpResponse, query: Query, shelf: Shelf) -> HttpResponse:
+def _repeated(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -> HttpResponse:
     tree = json.loads(answer.body)
-    whole = _whole(query, shelf)
+    whole = _whole(query, fixture_store)
     ids = [note["id"] for note in whole]
     at = ids.index(query["after"]) + 1 if query.get("after") in ids else int(query.get("offset", "0"))
     return replace(answer, body=json.dumps(tree | {"notes": whole[max(0, at - _AGAIN) : at] + tree["notes"]}).encode())
 
 
-def _one_on(answer: HttpResponse, query: Query, shelf: Shelf) -> HttpResponse:
+def _one_on(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -> HttpResponse:
     """The page one note further on: a note at the front left the listing, so one is passed over."""
-    tree, whole = json.loads(answer.body), _whole(query, shelf)
+    tree, whole = json.loads(answer.body), _whole(query, fixture_store)
     at = int(query["offset"]) + 1
     return replace(answer, body=json.dumps(tree | {"notes": whole[at : at + len(tree["notes"])]}).encode())
 
 
-def _whole(query: Query, shelf: Shelf) -> list[Note]:
+def _whole(query: Query, fixture_store: FixtureStore) -> list[Note]:
     kept = {key: value for key, value in query.items() if key not in ("after", "offset", "limit")}
-    return json.loads(shelf.listing(kept | {"stream": "true"}).body)["notes"]
+    return json.loads(fixture_store.listing(kept | {"stream": "true"}).body)["notes"]
 
 
 def _edited(note: Note) -> dict[str, str]:

@@ -31,7 +31,7 @@ BATCH = 50
 """Most files of an archive."""
 
 
-class Shelf:
+class FixtureStore:
     """The notes of one API, each with its versions (v1: references; v2: edits), and the PDFs of submissions.
 
     Notes without an id or a forum, of which the service has none, are left out. *versions*: by note id, as the service

@@ -12,9 +12,9 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.ingest.openreview.loopback.answers import HttpResponse
-from gre_bench.ingest.openreview.loopback.fault_injection import Mischief
+from gre_bench.ingest.openreview.loopback.fault_injection import Fault
 
-Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Mischief | None]]
+Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Fault | None]]
 """From method, target, token and body to the answer, and to how it is spoilt."""
 
 _DROPS = 20
@@ -77,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._spoil(spoil, sent)
 
-    def _spoil(self, spoil: Mischief, body: bytes) -> None:
+    def _spoil(self, spoil: Fault, body: bytes) -> None:
         half = len(body) // 2
         if spoil.name == "truncated":
             self.wfile.write(body[:half])

@@ -28,8 +28,8 @@ from gre_bench.ingest.openreview.loopback.answers import (
     say,
     token_expired,
 )
-from gre_bench.ingest.openreview.loopback.fault_injection import Mischief, Mischiefs, bent, spoilt, wire
-from gre_bench.ingest.openreview.loopback.fixture_store import Shelf
+from gre_bench.ingest.openreview.loopback.fault_injection import Fault, Faults, bent, corrupted, wire
+from gre_bench.ingest.openreview.loopback.fixture_store import FixtureStore
 from gre_bench.ingest.openreview.loopback.host import serve
 from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
 from gre_bench.ingest.openreview.loopback.query import Api, Note
@@ -78,8 +78,8 @@ class Request:
 class Loopback:
     """The two hosts, at `v1` and `v2`, while the context is open.
 
-    *notes* go to the host of the API that they have the form of. *versions* and *pdf* are as in `Shelf`. Without an
-    *account* everyone is served and every login succeeds; with one, who has no token is given the browser check.
+    *notes* go to the host of the API that they have the form of. *versions* and *pdf* are as in `FixtureStore`. Without
+    an *account* everyone is served and every login succeeds; with one, who has no token is given the browser check.
     *port* is that of `v1`, `v2` has the next; 0 takes free ones.
     """
 
@@ -91,17 +91,17 @@ class Loopback:
         pdf: Callable[[str], bytes | None] = lambda _: None,
         account: Account | None = None,
         limits: Mapping[str, Limit] = {},
-        mischief: Iterable[Mischief] = (),
+        fault: Iterable[Fault] = (),
         port: int = 0,
     ):
         held = list(notes)
-        self.shelves = {
-            api: Shelf(api, [note for note in held if ("invitations" in note) == (api == 2)], versions, pdf)
+        self.fixture_stores = {
+            api: FixtureStore(api, [note for note in held if ("invitations" in note) == (api == 2)], versions, pdf)
             for api in (1, 2)
         }
         self.account = account
         self.windows = Windows(limits)
-        self.mischiefs = Mischiefs(mischief)
+        self.faults = Faults(fault)
         self.requests: list[Request] = []
         self._tokens: set[str] = set()
         self._lock = threading.Lock()
@@ -126,7 +126,7 @@ class Loopback:
     @property
     def early(self) -> Counter[str]:
         """How many requests of each kind came after a refusal and before the time it named."""
-        return self.windows.early + self.mischiefs.early
+        return self.windows.early + self.faults.early
 
     def __enter__(self) -> Loopback:
         for host in self._hosts.values():
@@ -140,49 +140,53 @@ class Loopback:
 
     def answer(
         self, api: Api, method: str, target: str, token: str | None, body: bytes
-    ) -> tuple[HttpResponse, Mischief | None]:
+    ) -> tuple[HttpResponse, Fault | None]:
         """What one request is answered with, and how its bytes are to be spoilt; the request is noted down."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         kind = _KINDS.get(parts.path, "other")
-        struck = self.mischiefs.strike(kind)
+        triggered = self.faults.strike(kind)
         try:
-            said = self.mischiefs.instead(struck, kind)
+            said = self.faults.instead(triggered, kind)
             if said is None:
                 headers = self.windows.take(kind)
-                said = self._answer(self.shelves[api], method, parts.path, query, token, body, struck)
+                said = self._answer(self.fixture_stores[api], method, parts.path, query, token, body, triggered)
                 said = replace(said, headers={**headers, **said.headers})
-            elif any(one.name.startswith("expired") for one in struck):
+            elif any(one.name.startswith("expired") for one in triggered):
                 self._tokens.clear()
         except Refused as refused:
             said = refused.answer
         with self._lock:
             self.requests.append(Request(api, method, parts.path, tuple(query.items()), kind, said.status))
-        return said, wire(struck)
+        return said, wire(triggered)
 
     def _answer(
         self,
-        shelf: Shelf,
+        fixture_store: FixtureStore,
         method: str,
         path: str,
         query: dict[str, str],
         token: str | None,
         body: bytes,
-        struck: list[Mischief],
+        triggered: list[Fault],
     ) -> HttpResponse:
         if method == "POST":
             return self._logged_in(path, body)
         if self.account is not None and token not in self._tokens:
             return browser_check() if token is None else token_expired()
         if path == "/notes":
-            return spoilt(struck, shelf.listing(bent(struck, query)), query, shelf)
+            return corrupted(triggered, fixture_store.listing(bent(triggered, query)), query, fixture_store)
         if path in ("/notes/edits", "/references", "/groups"):
-            asked = {"/notes/edits": shelf.edits, "/references": shelf.references, "/groups": shelf.groups}[path]
-            return spoilt(struck, asked(query), query, shelf)
+            asked = {
+                "/notes/edits": fixture_store.edits,
+                "/references": fixture_store.references,
+                "/groups": fixture_store.groups,
+            }[path]
+            return corrupted(triggered, asked(query), query, fixture_store)
         if path == "/attachment" and "ids" in query:
-            return spoilt(struck, shelf.archive(query["ids"].split(",")), query, shelf)
+            return corrupted(triggered, fixture_store.archive(query["ids"].split(",")), query, fixture_store)
         if path in ("/pdf", "/references/pdf", "/attachment", "/notes/edits/attachment"):
-            return shelf.file(query.get("id", ""))
+            return fixture_store.file(query.get("id", ""))
         if path == "/profiles":
             return say({"profiles": [{"id": _PERSON, "content": {"names": []}}], "count": 1})
         raise not_found("Path", path)
