@@ -15,7 +15,7 @@ from gre_bench.core.settings import load
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.fetch import FetchJob, fetch, take_of
 from gre_bench.ingest.openreview.journal import read
-from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, fault
+from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, fault
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.openreview.loopback.server import Loopback
 from gre_bench.ingest.records.notes import read_notes
@@ -73,7 +73,7 @@ def test_a_fetch_that_is_done_sends_nothing_more(tmp_path):
         assert loopback.counts == IDEAL
 
 
-@pytest.mark.parametrize("name", MISCHIEFS)
+@pytest.mark.parametrize("name", FAULTS)
 def test_whatever_the_service_does_the_snapshot_is_the_same(tmp_path, undisturbed, name):
     with served(fault=[fault(name, seconds=0.2)]) as loopback:
         struck = loopback.faults.struck

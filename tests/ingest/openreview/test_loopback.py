@@ -22,7 +22,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Edition
 from gre_bench.ingest.openreview.loopback import fault_injection
 from gre_bench.ingest.openreview.loopback import limits as loopback_limits
-from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, Fault, fault
+from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, Fault, fault
 from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS, Limit
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.records.source_files import read_notes_file
@@ -426,8 +426,8 @@ SEEN_APART = {
 }
 
 
-def test_every_mischief_is_shown_here():
-    assert {*RETRIED, *RAISED} | SEEN_APART == MISCHIEFS.keys()
+def test_every_fault_is_shown_here():
+    assert {*RETRIED, *RAISED} | SEEN_APART == FAULTS.keys()
 
 
 @pytest.mark.parametrize("name", RETRIED)
@@ -555,7 +555,7 @@ def test_edits_between_pages_give_two_reviews_a_later_version(api):
         assert len(versions) == 2
 
 
-def test_a_mischief_strikes_when_it_is_told_to():
+def test_a_fault_strikes_when_it_is_told_to():
     def triggered(**when):
         return [place for place in range(1, 11) if Fault("x", "", **when).strikes(place)]
 
@@ -564,8 +564,8 @@ def test_a_mischief_strikes_when_it_is_told_to():
     assert triggered(first=3, every=2, times=2) == [3, 5]
 
 
-def test_an_unknown_mischief_and_a_taken_port_are_told():
-    with pytest.raises(SettingsError, match="no mischief 'rain'; known are 429-retry-after"):
+def test_an_unknown_fault_and_a_taken_port_are_told():
+    with pytest.raises(SettingsError, match="no fault 'rain'; known are 429-retry-after"):
         fault("rain")
     with Loopback([]) as loopback, pytest.raises(SettingsError, match="cannot be served"):
         Loopback([], port=int(loopback.v1.rpartition(":")[2]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import GreBenchError, SettingsError, Stopped
-from gre_bench.ingest.openreview.loopback.fault_injection import MISCHIEFS, fault
+from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, fault
 from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.records.source_files import read_notes_file
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m gre_bench.ingest.openreview.loopback",
         description="Serve notes and PDFs on this machine as OpenReview does, both API versions, until stopped. "
         "It needs no account.",
-        epilog=f"Faults: {', '.join(MISCHIEFS)}.",
+        epilog=f"Faults: {', '.join(FAULTS)}.",
     )
     add = parser.add_argument
     add("source", metavar="SOURCE", type=Path, help="folder of a snapshot, or file of notes (.jsonl or .jsonl.gz)")
@@ -64,7 +64,7 @@ def _serve(asked: argparse.Namespace) -> None:
     more: dict[str, Any] = {
         "account": _account() if asked.login else None,
         "limits": limits if asked.limits else {},
-        "mischief": [fault(name, **when) for name in asked.fault],
+        "fault": [fault(name, **when) for name in asked.fault],
         "port": asked.port,
     }
     with Loopback(**_held(asked.source, asked.pdfs), **more) as loopback:

@@ -1,6 +1,6 @@
 """How the loopback OpenReview misbehaves on order, so that a client can be shown to come through it.
 
-Each fault has a name (`MISCHIEFS`), the kinds of requests that it strikes, and when: from the *first* of them on,
+Each fault has a name (`FAULTS`), the kinds of requests that it strikes, and when: from the *first* of them on,
 every so many, so many times.
 """
 
@@ -87,16 +87,16 @@ _KNOWN = (
     Fault("shifting", "pages by offset shift by one note after the first", on=_LISTINGS, first=1, every=1),
     Fault("edits", "a first and a last review edited after the first page", on=_LISTINGS, first=1),
 )
-MISCHIEFS: dict[str, Fault] = {fault.name: fault for fault in _KNOWN}
+FAULTS: dict[str, Fault] = {fault.name: fault for fault in _KNOWN}
 
 _WIRE = ("reset", "slow", "stall", "truncated")
 
 
 def fault(name: str, **changes: object) -> Fault:
     """The fault of that *name* with *changes* to when it strikes; `SettingsError` if there is none."""
-    if name not in MISCHIEFS:
-        raise SettingsError(f"no mischief {name!r:.40}; known are {', '.join(MISCHIEFS)}")
-    return replace(MISCHIEFS[name], **changes)
+    if name not in FAULTS:
+        raise SettingsError(f"no fault {name!r:.40}; known are {', '.join(FAULTS)}")
+    return replace(FAULTS[name], **changes)
 
 
 class Faults:
