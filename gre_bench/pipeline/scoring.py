@@ -41,7 +41,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
         known = known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
-        settings = {"instruments": backends(store, job), "scoring": job.settings.scoring}
+        settings = {"backends": backends(store, job), "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
     for chunk, found in workers.scored(chunks, values_of):

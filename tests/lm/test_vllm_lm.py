@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def opened(server: ScriptedVLLM | str, folder: Path, **options: Any) -> VLLM:
     url = server if isinstance(server, str) else server.url
-    return VLLM.open(url, folder, **({"revision": "r1", "dtype": "float32", "patience": QUICK} | options))
+    return VLLM.open(url, folder, **({"revision": "r1", "dtype": "float32", "retry_policy": QUICK} | options))
 
 
 def expected(folder: Path, prediction: Prediction) -> SpanLogprob:

@@ -105,7 +105,7 @@ class Workers:
         def sign_metrics(
             backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
         ) -> tuple[LMIdentity, dict[str, Signature]]:
-            values = {"instruments": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
+            values = {"backends": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
             runner = self._started()
             try:
                 # A wait that can be interrupted, as that of the future itself cannot be under Ray.
