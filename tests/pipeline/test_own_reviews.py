@@ -326,7 +326,7 @@ def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled
     before = left(ruled)
     call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "m")
     with monkeypatch.context() as stopped:
-        stopped.setattr(removal, "settle", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped")))
+        stopped.setattr(removal, "store_rank_statistics", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped")))
         assert call("remove", EDITION, "m", "--yes")[0] == INCOMPLETE
     assert query(ruled, "select count(*) from standings") == [(0,)]
     assert call("refresh", "--no-prefect", "-e", EDITION)[0] == DONE
