@@ -87,8 +87,8 @@ $(VENV)/.lint: $(VENV)/.test requirements/lint.txt
 	$(LOCKED) -r requirements/lint.txt
 	@touch $@
 
-$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) -c constraints.txt -e '.[docs]'
+$(VENV)/.docs: $(VENV)/.base requirements/docs.txt
+	$(LOCKED) -r requirements/docs.txt
 	@touch $@
 
 $(TOOLS)/.installed: Makefile

@@ -45,11 +45,13 @@ def main() -> None:
     base = resolved(uv, "pyproject.toml", "-", given=build)
     test = resolved(uv, "pyproject.toml", "--extra", "test", "-", given=build)
     lint = resolved(uv, "pyproject.toml", "--extra", "lint", "-", given=build)
+    docs = resolved(uv, "pyproject.toml", "--extra", "docs", "-", given=build)
     locks = {
         "build": resolved(uv, "-", given=build),
         "base": base,
         "test": {name: block for name, block in test.items() if not _is_torch(name)},
         "lint": {name: block for name, block in lint.items() if name not in test},
+        "docs": {name: block for name, block in docs.items() if name not in base},
         "torch": {name: block for name, block in test.items() if _is_torch(name)},
         "torch-cpu": {
             name: f"{name}+cpu \\\n    --hash=sha256:{CPU_BUILD[name]}" for name in test if name in CPU_BUILD

@@ -26,7 +26,10 @@ def settings_page() -> str:
         "",
     ]
     for name, field in Settings.model_fields.items():
-        lines += _group(f"[{name}]", field.annotation)
+        if isinstance(field.annotation, type):
+            lines += _group(f"[{name}]", field.annotation)
+        else:
+            lines += [f"## {name}", "", f"{escaped(field.description or '')}. Above all groups: `{name} = ...`.", ""]
     lines += _group("Training (`gre-bench models tune lm`)", TuningSettings)
     return MADE + "\n".join(lines)
 

@@ -20,7 +20,7 @@ METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
 """What a roster's boards score where it does not say."""
 
 
-class Entry(BaseModel):
+class RosterModel(BaseModel):
     """One model: its *name* in the models file, the shipped *guideline* it reviews under, and its *sampling* here."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,7 +36,7 @@ class Roster(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     about: str = Field(min_length=1)
-    model: tuple[Entry, ...] = ()
+    model: tuple[RosterModel, ...] = ()
     controls: tuple[str, ...] = ()
     writing: dict[str, Any] = {}
     evaluation_lm: dict[str, Any] = {}

@@ -49,6 +49,9 @@ def test_every_public_name_of_the_package_has_a_section_that_explains_it():
 def test_every_setting_has_a_row():
     page = reference.settings_page()
     for group, field in Settings.model_fields.items():
+        if not isinstance(field.annotation, type):
+            assert group in headings(page)
+            continue
         assert f"[{group}]" in headings(page)
         for name in field.annotation.model_fields:
             assert f"| `{name}` |" in page, f"{group}.{name}"
