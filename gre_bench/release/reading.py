@@ -83,7 +83,7 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
         parameters=row["parameters"],
         cutoff=row["knowledge_cutoff"],
         released=row["model_released"],
-        group=row.get("grp") or row.get("group"),
+        group=row.get("group_name"),
         flags=tuple(flags(row, writer)),
         href=f"candidates/{page_of(row['candidate'])}",
     )

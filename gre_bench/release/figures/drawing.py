@@ -12,6 +12,7 @@ from gre_bench.release.figures import scatter
 from gre_bench.release.figures.families import Mark, families
 from gre_bench.release.figures.pictures import INK, as_png, as_svg, lacking
 from gre_bench.release.figures.ranks import ranks
+from gre_bench.release.figures.scores import scores
 from gre_bench.release.pages.board import Board
 
 _WHAT = {
@@ -23,12 +24,14 @@ _WHAT = {
 @dataclass(frozen=True, slots=True)
 class Drawings:
     """*pictures*: (metric, what) to SVG, what being size or date; *ranks*: SVG, if there is something to compare.
+    *scores*: metric to SVG, the board itself.
 
     *problem*: why nothing is drawn, and what to do about it.
     """
 
     pictures: Mapping[tuple[str, str], str] = field(default_factory=dict)
     ranks: str | None = None
+    scores: Mapping[str, str] = field(default_factory=dict)
     marks: Mapping[str, Mark] = field(default_factory=dict)
     captions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     problem: str = ""
@@ -44,6 +47,7 @@ class Drawings:
     def files(self) -> dict[str, str]:
         """File name without ending to SVG, of every figure."""
         named = {f"{_plain(metric)}_by_{what}": svg for (metric, what), svg in self.pictures.items()}
+        named |= {f"{_plain(metric)}_scores": svg for metric, svg in self.scores.items()}
         return named | ({"ranks": self.ranks} if self.ranks else {})
 
 
@@ -61,7 +65,8 @@ def drawn(boards: Sequence[Board]) -> Drawings:
                 captions[board.metric, what] = _caption(board, what)
     gems = sorted((board for board in boards if board.metric.startswith("gem")), key=lambda board: board.place)
     chart = ranks(gems, marks)
-    return Drawings(pictures, as_svg(chart) if chart is not None else None, marks, captions)
+    own = {board.metric: as_svg(drawing) for board in boards if (drawing := scores(board)) is not None}
+    return Drawings(pictures, as_svg(chart) if chart is not None else None, own, marks, captions)
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Rank of every model and of the human baseline from metric to metric; None below two metrics or two names."""
+    """Ranks of the main group from metric to metric; None below two metrics or two names."""
     alt = altair()
     lines = [
         {"metric": board.title, "rank": entry.rank, "name": entry.candidate.rpartition("/")[2],
@@ -22,6 +22,7 @@ def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | No
          "said": f"{entry.candidate}: rank {entry.ranks} in {board.title}"}
         for board in boards
         for entry in board.ranked
+        if entry.group is None
     ]  # fmt: skip
     names = {line["name"] for line in lines}
     if len(boards) < 2 or len(names) < 2:
