@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prefect import Task
 from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas import State, TaskRun
 
 from gre_bench.core.errors import GreBenchError, Paused
+
+if TYPE_CHECKING:
+    from prefect import Task
+    from prefect.client.schemas import State, TaskRun
 
 HOUR = 3600.0
 

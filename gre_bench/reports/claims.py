@@ -172,7 +172,7 @@ def _on_effects(effects: dict[str, Row], claim: Claim) -> Told:
     wanted = (*claim.changes, *claim.more)
     lacking = [name for name in wanted if name not in effects]
     if len(lacking) == len(wanted):
-        return Told("cannot be told", (), why="no validation of it; run gre-bench validate")
+        return Told("cannot be told", (), why="no validation of it; run gre-bench study validate")
     if claim.test == "does_not_rise":
         answer = _steady([effects[name] for name in claim.changes if name in effects])
     elif claim.test == "costs_less":
@@ -219,7 +219,7 @@ def _on_grades(store: Store, claim: Claim, metric: str, signatures: dict[str, Ro
         if row["kind"] == "spearman" and row["problem"] is None
     }
     if metric not in rows:
-        return Told("cannot be told", (), why="no human grades of the reviews here; run gre-bench agree")
+        return Told("cannot be told", (), why="no human grades of the reviews here; run gre-bench study agree")
     own = _agreement(rows[metric], f"{metric} agrees")
     if claim.test == "agrees":
         return told([own])

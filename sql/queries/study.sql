@@ -77,3 +77,11 @@ select unnest($signature_id::varchar[]), unnest($kind::varchar[]), unnest($value
        unnest($over_length_low::double[]), unnest($over_length_high::double[]), unnest($over_length_p::double[]),
        unnest($reviews::integer[]), unnest($items::integer[]), unnest($graded::integer[]), unnest($problem::varchar[]),
        unnest($run_id::varchar[]);
+
+-- name: agreements
+-- one row per metric and coefficient of the signatures asked for
+select s.metric, a.*
+from agreements a
+join signatures s using (signature_id)
+where a.signature_id in (select unnest($signature_ids::varchar[]))
+order by s.metric, a.kind;

@@ -85,7 +85,8 @@ def test_an_option_means_the_same_in_every_command():
                 short[letter].add(names[0])
     assert {letter: names for letter, names in short.items() if len(names) > 1} == {}
     # A folder of releases or pictures, a file of rows: --out is where the result goes, whatever it is.
-    both = {"--again": {"flag"}, "--out": {"FILE", "FOLDER"}}
+    # A sample is a number of papers, or a file that names them.
+    both = {"--again": {"flag"}, "--out": {"FILE", "FOLDER"}, "--papers": {"N", "N|FILE"}}
     odd = {name: kind for name, kind in kinds.items() if len(kind) > 1 and kind != both.get(name)}
     assert odd == {}
 

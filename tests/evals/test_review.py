@@ -136,7 +136,7 @@ def test_an_evaluation_its_retry_and_its_import_end_on_the_board(state, tmp_path
         assert found["stderr"] == pytest.approx((row["high"] - row["mean"]) / student(15), abs=1e-6)
 
     # The same logs can be ranked at once, as any file of reviews.
-    code, printed, said = call("rank", logs, "--on", EDITION, "--as", "mine", "--state", state, "--json")
+    code, printed, said = call("rank", logs, "--edition", EDITION, "--as", "mine", "--state", state, "--json")
     assert code == 0, said
     assert board_of(state, "mine")["gem"]["mean"] == pytest.approx(board["gem"]["mean"], abs=1e-9)
 

@@ -29,7 +29,7 @@ from tests.servers.scripted_chat import MODEL, ScriptedChat
 ATTEMPTS = 3
 TIMEOUT_S = 60.0
 SOON_S = 2.0
-"""Patience with an endpoint whose fault is that it takes too long."""
+"""The retry policy for an endpoint whose fault is that it takes too long."""
 SALT = "d"
 """With this one `some_chats` are a review, judgments and a synopsis, and each metric keeps a human review."""
 CODES = {"done": 0, "fault": 1, "incomplete": 3}
@@ -60,7 +60,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch, timeout_s: float = TIMEOUT_S) -> None
     """Waits that a user has in minutes are hundredths of seconds; the number of attempts is bounded as ever."""
     quick = {"attempts": ATTEMPTS, "timeout_s": timeout_s, "first_wait_s": 0.01, "longest_wait_s": 0.5}
     for client in (http_writer, vllm_client):
-        monkeypatch.setattr(client, "Patience", partial(RetryPolicy, **quick))
+        monkeypatch.setattr(client, "RetryPolicy", partial(RetryPolicy, **quick))
 
 
 def said(*arguments: object) -> tuple[int, str, str]:

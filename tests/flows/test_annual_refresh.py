@@ -378,7 +378,7 @@ def test_a_difference_is_paired_by_reference_and_then_by_paper(tmp_path):
     store = Store(tmp_path, EDITION)
     with store.lock("test"), store.transaction() as change:
         # A twin of the human that lacks one of two references of some papers.
-        change.execute("insert into candidates values ('twin', 'model', 'twin', null, null, null)")
+        change.execute("insert into candidates (candidate_id, kind, model) values ('twin', 'model', 'twin')")
         change.execute(
             "insert into plan select * replace ('twin' as candidate_id) from plan where candidate_id = 'human'"
         )

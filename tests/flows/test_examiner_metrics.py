@@ -67,7 +67,7 @@ METRICS = ["gem", "lm_examiner", "examiner.fine", "examiner.weighed", "examiner.
 
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
     use(OverlapLM())
 
 

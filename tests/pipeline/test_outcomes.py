@@ -25,7 +25,7 @@ KINDS = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed"
 def edition(tmp_path, monkeypatch):
     """Three papers: one review refused, one cut; no judgments of the other two; a grade that is always refused; 429 for synopses."""
     monkeypatch.setattr(
-        http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=1, first_wait_s=0.01, concurrency=1)
+        http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=1, first_wait_s=0.01, concurrency=1)
     )
     use(OverlapLM())
     reviews = iter(["refusal", "length", "ok"])

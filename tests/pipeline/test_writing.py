@@ -39,7 +39,7 @@ model = "{model}"
 
 @pytest.fixture(autouse=True)
 def lm(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
     return use(OverlapLM())
 
 

@@ -137,10 +137,10 @@ def test_errata_stand_beside_a_release_and_on_later_pages_and_a_retired_one_is_n
     ],
 )
 def test_an_erratum_is_asked_for_whole_and_publishes_nothing(own, call, arguments, says):
-    before = release_store_of(own).entries()
+    before = release_store_of(own).log.entries()
     code, out, err = call("publish", *arguments, "--state", own)
     assert (code, out) == (2, "") and says in err
-    assert release_store_of(own).entries() == before
+    assert release_store_of(own).log.entries() == before
 
 
 def test_an_erratum_comes_as_json_too(own, call):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.release import manifest, release_log
+from gre_bench.release import release_store as release_store_module
 from gre_bench.release.release_log import EMPTY, ReleaseLog
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import PASSPHRASE, SigningKey, is_signed, public_key, signing_key
@@ -253,7 +254,7 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, keys, c
     release_store, sign = release_store_of(own), ("--sign", keys["ours"][0])
     earlier = datetime.now(UTC) - timedelta(days=400)
     with monkeypatch.context() as patch:
-        patch.setattr(release_store, "now", lambda: earlier)
+        patch.setattr(release_store_module, "now", lambda: earlier)
         code, out, err = call("publish", EDITION, "--again", "--state", own, *sign)
     assert (code, out, err.count("\n")) == (2, "", 1) and f"{SECOND} is dated " in err and "set the clock" in err
     assert release_store.names() == [FIRST, SECOND]
@@ -266,7 +267,7 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, keys, c
         release_store.say("published", third.name, {"digest": manifest.digest_of(third)}, signing_key(keys["ours"][0]))
     assert release_store.point() == SECOND == os.readlink(release_store.latest)
     assert release_store.next_name() == f"{EDITION}-r4"
-    assert call("errata", SECOND, "wrong", "--retire", "--state", own, *sign)[0] == 0
+    assert call("publish", "--erratum", "wrong", "--of", SECOND, "--retire", "--state", own, *sign)[0] == 0
     assert os.readlink(release_store.latest) == FIRST
 
 
@@ -283,8 +284,8 @@ def test_a_folder_that_was_put_beside_the_releases_is_none_of_them(own, call):
 def test_once_signed_every_later_line_is(own, keys, call):
     code, _, err = call("publish", EDITION, "--again", "--state", own)
     assert code == 2 and err.count("\n") == 1 and f"{FIRST} is signed" in err and "--sign" in err
-    assert call("errata", SECOND, "a note", "--state", own)[0] == 2
-    assert call("errata", SECOND, "a note", "--state", own, "--sign", keys["ours"][0])[0] == 0
+    assert call("publish", "--erratum", "a note", "--of", SECOND, "--state", own)[0] == 2
+    assert call("publish", "--erratum", "a note", "--of", SECOND, "--state", own, "--sign", keys["ours"][0])[0] == 0
     assert [entry["what"] for entry in release_store_of(own).log.entries()] == ["published", "published", "erratum"]
 
 

@@ -77,7 +77,7 @@ def test_only_a_release_can_be_compared_with_a_store_that_is_there(state, tmp_pa
 
 def test_a_recount_agrees_and_tells_its_seed(state):
     code, _, err = call("publish", EDITION, "--again", "--recount", 6, "--seed", 7, "--state", state)
-    assert code == 0 and "scoring 6 pairs once more, drawn by --seed 7" in err and "6 pairs came out" in err
+    assert code == 0 and "scoring 6 pairs once more, sampled with --seed 7" in err and "6 pairs came out" in err
     code, out, err = call("publish", EDITION, "--again", "--recount", 2, "--json", "--state", state)
     assert code == 0 and json.loads(out)["release"] == f"{EDITION}-r3" and re.search(r"--seed \d+", err)
 

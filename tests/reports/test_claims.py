@@ -67,7 +67,7 @@ def test_a_claim_with_a_change_untried_does_not_hold_yet():
     del found["completion"]
     answer = _on_effects(found, ALL["degradations-lower"])
     assert (answer.verdict, answer.why) == ("cannot be told", "not tried: completion")
-    assert _on_effects({}, ALL["degradations-lower"]).why == "no validation of it; run gre-bench validate"
+    assert _on_effects({}, ALL["degradations-lower"]).why == "no validation of it; run gre-bench study validate"
 
 
 def test_every_claim_names_what_there_is_and_its_cells_are_printed():
@@ -122,14 +122,14 @@ def test_a_study_of_examiners_answers_by_the_intervals_of_its_cells(tmp_path):
 
 def test_a_board_answers_what_it_can_and_says_what_it_lacks(tmp_path):
     refreshed(tmp_path)
-    code, told = shown("claims", EDITION, "--state", tmp_path, "--json")
+    code, told = shown("study", "claims", EDITION, "--state", tmp_path, "--json")
     assert code == 0
     found = json.loads(told)
     rows = {(row["claim"], row["metric"]): row for row in found["claims"]}
     assert sum(found["counts"].values()) == len(rows) == len(found["claims"])
     assert rows["larger-is-higher", "gem"]["verdict"] == "cannot be told" and rows["larger-is-higher", "gem"]["why"]
     assert rows["humans-lead-under-assw", "gem_s_assw"]["why"] == "the metric was not scored"
-    code, told = shown("claims", EDITION, "--state", tmp_path, "--details")
+    code, told = shown("study", "claims", EDITION, "--state", tmp_path, "--details")
     assert code == 0 and found["line"] in told
 
 

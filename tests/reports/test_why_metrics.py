@@ -80,7 +80,7 @@ def test_gem_s_assw_is_made_of_the_synopsis_of_its_writer(made):
 
 
 def test_lm_examiner_comes_out_again_from_the_archive_of_replies(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
     use(OverlapLM())
     state = with_papers_read(tmp_path / "state")
     with scripted_chat() as server:

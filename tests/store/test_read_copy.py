@@ -81,7 +81,7 @@ def test_a_forged_copy_is_refused_wherever_it_is_read_and_the_next_write_makes_i
         ("sql", EDITION, MEAN),
         ("leaderboard", EDITION),
         ("publish", EDITION),
-        ("plot", EDITION, "--out", state),
+        ("leaderboard", EDITION, "--figures", state),
     ):
         assert_one_line(command(*arguments, "--state", state), 1, "read.duckdb", "not as it was written", MENDED)
     with store.lock("refresh"):
@@ -138,7 +138,7 @@ def test_a_writer_that_is_killed_between_the_two_leaves_a_copy_that_is_believed(
     assert len(store.read("papers")) == earlier + 1
     assert store.copy.sums.read_text().count("\n") == 1
     assert sorted(path.name for path in store.folder.iterdir()) == [
-        "edition.duckdb", "edition.lock", "read.duckdb", "read.sha256", "status.json"
+        "edition.duckdb", "edition.lock", "last_refresh.json", "read.duckdb", "read.sha256", "status.json"
     ]  # fmt: skip
 
 

@@ -220,4 +220,4 @@ def test_a_status_is_read_back(store):
 
 def test_a_change_of_the_tables_needs_a_new_schema_version():
     tables = hashlib.sha256("".join(statement("schema", name) for name in sorted(TABLES)).encode()).hexdigest()
-    assert (SCHEMA_VERSION, tables[:16]) == (6, "0fe2ae282c743387")
+    assert (SCHEMA_VERSION, tables[:16]) == (7, "406ba7a20f66d90e")

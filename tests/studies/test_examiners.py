@@ -47,7 +47,7 @@ REAL = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
 
 @pytest.fixture(autouse=True)
 def retry_policy(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 def quality(human):

@@ -40,7 +40,7 @@ OFFICIAL = "Reviewers are asked to be kind."
 
 @pytest.fixture(autouse=True)
 def retry_policy(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ START = 1_760_000_000_000
 
 @pytest.fixture(autouse=True)
 def retry_policy(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
 
 
 def notes(rows):

@@ -313,7 +313,7 @@ from pathlib import Path
 from gre_bench.catalogs.models import Model
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.http_writer import HttpWriter, Patience
+from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 
 url, folder, count, then = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 if then == "hang":
@@ -325,7 +325,7 @@ if then == "hang":
         return kept
     ReplyArchive.put = slow
 writer = HttpWriter(Model(name="scripted", endpoint=url, model="scripted-chat"), ReplyArchive(folder),
-                    Patience(concurrency=4))
+                    RetryPolicy(concurrency=4))
 print("start", flush=True)
 replies = writer.write([Chat("system", f"user {n}") for n in range(count)], Sampling())
 print(sum(reply.archived for reply in replies), len(replies), flush=True)

@@ -1,4 +1,4 @@
-"""What ``gre-bench claims`` shows: the verdicts, those that say something first."""
+"""What ``gre-bench study claims`` shows: the verdicts, those that say something first."""
 
 from __future__ import annotations
 

@@ -84,6 +84,8 @@ class LeaderboardRow(TypedDict):
     released: date | None
     model: str | None
     guideline: str | None
+    group_name: str | None
+    note: str | None
     signature_id: str
     plan_papers: int | None
     sampled: int
@@ -167,15 +169,18 @@ class WholeBoardRow(TypedDict):
     released: date | None
     model: str | None
     guideline: str | None
+    group_name: str | None
+    note: str | None
     signature_id: str
     plan_papers: int | None
     sampled: int
 
 
 class RankedRow(TypedDict):
-    """`ranked`: one row per board and ranked candidate of one signature: best first."""
+    """`ranked`: one row per board and ranked candidate of one signature: group by group, best first."""
 
     board: str
+    group_name: str | None
     candidate: str
     rank: int
 

@@ -52,6 +52,34 @@ class EffectsRow(TypedDict):
     run_id: str
 
 
+class AgreementsRow(TypedDict):
+    """`agreements`: one row per metric and coefficient of the signatures asked for."""
+
+    metric: str
+    signature_id: str
+    kind: str
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    flat_p: float | None
+    within: float | None
+    within_low: float | None
+    within_high: float | None
+    at_length: float | None
+    at_length_low: float | None
+    at_length_high: float | None
+    over_length: float | None
+    over_length_low: float | None
+    over_length_high: float | None
+    over_length_p: float | None
+    reviews: int
+    items: int
+    graded: int
+    problem: str | None
+    run_id: str
+
+
 class ValidationsRow(TypedDict):
     """`validations`: one row per signature asked for (all, if null): what its validation came to."""
 

@@ -48,7 +48,7 @@ DEMO = ROOT / "deployments" / "demo.toml"
 
 @pytest.fixture(autouse=True)
 def lm(monkeypatch):
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
     use(OverlapLM())
 
 
@@ -383,7 +383,7 @@ def of_edition(state: Path, url: str, *more: str) -> Job:
 def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path, monkeypatch):
     """Whatever became of a text, too: refused, empty, cut, unreadable, too long for the model."""
     # One at a time: who meets which stunt must not hang on the threads.
-    monkeypatch.setattr(http_writer, "Patience", partial(http_writer.RetryPolicy, concurrency=1))
+    monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, concurrency=1))
     stunts = iter(
         ["ok", "refusal", "ok", "empty", "empty", "too_long", "length"] + ["ok"] * 9 + ["too_long", "refusal", "length"]
     )

@@ -23,6 +23,7 @@ ASKED = {
     "study validate": SCRIPTED,
     "study agree": SCRIPTED,
     "fetch": ("SAMPLE", "2026", "--host", "http://127.0.0.1:9"),
+    "year": ("SAMPLE", "--host", "http://127.0.0.1:9", "--set", "writing.candidates=['local-vllm']"),
     "study examiners compare": ("--items", "items.tsv"),
     "study guidelines compare": ("--model", "any", "--papers-file", "papers.jsonl"),
     "study guidelines quality": ("notes.jsonl", "--edition", "SAMPLE-2026"),

@@ -54,7 +54,7 @@ Size = Annotated[int, typer.Option("--size", metavar="N", min=1, help="Reviews t
 GroupName = Annotated[
     str,
     typer.Option(
-        "--group", metavar="NAME", help="good, middle or bad; or of one criterion alone, such as good.review_length."
+        "--group", metavar="GROUP", help="good, middle or bad; or of one criterion alone, such as good.review_length."
     ),
 ]
 OneModel = Annotated[
