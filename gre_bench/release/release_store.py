@@ -114,7 +114,8 @@ class ReleaseStore:
         if latest and _dated(latest) > now():
             raise SettingsError(
                 f"{latest['release']} is dated {latest['at']}, after this machine's clock, and a release dated before "
-                f"the latest never becomes the latest; set the clock, or retire that one: gre-bench publish --erratum TEXT --of RELEASE --retire"
+                "the latest never becomes the latest; set the clock, or retire that one: "
+                f"gre-bench publish --erratum TEXT --of {latest['release']} --retire"
             )
 
     def _holds(self, entry: Mapping[str, Any]) -> bool:
