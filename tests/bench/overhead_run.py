@@ -16,7 +16,7 @@ from gre_bench.pipeline.runs import prefect_engine
 def main() -> None:
     asked = json.loads(sys.argv[1])
     folder = Path(asked["folder"])
-    prefect_engine.settle(folder)
+    prefect_engine.configure_prefect(folder)
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     with_engine = asked["runner"] != "alone"
     if with_engine:

@@ -109,7 +109,7 @@ def _papers(tmp_path):
 
 def test_what_changed_is_shown_and_there_for_machines(call, loopback):
     call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect")
-    loopback.shelves[2].edit("s01-r1", rating="1: poor")
+    loopback.fixture_stores[2].edit("s01-r1", rating="1: poor")
     code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--again")
     assert code == DONE and "1 edited Official_Review" in out and "→ '1: poor'" in out
     code, out, _ = call("fetch", "SAMPLE", "2026", "--host", loopback.v2, "--no-prefect", "--json")

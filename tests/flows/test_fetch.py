@@ -76,16 +76,16 @@ def test_a_fetch_that_is_done_sends_nothing_more(tmp_path):
 @pytest.mark.parametrize("name", FAULTS)
 def test_whatever_the_service_does_the_snapshot_is_the_same(tmp_path, undisturbed, name):
     with served(fault=[fault(name, seconds=0.2)]) as loopback:
-        struck = loopback.faults.struck
+        triggered = loopback.faults.triggered
         if name in STOPS:
             with pytest.raises(SourceError) as error:
                 fetched(loopback.v2, tmp_path)
             assert "\n" not in str(error.value)
             # One line and no storm: nothing was asked after it.
-            assert (struck[name], loopback.counts["notes"]) == ((1, 1) if name == "wrong-host" else (1, 2))
+            assert (triggered[name], loopback.counts["notes"]) == ((1, 1) if name == "wrong-host" else (1, 2))
             loopback.faults.several = ()
         summary = fetched(loopback.v2, tmp_path)
-        assert struck[name], "nothing happened"
+        assert triggered[name], "nothing happened"
         if name == "edits":
             ids = content_of(opened(summary).reviewed())
             assert ids == content_of(NOTES), "a review that was edited after the rebuttal counts as it was before"
@@ -183,9 +183,9 @@ def test_kills_at_random_moments_make_the_same_snapshot(context, tmp_path, undis
 def test_a_second_fetch_says_what_changed_and_asks_for_no_pdf_again(tmp_path):
     with served() as loopback:
         fetched(loopback.v2, tmp_path)
-        loopback.shelves[2].edit("s01-r1", rating="1: poor")
-        loopback.shelves[2].delete("s02-r1")
-        loopback.shelves[2].edit("s03", venueid="SAMPLE.cc/2026/Conference/Withdrawn_Submission")
+        loopback.fixture_stores[2].edit("s01-r1", rating="1: poor")
+        loopback.fixture_stores[2].delete("s02-r1")
+        loopback.fixture_stores[2].edit("s03", venueid="SAMPLE.cc/2026/Conference/Withdrawn_Submission")
         summary = fetched(loopback.v2, tmp_path, again=True)
     assert (summary["requests"].get("attachment"), summary["requests"].get("pdf")) == (None, None)
     assert [line.split(":")[0] for line in summary["changes"]["lines"]] == [
@@ -258,10 +258,10 @@ def test_a_pdf_that_comes_without_its_end_is_asked_for_once_more(tmp_path):
 
 def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undisturbed, monkeypatch):
     with served() as loopback:
-        shelf = loopback.shelves[2]
-        listed = shelf._with_details
+        fixture_store = loopback.fixture_stores[2]
+        listed = fixture_store._with_details
         monkeypatch.setattr(
-            shelf,
+            fixture_store,
             "_with_details",
             lambda note, query: note if note["id"] in ("s03", "s07") and "details" in query else listed(note, query),
         )
@@ -272,10 +272,10 @@ def test_replies_that_a_listing_leaves_out_are_asked_for_by_forum(tmp_path, undi
 def test_an_edit_after_the_rebuttal_does_not_count_and_one_before_does(tmp_path):
     rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
     with served() as loopback:
-        loopback.shelves[2].edit("s01-r1", rebuttal - 1000, summary="said before")
-        loopback.shelves[2].edit("s01-r1", rebuttal + 1000, summary="said after")
-        loopback.shelves[2].edit("s02-r1", rebuttal - 1000, summary="said in time")
-        loopback.shelves[2].edit("s03", rebuttal + 1000, pdf="/pdf/another.pdf")
+        loopback.fixture_stores[2].edit("s01-r1", rebuttal - 1000, summary="said before")
+        loopback.fixture_stores[2].edit("s01-r1", rebuttal + 1000, summary="said after")
+        loopback.fixture_stores[2].edit("s02-r1", rebuttal - 1000, summary="said in time")
+        loopback.fixture_stores[2].edit("s03", rebuttal + 1000, pdf="/pdf/another.pdf")
         summary = fetched(loopback.v2, tmp_path)
         assert loopback.counts["edits"] == 2
     snapshot = opened(summary)
@@ -425,7 +425,7 @@ def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
 
     rebuttal = venue_of("SAMPLE", 2026).rebuttal_ms
     with served() as loopback:
-        loopback.shelves[2].edit("s01-r1", rebuttal + 1000, summary="said after the rebuttal")
+        loopback.fixture_stores[2].edit("s01-r1", rebuttal + 1000, summary="said after the rebuttal")
         summary = fetched(loopback.v2, tmp_path / "elsewhere", papers=5)
     chosen = load(None, (
         "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=5", f"sources.snapshot={summary['snapshot']}",

@@ -60,7 +60,7 @@ def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path, 
     with served(limits={"notes": Limit(3, 600.0)}) as loopback:
         assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit")["outcome"] == "paused"
         loopback.windows = Windows({})
-        loopback.shelves[2].delete("s16")
+        loopback.fixture_stores[2].delete("s16")
         set_forward(monkeypatch, 602.0)
         summary = fetched(loopback.v2, tmp_path)
         assert (summary["counts"]["listed"], summary["counts"]["listed_by_service"]) == (15, 15)
@@ -69,8 +69,8 @@ def test_a_submission_deleted_while_they_are_listed_is_not_waited_for(tmp_path, 
 @pytest.mark.parametrize("every", [0, 1])
 def test_a_service_that_counts_nothing_is_listed_until_it_is_empty_twice(tmp_path, undisturbed, monkeypatch, every):
     with served(fault=[fault("empty-page", first=6, every=every)]) as loopback:
-        counted = loopback.shelves[2]._counted
-        monkeypatch.setattr(loopback.shelves[2], "_counted", lambda *args: _without_count(counted(*args)))
+        counted = loopback.fixture_stores[2]._counted
+        monkeypatch.setattr(loopback.fixture_stores[2], "_counted", lambda *args: _without_count(counted(*args)))
         assert fetched(loopback.v2, tmp_path)["digest"] == undisturbed
         # After the last page an empty one, and another to be sure.
         assert loopback.counts["notes"] == 6

@@ -39,7 +39,7 @@ def asked(loopback, kind):
 @pytest.mark.parametrize("batch", [1, 5])
 def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbed, batch):
     with served() as loopback:
-        loopback.shelves[2].refused = {"s02"}
+        loopback.fixture_stores[2].refused = {"s02"}
         how = f"fetch.pdf_batch={batch}"
         first = fetched(loopback.v2, tmp_path, how)
         assert first["outcome"] == "done"
@@ -51,7 +51,7 @@ def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbe
         assert opened(first).papers()["s02"]["pdf_problem"] == "the service refuses it"
         again = fetched(loopback.v2, tmp_path, how)
         assert (again["digest"], again["requests"]) == (first["digest"], {"login": 1, "pdf": 1})
-        loopback.shelves[2].refused = set()
+        loopback.fixture_stores[2].refused = set()
         last = fetched(loopback.v2, tmp_path, how)
         assert last["digest"] == undisturbed and last["requests"]["pdf"] == 1
         assert last["counts"]["pdf_refused"] == 0 and last["changes"]["lines"] == []
@@ -75,19 +75,19 @@ def test_an_account_that_is_refused_everything_stops_the_run_and_leaves_all_due(
 def test_refusals_of_a_run_before_neither_stop_a_run_nor_make_a_storm(tmp_path):
     refused = {f"s{number:02}" for number in range(1, 16, 2)}
     with served() as loopback:
-        loopback.shelves[2].refused = set(refused)
+        loopback.fixture_stores[2].refused = set(refused)
         first = fetched(loopback.v2, tmp_path, *SINGLY)
         assert (first["outcome"], first["counts"]["pdf_refused"], first["requests"]["pdf"]) == ("done", 8, 16)
         again = fetched(loopback.v2, tmp_path, *SINGLY)
         assert (again["outcome"], again["digest"], again["requests"]["pdf"]) == ("done", first["digest"], IN_A_ROW)
         # Those of them that are given now come, wherever they stand.
-        loopback.shelves[2].refused = {"s01", "s03"}
+        loopback.fixture_stores[2].refused = {"s01", "s03"}
         assert fetched(loopback.v2, tmp_path, *SINGLY)["counts"]["pdf_refused"] == 2
 
 
 def test_a_run_that_waits_asks_for_what_is_refused_once(tmp_path):
     with served(limits={"pdf": Limit(4, 0.3)}) as loopback:
-        loopback.shelves[2].refused = {"s01", "s02", "s03", "s06", "s16"}
+        loopback.fixture_stores[2].refused = {"s01", "s02", "s03", "s06", "s16"}
         summary = fetched(loopback.v2, tmp_path, *SINGLY)
         assert (summary["outcome"], summary["counts"]["pdf_refused"]) == ("done", 5)
         assert set(asked(loopback, "pdf").values()) == {1} and not loopback.early
@@ -95,21 +95,21 @@ def test_a_run_that_waits_asks_for_what_is_refused_once(tmp_path):
 
 def test_refused_versions_are_due_again_and_the_review_counts_as_it_is_until_then(tmp_path):
     with served() as loopback:
-        loopback.shelves[2].edit("s01-r1", REBUTTAL + 1000, summary="said after")
-        loopback.shelves[2].refused = {"s01-r1"}
+        loopback.fixture_stores[2].edit("s01-r1", REBUTTAL + 1000, summary="said after")
+        loopback.fixture_stores[2].refused = {"s01-r1"}
         first = fetched(loopback.v2, tmp_path)
         assert (first["outcome"], first["counts"]["reviews_not_public"]) == ("done", 1)
         assert "0 PDFs and the versions of 1 notes" in first["remarks"][-1]
-        loopback.shelves[2].refused = set()
+        loopback.fixture_stores[2].refused = set()
         last = fetched(loopback.v2, tmp_path)
         assert (last["counts"]["reviews_before_rebuttal"], last["requests"]) == (1, {"login": 1, "edits": 1})
 
 
 def test_versions_that_are_all_refused_stop_the_run_and_it_says_how_to_do_without(tmp_path):
     with served() as loopback:
-        loopback.shelves[2].refused = {f"s{number:02}-r1" for number in range(1, 9)}
-        for review in sorted(loopback.shelves[2].refused):
-            loopback.shelves[2].edit(review, REBUTTAL + 1000, summary="said after")
+        loopback.fixture_stores[2].refused = {f"s{number:02}-r1" for number in range(1, 9)}
+        for review in sorted(loopback.fixture_stores[2].refused):
+            loopback.fixture_stores[2].edit(review, REBUTTAL + 1000, summary="said after")
         summary = fetched(loopback.v2, tmp_path)
         assert summary["outcome"] == "incomplete" and "--set fetch.histories=false" in summary["message"]
         assert loopback.counts["edits"] == IN_A_ROW

@@ -210,11 +210,11 @@ def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
 import os, signal
 from tests.pipeline import test_writing
 from gre_bench.writing import catalog
-kept = catalog.LMScribe._written
+kept = catalog.LMTextWriter._written
 def dying(self, *arguments):
     kept(self, *arguments)
     os.kill(os.getpid(), signal.SIGKILL)
-catalog.LMScribe._written = dying
+catalog.LMTextWriter._written = dying
 test_writing.use(test_writing.OverlapLM())
 test_writing.run(test_writing.Path({str(tmp_path)!r}), *{overrides!r}, limit=2)
 """

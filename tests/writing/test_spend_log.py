@@ -83,8 +83,8 @@ def test_processes_that_write_at_once_lose_nothing_and_keep_a_bound_of_requests(
     program = f"""
 from pathlib import Path
 from gre_bench.core.errors import BudgetReached
-from tests.writing.test_spend_log import meter
-one = meter(Path({str(tmp_path)!r}), requests=50)
+from tests.writing.test_spend_log import model_budget
+one = model_budget(Path({str(tmp_path)!r}), requests=50)
 try:
     while True:
         one.take()
