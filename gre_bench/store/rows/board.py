@@ -91,89 +91,10 @@ class LeaderboardRow(TypedDict):
     sampled: int
 
 
-class WholeBoardRow(TypedDict):
+class WholeBoardRow(LeaderboardRow):
     """`whole_board`: one row per candidate of the signatures asked for, contaminated ones ranked too: as in
     leaderboard.
     """
-
-    metric: str
-    rank: int | None
-    candidate: str
-    kind: str
-    mean: float | None
-    low: float | None
-    high: float | None
-    flat_low: float | None
-    flat_high: float | None
-    difference: float | None
-    difference_low: float | None
-    difference_high: float | None
-    difference_p: float | None
-    difference_papers: int | None
-    chance: float | None
-    above_chance: float | None
-    above_chance_low: float | None
-    above_chance_high: float | None
-    above_chance_p: float | None
-    above_chance_p_holm: float | None
-    above_chance_papers: int | None
-    surely_above_chance: bool | None
-    expected: int
-    planned: int
-    scored: int
-    failed: int
-    excluded: int
-    missing: int
-    papers: int
-    unranked: str | None
-    validation: str
-    rank_low: int | None
-    rank_high: int | None
-    likely_low: int | None
-    likely_high: int | None
-    next_candidate: str | None
-    next_difference: float | None
-    next_low: float | None
-    next_high: float | None
-    next_p: float | None
-    tied: bool | None
-    more_papers: int | None
-    difference_p_holm: float | None
-    tests: int | None
-    untested: str | None
-    words: float | None
-    human_words: float | None
-    at_length: float | None
-    at_length_low: float | None
-    at_length_high: float | None
-    extrapolated: bool | None
-    shortest: int | None
-    longest: int | None
-    asked: int | None
-    unusable: int | None
-    judged: int | None
-    unparsable: int | None
-    lines: int | None
-    strays: int | None
-    median_lines: float | None
-    human_lines: float | None
-    covered: float | None
-    few_lines: bool | None
-    prompt_tokens: int | None
-    reply_tokens: int | None
-    usd: float | None
-    conflict: str | None
-    contamination: str
-    family: str | None
-    cutoff: date | None
-    released: date | None
-    model: str | None
-    guideline: str | None
-    group_name: str | None
-    note: str | None
-    signature_id: str
-    plan_papers: int | None
-    sampled: int
 
 
 class RankedRow(TypedDict):
