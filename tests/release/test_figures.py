@@ -188,3 +188,18 @@ def test_pages_of_papers_have_plain_names_and_never_share_one(ids):
     names = [page_of(one) for one in ids]
     assert len({name.lower() for name in names}) == len(ids)
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,80}\.html", name) for name in names)
+
+
+def test_a_board_is_a_figure_of_its_main_group_best_first():
+    entries = tuple(
+        Entry(name, kind, mean, mean - 1, mean + 1, group=group)
+        for name, kind, mean, group in (
+            ("lab/worse", "model", 3.0, None),
+            ("human", "human", 5.0, None),
+            ("lab/better", "model", 4.0, None),
+            ("other/apart", "model", 9.0, "apart"),
+        )
+    )
+    picture = drawn((Board("gem", "GEM", "nats", entries),)).files()["gem_scores"]
+    places = [picture.index(f">{name}<") for name in ("human", "better", "worse")]
+    assert places == sorted(places) and "apart" not in picture

@@ -37,4 +37,6 @@ def scores(board: Board) -> LayerChart | None:
         base.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q", title=unit), x2="high:Q"),
         base.mark_point(filled=True, size=80, opacity=1).encode(x="mean:Q", description=alt.Description("said:N")),
     ]
-    return alt.layer(*layers).properties(width=520, height=24 * len(rows))
+    # A browser's letters may be wider than those that the drawing was measured with.
+    room = {"left": 60, "top": 8, "right": 20, "bottom": 8}
+    return alt.layer(*layers).properties(width=520, height=24 * len(rows), padding=room)
