@@ -21,8 +21,8 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.exposure import found as found_model
-from gre_bench.reports.compare_candidates import leads
-from gre_bench.reports.compare_studies import run_study
+from gre_bench.reports.comparisons.candidates import leads
+from gre_bench.reports.comparisons.studies import run_study
 from gre_bench.stats.claims import Contrast, Told, contrast_of, from_interval, told
 from gre_bench.store import Row, Store, no_edition
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.compare_releases import compare_releases
+from gre_bench.reports.comparisons.releases import compare_releases
 from gre_bench.reports.publishing import publish_edition
 from tests.release.made_up import EDITION, make, release_store_of, store_of
 

@@ -23,7 +23,9 @@ TYPES = {
     "DATE": date, "TIMESTAMP WITH TIME ZONE": datetime, "VARCHAR[]": list[str], "INTEGER[]": list[int],
     "FLOAT[]": list[float],
 }  # fmt: skip
-ROOMS = {file.stem: import_module(f"gre_bench.store.rows.{file.stem}") for file in resource("sql", "queries").glob("*")}
+ROOMS = {
+    file.stem: import_module(f"gre_bench.store.queries.{file.stem}") for file in resource("sql", "queries").glob("*")
+}
 QUERIES = {
     name: text
     for name, text in statements("queries").items()
