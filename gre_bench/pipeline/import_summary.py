@@ -12,6 +12,8 @@ from typing import Any
 from gre_bench.core.judgments import count
 from gre_bench.core.records import HUMAN, Judgments, Review
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.runs import LAST_SETTINGS
+from gre_bench.store.queries.writing import DESCRIBED_JUDGMENTS, JUDGMENTS
 from gre_bench.writing.catalog import by_rule
 
 MOST_READ = 300
@@ -31,7 +33,7 @@ def described(store: Store, came: Sequence[Review], given: Sequence[Judgments], 
     if given:
         writer = given[0].writer
         texts = {one.review_id: one.text for one in given if one.writer == writer}
-        texts |= {row["review_id"]: row["text"] for row in store.rows("judgments") if row["writer"] == writer}
+        texts |= {row["review_id"]: row["text"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
     else:
         writer = _writer(store)
         if not by_rule(writer):
@@ -50,14 +52,14 @@ def described(store: Store, came: Sequence[Review], given: Sequence[Judgments], 
                  "lines": count(text or "")[0]}
             )  # fmt: skip
     columns = {key: [row[key] for row in rows] for key in rows[0]} if rows else {}
-    found = store.rows("described_judgments", **columns) if rows else []
+    found = store.rows(DESCRIBED_JUDGMENTS, **columns) if rows else []
     text_of = {row["review_id"]: row["judgments"] for row in rows}
     return {"writer": writer, "candidates": [_with_example(row, text_of) for row in found]}
 
 
 def _writer(store: Store) -> str:
     """Who writes the edition's judgments by the settings of its last refresh; by rule where nobody is named."""
-    last = store.rows("last_settings")
+    last = store.rows(LAST_SETTINGS)
     named = json.loads(last[0]["settings"])["writing"]["judgments"] if last else None
     return named or "rule"
 

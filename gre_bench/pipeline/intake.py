@@ -19,6 +19,8 @@ from gre_bench.ingest.records.merge_index import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.pipeline.import_summary import described
 from gre_bench.store import Row, Store, now
+from gre_bench.store.queries.ingest import PAPERS, REVIEWS
+from gre_bench.store.queries.writing import JUDGMENTS
 
 EXAMPLES = 3
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
@@ -62,7 +64,7 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
     """`reviews_from` *path* what is not among the *known* reviews and their judgments; nothing is stored."""
     reviews = {review.review_id: review for review in known}
     judged = {
-        (row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments") if row["review_id"] in reviews
+        (row["review_id"], row["writer"]): row["text"] for row in store.rows(JUDGMENTS) if row["review_id"] in reviews
     }
     return reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
 
@@ -82,12 +84,12 @@ def row_range(text: str | None) -> range | None:
 
 def known_papers(store: Store) -> list[Paper]:
     """All papers of the edition's venue-year, sampled or not."""
-    return [Paper(**row) for row in store.rows("papers")]
+    return [Paper(**row) for row in store.rows(PAPERS)]
 
 
 def known_reviews(store: Store) -> list[Review]:
     """All reviews that are known, human and of candidates."""
-    return [Review(**row) for row in store.rows("reviews")]
+    return [Review(**row) for row in store.rows(REVIEWS)]
 
 
 def keep(

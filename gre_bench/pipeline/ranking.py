@@ -28,6 +28,9 @@ from gre_bench.ranking.exposure import Role, conflict, exposure, found
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, rank_statistics
 from gre_bench.stats.chance import AboveChance, above_chance
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.board import BOARD_JUDGMENTS, BOARD_LENGTHS, BOARD_TEXTS, RANKED
+from gre_bench.store.queries.plan import CANDIDATES
+from gre_bench.store.queries.score import BOARD_PAIRS, CHANCE_PAIRS
 
 Words = Mapping[tuple[str, str], int]
 """Words of a text by candidate and paper."""
@@ -43,7 +46,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[Row]) -> None:
     """Stores who may have learnt from the edition's reviews, and which candidates are ranked with which."""
     known, day = models.load(job.settings.writing.models), released(job.settings)
     asked: dict[tuple[Role, str], None] = {}
-    for row in store.rows("candidates"):
+    for row in store.rows(CANDIDATES):
         if row["kind"] == "model":
             asked["candidate", row["candidate_id"]] = None
     for row in signatures:
@@ -53,7 +56,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[Row]) -> None:
     board = job.settings.board
     grouped = [
         {"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
-        for name in (row["candidate_id"] for row in store.rows("candidates"))
+        for name in (row["candidate_id"] for row in store.rows(CANDIDATES))
     ]
     store.write(("put_exposures", rows), ("group_candidates", grouped))
 
@@ -88,9 +91,9 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Row], run
     judged: dict[str, dict[str, Row]] = {}
     for signature in signatures:
         name = signature["signature_id"]
-        pairs = Pairs(*store.columns("board_pairs", signature_id=name))
+        pairs = Pairs(*store.columns(BOARD_PAIRS, signature_id=name))
         ranked: dict[str, dict[str | None, dict[str, int]]] = {"clean": {}, "all": {}}
-        for row in store.rows("ranked", signature_id=name):
+        for row in store.rows(RANKED, signature_id=name):
             ranked[row["board"]].setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
         chance = against_chance(store, name, specific_of(signature, signatures))
         above = {candidate: one.p for candidate, one in chance.items() if one.p is not None}
@@ -99,7 +102,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Row], run
         own = {"signature_id": name, "run_id": run_id}
         writer = signature["writer"]
         if writer not in judged:
-            judged[writer] = {row.pop("candidate_id"): row for row in store.rows("board_judgments", writer=writer)}
+            judged[writer] = {row.pop("candidate_id"): row for row in store.rows(BOARD_JUDGMENTS, writer=writer)}
         about = profiles(store, signature, pairs, known, counted, judged[writer])
         store.write(
             ("clear_standings", {"signature_ids": [name]}),
@@ -142,7 +145,7 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
     """How far each candidate that has scores by chance is above them."""
     if specific_id is None:
         return {}
-    rows = store.rows("chance_pairs", signature_id=signature_id, specific_id=specific_id)
+    rows = store.rows(CHANCE_PAIRS, signature_id=signature_id, specific_id=specific_id)
     found = {}
     for name, group in groupby(rows, key=itemgetter("candidate_id")):
         own = list(group)
@@ -174,12 +177,12 @@ def profiles(
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
     if read not in counted:
-        columns = store.columns("board_lengths", **dict(zip(("source", "writer", "form", "cut"), read, strict=True)))
+        columns = store.columns(BOARD_LENGTHS, **dict(zip(("source", "writer", "form", "cut"), read, strict=True)))
         counted[read] = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
     texts: dict[str, list[Row]] = defaultdict(list)
-    for row in store.rows("board_texts", writer=writer):
+    for row in store.rows(BOARD_TEXTS, writer=writer):
         texts[row["candidate_id"]].append(row)
     nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0, "median_lines": None, "covered": None}
     human_lines = judged.get(HUMAN, nothing)["median_lines"]
@@ -200,7 +203,7 @@ def profiles(
             "human_lines": human_lines,
             "conflict": conflict(name, hands(signature), known) if kind == "model" else None,
         }
-        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows("candidates"))
+        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(CANDIDATES))
         if kind in ("human", "model")
     ]
 

@@ -37,6 +37,7 @@ from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.store import Row, Store, now
+from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXTS
 from gre_bench.tasks.protocol import Steps
 
 
@@ -177,10 +178,10 @@ def snapshots(store: Store) -> Path:
 
 def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
     """Reads the texts of sampled papers from the snapshot imported last, some at a time."""
-    snapshot = store.rows("snapshot")
+    snapshot = store.rows(SNAPSHOT)
     if not snapshot:
         return
-    done = {row["paper_id"] for row in store.rows("texts") if row["text"]}
+    done = {row["paper_id"] for row in store.rows(TEXTS) if row["text"]}
     due = [
         paper.paper_id for paper in sampled_papers(store, job.limit) if paper.paper_id not in done and not paper.text
     ]
@@ -204,7 +205,7 @@ def reading_notes(store: Store, limit: int | None) -> list[str]:
     """What is to be looked at among the texts of the first *limit* sampled papers, by status, each with an example."""
     sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
     found: dict[tuple[str, bool], list[str]] = {}
-    for row in store.rows("text_states"):
+    for row in store.rows(TEXT_STATES):
         if row["paper_id"] in sampled and row["status"] not in SOUND:
             found.setdefault((row["status"], bool(row["characters"])), []).append(row["paper_id"])
     return [

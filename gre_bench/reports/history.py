@@ -19,6 +19,8 @@ from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import FEW
 from gre_bench.stats.welch import Moment, change
 from gre_bench.store import Row, Store, find_editions
+from gre_bench.store.queries.board import ANCHORED
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
 
 
 def history(
@@ -101,11 +103,11 @@ def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[s
     """Rows of one edition, or why it has none."""
     if not store.read_file.is_file():
         return "nothing to read yet"
-    signatures = [row for row in store.read("current_signatures") if not metrics or row["metric"] in metrics]
+    signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
     if not signatures:
         return "no scores" + (f" of {', '.join(metrics)}" if metrics else "")
     ids = [row["signature_id"] for row in signatures]
-    found = store.read("anchored", signature_ids=ids, anchors=list(anchors))
+    found = store.read(ANCHORED, signature_ids=ids, anchors=list(anchors))
     return found or f"no candidate on the same pairs as {', '.join(anchors)}"
 
 
@@ -113,5 +115,5 @@ def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
     """*anchors*, each the candidate of the edition that it is the end of, if only one is; unknown ones as they are."""
     if not store.read_file.is_file():
         return list(anchors)
-    known = [row["candidate"] for row in store.read("known_candidates")]
+    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return [whole(name, known) or name for name in anchors]

@@ -16,8 +16,10 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.reports.recount import Origin, ReadCopy, candidate_of, cases, origin, scored_anew, signed_anew
-from gre_bench.store import Row
+from gre_bench.reports.recount import Origin, candidate_of, cases, origin, scored_anew, signed_anew
+from gre_bench.store import ReadCopy, Row
+from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.store.queries.score import BOARD_PAIRS
 from gre_bench.tasks.protocol import Steps
 
 
@@ -42,7 +44,7 @@ def hygiene(
     if unknown := [name for name in intruders or () if name not in models]:
         known = ", ".join(models) or "none"
         raise SettingsError(f"edition {store.key} has no model {', '.join(unknown)} on its board; there are: {known}")
-    place_of = {row["review_id"]: row["place"] for row in store.rows("sample") if row["role"] == "reference"}
+    place_of = {row["review_id"]: row["place"] for row in store.rows(SAMPLE) if row["role"] == "reference"}
     found: dict[str, Any] = {
         "metric": signature["metric"],
         "signature_id": signature["signature_id"],
@@ -57,7 +59,7 @@ def hygiene(
 
 def board_pairs(store: ReadCopy, signature: Row) -> Pairs:
     """Scored pairs of humans and models under *signature*."""
-    rows = store.rows("board_pairs", signature_id=signature["signature_id"])
+    rows = store.rows(BOARD_PAIRS, signature_id=signature["signature_id"])
     return as_pairs([tuple(row.values()) for row in rows])
 
 
@@ -100,7 +102,7 @@ def _swapped(
         return []
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
     _same_instrument(store, signature, run, source)
-    first = list(dict.fromkeys(row["paper_id"] for row in store.rows("sample")))[:papers]
+    first = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))[:papers]
     texts: dict[str, dict[str, Case]] = {}
     for name in names:
         own = cases(store, signature, candidate_of(store, name), source)

@@ -6,6 +6,9 @@ from collections import Counter
 from typing import Any
 
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.score import CANDIDATE_PAIRS
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
@@ -13,8 +16,8 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
 
     *papers*: of the first metric with scores, the papers' mean scores, best first (nats, or the metric's unit).
     """
-    signatures = store.read("current_signatures")
-    rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in signatures])
+    signatures = store.read(CURRENT_SIGNATURES)
+    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
     ranked = Counter((row["signature_id"], row["group_name"]) for row in rows if row["rank"] is not None)
     own = [row | {"of": ranked[row["signature_id"], row["group_name"]]} for row in rows if row["candidate"] == name]
     first = next((row for row in own if row["scored"]), None)
@@ -32,7 +35,7 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
 
 def _papers(store: Store, signature_id: str, name: str) -> list[Row]:
     values: dict[str, list[float]] = {}
-    for row in store.read("candidate_pairs", signature_id=signature_id, candidates=[name]):
+    for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[name]):
         if row["state"] == "scored":
             values.setdefault(row["paper_id"], []).append(row["value"])
     found = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]

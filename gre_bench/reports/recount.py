@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.core import settings as configuration
@@ -23,18 +22,13 @@ from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, PLANNED_CANDIDATE
+from gre_bench.store.queries.score import FINISHED_PAIRS
+from gre_bench.store.queries.why import MOVED, WHY_RUN
 from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6
 """Relative, between a number and the same number made anew."""
-
-
-class ReadCopy(Store):
-    """An edition as its readers see it: whole, never waiting for a run, never written."""
-
-    def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of a query from the read copy."""
-        return self.read(query, **parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,7 @@ class Origin:
 
 def origin(store: Store, signature: Row, candidate_id: str, state: Path) -> Origin:
     """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
-    runs = store.rows("why_run", signature_id=signature["signature_id"], candidate_id=candidate_id)
+    runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
     settings = configuration.load_over(json.loads(runs[0].pop("settings")), ())
@@ -71,12 +65,12 @@ def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) ->
 
 
 def _moved(
-    store: Store | ReadCopy, writer: str, entries: Sequence[Entry], candidate: Candidate
+    store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
     """What *candidate* said of other papers, by the paper that it is scored on by chance."""
     found = (response_of(entries, place, candidate) for place in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
-    rows = store.rows("moved", writer=writer, candidate_id=candidate.candidate_id)
+    rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
     return {
         (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]] for row in rows if row["review_id"] in by_id
     }
@@ -121,8 +115,8 @@ def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -
     `StoreError` names the first that comes out otherwise, or whose texts are gone.
     """
     drawn: dict[tuple[str, str], list[Row]] = {}
-    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows("current_signatures"))}
-    known = [(key, row) for key in signatures for row in store.rows("finished_pairs", signature_id=key)
+    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
+    known = [(key, row) for key in signatures for row in store.rows(FINISHED_PAIRS, signature_id=key)
              if row["value"] is not None]  # fmt: skip
     chosen = Random(seed).sample(known, min(count, len(known)))
     for key, row in chosen:
@@ -152,5 +146,5 @@ def _unlike(key: str, metric: str, row: Row) -> str:
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:
     """The candidate as it was planned."""
-    rows = store.rows("planned_candidate", candidate_id=candidate_id)
+    rows = store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)
     return Candidate(**rows[0])

@@ -18,7 +18,6 @@ from gre_bench.prompts.library import address
 from gre_bench.reports.recount import (
     TOLERANCE,
     Origin,
-    ReadCopy,
     candidate_of,
     cases,
     compared,
@@ -28,7 +27,9 @@ from gre_bench.reports.recount import (
 )
 from gre_bench.reports.signatures import the_candidate
 from gre_bench.reports.why_detail import Why, detail, same, trace
-from gre_bench.store import Row
+from gre_bench.store import ReadCopy, Row
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.why import WHY_PAIRS
 from gre_bench.tasks.protocol import Steps
 
 
@@ -40,11 +41,11 @@ def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: 
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)
     ids = {"signature_id": signature["signature_id"], "candidate_id": candidate_id}
-    pairs = store.rows("why_pairs", **ids)
+    pairs = store.rows(WHY_PAIRS, **ids)
     if not pairs:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {candidate_id}")
     source = origin(store, signature, candidate_id, state)
-    rows = store.rows("leaderboard", signature_ids=[signature["signature_id"]])
+    rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
     found = Why(store.key, candidate_id, signature, board, source.run, pairs)
     _check_mean(found)

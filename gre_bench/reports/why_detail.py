@@ -16,6 +16,8 @@ from gre_bench.metrics.logprobs import terms, value
 from gre_bench.prompts.library import render
 from gre_bench.reports.recount import TOLERANCE, Origin, ReadCopy
 from gre_bench.store import Row
+from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.store.queries.why import WHY_PAPER, WHY_REVIEWS, WHY_SPANS
 
 TERMS = {
     "pmi": ("given the first review", "without it"),
@@ -85,7 +87,7 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
 def _spans(store: ReadCopy, row: Row, recipe: Any) -> list[Row]:
     """The spans of a pair, by the evaluation LM whose log-probabilities give its score."""
     by_lm: dict[str, dict[str, Row]] = defaultdict(dict)
-    for span in store.rows("why_spans", predictions=list(row["predictions"])):
+    for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
         by_lm[span["lm_id"]][span["prediction"]] = span
     whole = [spans for spans in by_lm.values() if all(place in spans for place in row["predictions"])]
     made = [[spans[place] for place in row["predictions"]] for spans in whole]
@@ -109,12 +111,12 @@ def _gains(parts: Sequence[Row]) -> list[Row]:
 
 def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
     """The paper, and the reviews of the pairs with their versions and hashes."""
-    found.paper = (store.rows("why_paper", paper_id=paper_id) or [None])[0]
+    found.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in found.pairs)}
     if candidate_id == HUMAN:
-        roles = [row for row in store.rows("sample") if row["paper_id"] == paper_id]
+        roles = [row for row in store.rows(SAMPLE) if row["paper_id"] == paper_id]
         ids |= {row["review_id"] for row in roles if row["role"] == "candidate"}
-    found.reviews = store.rows("why_reviews", review_ids=sorted(ids), writer=found.signature["writer"])
+    found.reviews = store.rows(WHY_REVIEWS, review_ids=sorted(ids), writer=found.signature["writer"])
 
 
 def same(one: float, other: float) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import duckdb
 
 from gre_bench.core.errors import StoreError
+from gre_bench.store.binding import fetch
+from gre_bench.store.queries.runs import VERSION
 from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 7
@@ -40,7 +42,7 @@ def migrate(run: duckdb.DuckDBPyConnection, version: int) -> None:
 def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
     """The schema version of the store of edition *key*; `StoreError` where it has none."""
     try:
-        return run.execute(statement("queries", "version")).fetchall()[0][0]
+        return fetch(run, VERSION, {})[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
 

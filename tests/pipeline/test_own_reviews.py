@@ -17,6 +17,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline import removal
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import TABLES, Store
+from gre_bench.store.queries.plan import KNOWN_CANDIDATES
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.flows.refreshing import (
@@ -317,7 +318,7 @@ def test_who_is_removed_leaves_the_store_as_it_was(ruled):
     assert (code, "removed me/mine from SAMPLE-2026: 16 reviews, 16 judgments" in out) == (DONE, True)
     assert_same(left(ruled), before)
     assert "me/mine" not in call("leaderboard", EDITION)[1]
-    assert Store(ruled, EDITION).read("known_candidates") == [
+    assert Store(ruled, EDITION).read(KNOWN_CANDIDATES) == [
         {"candidate": name} for name in ("generic", "human", "other-paper")
     ]
 

@@ -12,6 +12,7 @@ import gre_bench.store.schema
 from gre_bench.core.errors import StoreError
 from gre_bench.core.resources import resource
 from gre_bench.store import EARLIEST_VERSION, SCHEMA_VERSION, TABLES, Store, now, statement
+from gre_bench.store.queries.ingest import PAPERS
 from tests.conftest import ROOT
 
 FIXTURE = ROOT / "tests" / "fixtures" / "store_v3.duckdb.gz"
@@ -134,7 +135,7 @@ def test_what_a_killed_migration_left_beside_is_no_hindrance(earlier):
     (earlier.folder / ".migrated.duckdb").write_bytes(b"half a file")
     (earlier.folder / ".migrated.duckdb.wal").write_bytes(b"half a log")
     with earlier.lock("test"):
-        assert len(earlier.rows("papers")) == 16
+        assert len(earlier.rows(PAPERS)) == 16
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from gre_bench.cli.views.fitted import Column, fits, fits_at_all, show
 from gre_bench.cli.views.screen import escape, say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.board import EXPOSURES, LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.study import SEPARATION
 
 NGRAM_LIMITS = (
     "cache-ngram is a small count model: its scores compare with each other only, not with GEM by an 8B model. It "
@@ -73,10 +76,10 @@ def _few_papers(rows: Sequence[Row]) -> None:
 def summary(summary: Row, board: Store) -> None:
     """The board after a refresh, what has no score and why, and where the results are."""
     ids = [row["signature_id"] for row in summary["metrics"]]
-    signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
+    signatures = [row for row in board.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
-    rows, separations = board.read("leaderboard", signature_ids=ids), board.read("separation", signature_ids=ids)
-    show_leaderboard(summary["edition"], rows, signatures, separations, board.read("exposures"))
+    rows, separations = board.read(LEADERBOARD, signature_ids=ids), board.read(SEPARATION, signature_ids=ids)
+    show_leaderboard(summary["edition"], rows, signatures, separations, board.read(EXPOSURES))
     screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
     for note in summary["notes"]:

@@ -13,6 +13,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import Bounds, BudgetSettings, load_over
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.runs import LAST_SETTINGS
 from gre_bench.writing.budget import left, stop_at
 from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
 
@@ -102,7 +103,7 @@ def over(
 def _budget(store: Store) -> BudgetSettings:
     """The bounds of the edition's last run; none where readers have nothing yet."""
     try:
-        rows = store.read("last_settings")
+        rows = store.read(LAST_SETTINGS)
         return load_over(json.loads(rows[0]["settings"])).budget if rows else BudgetSettings()
     except (StoreError, SettingsError):
         return BudgetSettings()

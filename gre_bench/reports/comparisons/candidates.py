@@ -12,6 +12,8 @@ from gre_bench.pipeline.ranking import specific_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.pair_tests import PairTest, pair_tests
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.plan import PLANNED_SIGNATURES
+from gre_bench.store.queries.score import CANDIDATE_PAIRS
 
 SHOWN_PAPERS = 3
 
@@ -28,7 +30,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     names = [the_candidate(store, name) for name in names]
     if len(names) != 2 or names[0] == names[1]:
         raise SettingsError(f"--edition compares two candidates, got {', '.join(names) or 'none'}")
-    planned = store.read("planned_signatures")
+    planned = store.read(PLANNED_SIGNATURES)
     found = []
     for signature in shown_signatures(store, metrics):
         row = _compared(store, signature, names)
@@ -39,7 +41,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
 
 
 def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
-    rows = store.read("candidate_pairs", signature_id=signature["signature_id"], candidates=list(names))
+    rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(names))
     planned = {row["candidate_id"] for row in rows}
     if lost := [name for name in names if name not in planned]:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
@@ -63,7 +65,7 @@ def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
 
 def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> Row | None:
     """How much further the first of *names* is above its own chance than the second; None without two papers."""
-    rows = store.read("candidate_pairs", signature_id=specific_id, candidates=list(names))
+    rows = store.read(CANDIDATE_PAIRS, signature_id=specific_id, candidates=list(names))
     scored = [row for row in rows if row["state"] == "scored"]
     if len({row["candidate_id"] for row in scored}) < 2:
         return None

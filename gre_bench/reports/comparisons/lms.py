@@ -19,6 +19,8 @@ from gre_bench.ranking.rank_statistics import ALPHA, SEED
 from gre_bench.stats.orders import agreement, leads, orders, ranks
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.plan import CANDIDATES, PLANNED_SIGNATURES
+from gre_bench.store.queries.score import BOARD_PAIRS
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
 """Fields of a signature that say which evaluation LM it is; in all others the two should agree."""
@@ -36,15 +38,15 @@ class Shared:
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
     """Whether each of *names* is an evaluation LM (or a signature's id) of the edition and none is a candidate."""
-    signatures = store.read("planned_signatures")
-    candidates = {row["candidate_id"] for row in store.read("candidates")}
+    signatures = store.read(PLANNED_SIGNATURES)
+    candidates = {row["candidate_id"] for row in store.read(CANDIDATES)}
     return all(_of(name, signatures) for name in names) and not candidates & set(names)
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
     """One row a metric that both of *names* have scored. `SettingsError` if there is none."""
     store = Store(state, edition)
-    planned = [row for row in store.read("planned_signatures") if not metrics or row["metric"] in metrics]
+    planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
     sides = [_of(name, planned) for name in names]
     shared = [metric for metric in dict.fromkeys(row["metric"] for row in sides[0])
               if metric in {row["metric"] for row in sides[1]}]  # fmt: skip
@@ -76,7 +78,7 @@ def _differing(one: Row, other: Row) -> dict[str, list[Any]]:
 
 
 def _metric(store: Store, one: Row, other: Row) -> Row:
-    kept = _shared(*(store.read("board_pairs", signature_id=row["signature_id"]) for row in (one, other)))
+    kept = _shared(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (one, other)))
     told = {
         "metric": one["metric"], "signature_ids": [one["signature_id"], other["signature_id"]],
         "lms": [{name: row[name] for name in LM} for row in (one, other)],

@@ -1,4 +1,20 @@
-"""What the queries of ``sql/queries`` give: a `TypedDict` for each, in a module for each file of queries.
+"""The queries of ``sql/queries`` that give rows, each with the type of its rows: a module for each file of queries.
 
-The row of the query ``text_states`` is `TextStatesRow`. Tests hold names and types against DuckDB's ``describe``.
+Tests hold names and types against DuckDB's ``describe``.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Row_co = TypeVar("Row_co", covariant=True)
+"""A `TypedDict`: columns by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Generic[Row_co]):
+    """The query *name* of ``sql/queries``, whose rows are of the type *row*."""
+
+    name: str
+    row: type[Row_co]

@@ -1,12 +1,14 @@
-"""Rows of the queries of ``sql/queries/ingest.sql``."""
+"""The queries of ``sql/queries/ingest.sql`` and their rows."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
 
-class PapersRow(TypedDict):
-    """`papers`: one row per known paper."""
+
+class PaperRow(TypedDict):
+    """One row per known paper."""
 
     paper_id: str
     title: str
@@ -15,8 +17,11 @@ class PapersRow(TypedDict):
     source_row: int | None
 
 
-class ReviewsRow(TypedDict):
-    """`reviews`: one row per known review."""
+PAPERS = Query("papers", PaperRow)
+
+
+class ReviewRow(TypedDict):
+    """One row per known review."""
 
     review_id: str
     paper_id: str
@@ -27,15 +32,21 @@ class ReviewsRow(TypedDict):
     grade: float | None
 
 
+REVIEWS = Query("reviews", ReviewRow)
+
+
 class SnapshotRow(TypedDict):
-    """`snapshot`: at most one row: the snapshot imported last."""
+    """At most one row: the snapshot imported last."""
 
     digest: str
     path: str
 
 
-class TextsRow(TypedDict):
-    """`texts`: one row per paper whose text was read from a snapshot."""
+SNAPSHOT = Query("snapshot", SnapshotRow)
+
+
+class PaperTextRow(TypedDict):
+    """One row per paper whose text was read from a snapshot."""
 
     paper_id: str
     origin: str
@@ -47,8 +58,11 @@ class TextsRow(TypedDict):
     notes: list[str]
 
 
-class TextStatesRow(TypedDict):
-    """`text_states`: one row per paper whose text was read from a snapshot: what became of the reading, papers
+TEXTS = Query("texts", PaperTextRow)
+
+
+class TextStateRow(TypedDict):
+    """One row per paper whose text was read from a snapshot: what became of the reading, papers
     without text first.
     """
 
@@ -64,8 +78,11 @@ class TextStatesRow(TypedDict):
     notes: list[str]
 
 
+TEXT_STATES = Query("text_states", TextStateRow)
+
+
 class TextWordsRow(TypedDict):
-    """`text_words`: one row per paper, page and fate of words there."""
+    """One row per paper, page and fate of words there."""
 
     paper_id: str
     page: int
@@ -73,15 +90,24 @@ class TextWordsRow(TypedDict):
     words: int | None
 
 
+TEXT_WORDS = Query("text_words", TextWordsRow)
+
+
 class ImportedDomainRow(TypedDict):
-    """`imported_domain`: at most one row: what is reviewed, by the last imported file that tells."""
+    """At most one row: what is reviewed, by the last imported file that tells."""
 
     domain: str | None
 
 
-class ImportedFilesRow(TypedDict):
-    """`imported_files`: one row per imported file: its name and what it held."""
+IMPORTED_DOMAIN = Query("imported_domain", ImportedDomainRow)
+
+
+class ImportedFileRow(TypedDict):
+    """One row per imported file: its name and what it held."""
 
     file: str
     sha256: str
     kind: str
+
+
+IMPORTED_FILES = Query("imported_files", ImportedFileRow)

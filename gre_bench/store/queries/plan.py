@@ -1,13 +1,15 @@
-"""Rows of the queries of ``sql/queries/plan.sql``."""
+"""The queries of ``sql/queries/plan.sql`` and their rows."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
+
 
 class DrawRow(TypedDict):
-    """`draw`: at most one row: how the sample was drawn."""
+    """At most one row: how the sample was drawn."""
 
     papers: int
     seed: int
@@ -20,8 +22,11 @@ class DrawRow(TypedDict):
     drawn_at: datetime
 
 
-class SampleRow(TypedDict):
-    """`sample`: one row per sampled paper and human role, in the edition's order."""
+DRAW = Query("draw", DrawRow)
+
+
+class SampledReviewRow(TypedDict):
+    """One row per sampled paper and human role, in the edition's order."""
 
     paper_id: str
     position: int
@@ -30,8 +35,11 @@ class SampleRow(TypedDict):
     review_id: str
 
 
-class CandidatesRow(TypedDict):
-    """`candidates`: one row per candidate of the boards: humans, models and controls."""
+SAMPLE = Query("sample", SampledReviewRow)
+
+
+class CandidateRow(TypedDict):
+    """One row per candidate of the boards: humans, models and controls."""
 
     candidate_id: str
     kind: str
@@ -40,29 +48,41 @@ class CandidatesRow(TypedDict):
     guideline: str | None
 
 
-class KnownCandidatesRow(TypedDict):
-    """`known_candidates`: one row per candidate that the edition has reviews of or has planned pairs of, single
+CANDIDATES = Query("candidates", CandidateRow)
+
+
+class KnownCandidateRow(TypedDict):
+    """One row per candidate that the edition has reviews of or has planned pairs of, single
     graded reviews aside.
     """
 
     candidate: str
 
 
-class CandidateModelsRow(TypedDict):
-    """`candidate_models`: one row per model that is a candidate: the name by which the models file may know it."""
+KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
+
+
+class CandidateModelRow(TypedDict):
+    """One row per model that is a candidate: the name by which the models file may know it."""
 
     model: str | None
 
 
-class ChangeMakersRow(TypedDict):
-    """`change_makers`: one row per candidate that a change makes: what made it when it was first planned."""
+CANDIDATE_MODELS = Query("candidate_models", CandidateModelRow)
+
+
+class ChangeMakerRow(TypedDict):
+    """One row per candidate that a change makes: what made it when it was first planned."""
 
     candidate_id: str
     prompt: str | None
 
 
+CHANGE_MAKERS = Query("change_makers", ChangeMakerRow)
+
+
 class CandidateCountsRow(TypedDict):
-    """`candidate_counts`: one row: how much of a candidate there is."""
+    """One row: how much of a candidate there is."""
 
     reviews: int
     judgments: int | None
@@ -70,8 +90,11 @@ class CandidateCountsRow(TypedDict):
     kind: str
 
 
-class CurrentSignaturesRow(TypedDict):
-    """`current_signatures`: one row per signature that the last refresh planned (the last run of any kind, if none
+CANDIDATE_COUNTS = Query("candidate_counts", CandidateCountsRow)
+
+
+class SignatureRow(TypedDict):
+    """One row per signature that the last refresh planned (the last run of any kind, if none
     did): what a leaderboard shows unless asked otherwise.
     """
 
@@ -93,50 +116,19 @@ class CurrentSignaturesRow(TypedDict):
     chance: str | None
 
 
-class PlannedSignaturesRow(TypedDict):
-    """`planned_signatures`: one row per signature that has planned pairs, the one planned last first."""
-
-    signature_id: str
-    metric: str
-    prompt_sha256: str
-    evaluation_lm: str
-    lm_digest: str
-    dtype: str
-    quantisation: str
-    attention: str
-    template_digest: str
-    writer: str
-    synopsis_writer: str
-    form: str
-    text_cut: str
-    ascii_fold: bool
-    engine_version: str
-    chance: str | None
+CURRENT_SIGNATURES = Query("current_signatures", SignatureRow)
 
 
-class CandidateSignaturesRow(TypedDict):
-    """`candidate_signatures`: one row per signature that a candidate has planned pairs under."""
+PLANNED_SIGNATURES = Query("planned_signatures", SignatureRow)
+"""One row per signature that has planned pairs, the one planned last first."""
 
-    signature_id: str
-    metric: str
-    prompt_sha256: str
-    evaluation_lm: str
-    lm_digest: str
-    dtype: str
-    quantisation: str
-    attention: str
-    template_digest: str
-    writer: str
-    synopsis_writer: str
-    form: str
-    text_cut: str
-    ascii_fold: bool
-    engine_version: str
-    chance: str | None
+
+CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
+"""One row per signature that a candidate has planned pairs under."""
 
 
 class PlannedCandidateRow(TypedDict):
-    """`planned_candidate`: at most one row: a candidate."""
+    """At most one row: a candidate."""
 
     candidate_id: str
     kind: str
@@ -146,16 +138,22 @@ class PlannedCandidateRow(TypedDict):
     change: str | None
 
 
-class PlannedCandidatesRow(TypedDict):
-    """`planned_candidates`: one row per candidate that has planned pairs under every one of the signatures asked
+PLANNED_CANDIDATE = Query("planned_candidate", PlannedCandidateRow)
+
+
+class CandidateNameRow(TypedDict):
+    """One row per candidate that has planned pairs under every one of the signatures asked
     for.
     """
 
     candidate_id: str
 
 
-class WaitingTextsRow(TypedDict):
-    """`waiting_texts`: one row per reason for which pairs of a candidate wait for a text: how many papers, and
+PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
+
+
+class WaitingTextRow(TypedDict):
+    """One row per reason for which pairs of a candidate wait for a text: how many papers, and
     what was said of one.
     """
 
@@ -164,8 +162,11 @@ class WaitingTextsRow(TypedDict):
     detail: str | None
 
 
+WAITING_TEXTS = Query("waiting_texts", WaitingTextRow)
+
+
 class UncoveredRow(TypedDict):
-    """`uncovered`: one row per candidate that lacks reviews of papers that were planned for it: how many of how
+    """One row per candidate that lacks reviews of papers that were planned for it: how many of how
     many, and the first three.
     """
 
@@ -173,3 +174,6 @@ class UncoveredRow(TypedDict):
     papers: int
     lacking: int
     examples: list[str] | None
+
+
+UNCOVERED = Query("uncovered", UncoveredRow)

@@ -1,23 +1,34 @@
-"""Rows of the queries of ``sql/queries/runs.sql``."""
+"""The queries of ``sql/queries/runs.sql`` and their rows."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
+
 
 class VersionRow(TypedDict):
-    """`version`: one row: the schema version of the store."""
+    """One row: the schema version of the store."""
 
     schema_version: int
 
 
-class LastSettingsRow(TypedDict):
-    """`last_settings`: at most one row: settings of the last refresh whose settings could be used."""
+VERSION = Query("version", VersionRow)
+
+
+class SettingsRow(TypedDict):
+    """At most one row: settings of the last refresh whose settings could be used."""
 
     settings: str
 
 
+LAST_SETTINGS = Query("last_settings", SettingsRow)
+
+
 class ParsedQueryRow(TypedDict):
-    """`parsed_query`: one row: what the parser makes of a query, as JSON."""
+    """One row: what the parser makes of a query, as JSON."""
 
     parsed: str | None
+
+
+PARSED_QUERY = Query("parsed_query", ParsedQueryRow)

@@ -1,18 +1,23 @@
-"""Rows of the queries of ``sql/queries/score.sql``."""
+"""The queries of ``sql/queries/score.sql`` and their rows."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
+
 
 class AnySpanRow(TypedDict):
-    """`any_span`: one row if anything is known of what an evaluation LM says."""
+    """One row if anything is known of what an evaluation LM says."""
 
     known: int
 
 
-class SpansOfRow(TypedDict):
-    """`spans_of`: one row per known prediction among those asked for."""
+ANY_SPAN = Query("any_span", AnySpanRow)
+
+
+class SpanRow(TypedDict):
+    """One row per known prediction among those asked for."""
 
     prediction: str
     total: float
@@ -21,8 +26,11 @@ class SpansOfRow(TypedDict):
     escaped: int
 
 
-class MissingRow(TypedDict):
-    """`missing`: one row per pair that is due and neither scored nor finally failed."""
+SPANS_OF = Query("spans_of", SpanRow)
+
+
+class MissingPairRow(TypedDict):
+    """One row per pair that is due and neither scored nor finally failed."""
 
     signature_id: str
     paper_id: str
@@ -30,8 +38,11 @@ class MissingRow(TypedDict):
     reference_id: str
 
 
+MISSING = Query("missing", MissingPairRow)
+
+
 class ProgressRow(TypedDict):
-    """`progress`: one row per signature: the planned pairs of a board by state, without those of validations and
+    """One row per signature: the planned pairs of a board by state, without those of validations and
     graded reviews.
     """
 
@@ -44,20 +55,15 @@ class ProgressRow(TypedDict):
     missing: int
 
 
-class ProgressOfRow(TypedDict):
-    """`progress_of`: one row per signature: the planned pairs of the candidates asked for, by state."""
-
-    signature_id: str
-    metric: str
-    planned: int
-    scored: int
-    failed: int
-    excluded: int
-    missing: int
+PROGRESS = Query("progress", ProgressRow)
 
 
-class ReasonsRow(TypedDict):
-    """`reasons`: one row per metric, state and reason among a board's pairs without a score, with the message of
+PROGRESS_OF = Query("progress_of", ProgressRow)
+"""One row per signature: the planned pairs of the candidates asked for, by state."""
+
+
+class ReasonRow(TypedDict):
+    """One row per metric, state and reason among a board's pairs without a score, with the message of
     one of them.
     """
 
@@ -69,28 +75,25 @@ class ReasonsRow(TypedDict):
     example: str | None
 
 
-class ReasonsOfRow(TypedDict):
-    """`reasons_of`: one row per metric, state and reason among the pairs without a score of the candidates asked
-    for, with one message.
-    """
-
-    metric: str
-    state: str
-    reason: str | None
-    broken: bool
-    pairs: int
-    example: str | None
+REASONS = Query("reasons", ReasonRow)
 
 
-class ScoredPairsRow(TypedDict):
-    """`scored_pairs`: one row per scored pair of one candidate."""
+REASONS_OF = Query("reasons_of", ReasonRow)
+"""The same among the pairs of the candidates asked for."""
+
+
+class ScoredPairRow(TypedDict):
+    """One row per scored pair of one candidate."""
 
     paper_id: str
     value: float | None
 
 
-class FinishedPairsRow(TypedDict):
-    """`finished_pairs`: one row per pair of one signature that has a score or a final problem."""
+SCORED_PAIRS = Query("scored_pairs", ScoredPairRow)
+
+
+class FinishedPairRow(TypedDict):
+    """One row per pair of one signature that has a score or a final problem."""
 
     paper_id: str
     candidate_id: str
@@ -99,8 +102,11 @@ class FinishedPairsRow(TypedDict):
     reason: str | None
 
 
-class CandidatePairsRow(TypedDict):
-    """`candidate_pairs`: one row per planned pair of one signature and the candidates asked for, with its state,
+FINISHED_PAIRS = Query("finished_pairs", FinishedPairRow)
+
+
+class CandidatePairRow(TypedDict):
+    """One row per planned pair of one signature and the candidates asked for, with its state,
     score or reason.
     """
 
@@ -112,8 +118,11 @@ class CandidatePairsRow(TypedDict):
     reason: str | None
 
 
-class ChancePairsRow(TypedDict):
-    """`chance_pairs`: one row per pair that is scored under a metric and under its specific form: both scores, and
+CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
+
+
+class ChancePairRow(TypedDict):
+    """One row per pair that is scored under a metric and under its specific form: both scores, and
     the unit it belongs to.
     """
 
@@ -124,8 +133,11 @@ class ChancePairsRow(TypedDict):
     above: float
 
 
-class BoardPairsRow(TypedDict):
-    """`board_pairs`: one row per scored pair of one signature whose candidate stands on the boards: humans and
+CHANCE_PAIRS = Query("chance_pairs", ChancePairRow)
+
+
+class BoardPairRow(TypedDict):
+    """One row per scored pair of one signature whose candidate stands on the boards: humans and
     models.
     """
 
@@ -135,8 +147,11 @@ class BoardPairsRow(TypedDict):
     value: float | None
 
 
+BOARD_PAIRS = Query("board_pairs", BoardPairRow)
+
+
 class PairLogprobsRow(TypedDict):
-    """`pair_logprobs`: one row per scored pair of one signature of GEM: the log-probabilities that its score is
+    """One row per scored pair of one signature of GEM: the log-probabilities that its score is
     the difference of, in nats.
     """
 
@@ -145,3 +160,6 @@ class PairLogprobsRow(TypedDict):
     reference_id: str
     conditional: float | None
     marginal: float | None
+
+
+PAIR_LOGPROBS = Query("pair_logprobs", PairLogprobsRow)

@@ -1,13 +1,15 @@
-"""Rows of the queries of ``sql/queries/why.sql``."""
+"""The queries of ``sql/queries/why.sql`` and their rows."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
 
-class WhyPairsRow(TypedDict):
-    """`why_pairs`: one row per planned pair of one signature and candidate: its score, of what and in which run,
+
+class WhyPairRow(TypedDict):
+    """One row per planned pair of one signature and candidate: its score, of what and in which run,
     or why it has none.
     """
 
@@ -21,8 +23,11 @@ class WhyPairsRow(TypedDict):
     run_id: str | None
 
 
+WHY_PAIRS = Query("why_pairs", WhyPairRow)
+
+
 class WhyPaperRow(TypedDict):
-    """`why_paper`: one row: a paper, where its text came from, and the snapshot."""
+    """One row: a paper, where its text came from, and the snapshot."""
 
     paper_id: str
     title: str
@@ -34,8 +39,11 @@ class WhyPaperRow(TypedDict):
     snapshot: str | None
 
 
-class WhyReviewsRow(TypedDict):
-    """`why_reviews`: one row per review among those asked for: which version of which text it is, and the
+WHY_PAPER = Query("why_paper", WhyPaperRow)
+
+
+class WhyReviewRow(TypedDict):
+    """One row per review among those asked for: which version of which text it is, and the
     judgments by one writer.
     """
 
@@ -50,8 +58,11 @@ class WhyReviewsRow(TypedDict):
     strays: int | None
 
 
-class WhySpansRow(TypedDict):
-    """`why_spans`: one row per evaluation LM and prediction among those asked for: the log-probabilities of its
+WHY_REVIEWS = Query("why_reviews", WhyReviewRow)
+
+
+class WhySpanRow(TypedDict):
+    """One row per evaluation LM and prediction among those asked for: the log-probabilities of its
     reply, token by token.
     """
 
@@ -63,8 +74,11 @@ class WhySpansRow(TypedDict):
     escaped: int
 
 
+WHY_SPANS = Query("why_spans", WhySpanRow)
+
+
 class WhyRunRow(TypedDict):
-    """`why_run`: one row per run that scored pairs of one signature and candidate: the last first."""
+    """One row per run that scored pairs of one signature and candidate: the last first."""
 
     run_id: str
     command: str
@@ -74,9 +88,15 @@ class WhyRunRow(TypedDict):
     pairs: int
 
 
-class MovedRow(TypedDict):
-    """`moved`: one row per paper: the review of another paper that one candidate is scored with there."""
+WHY_RUN = Query("why_run", WhyRunRow)
+
+
+class MovedReviewRow(TypedDict):
+    """One row per paper: the review of another paper that one candidate is scored with there."""
 
     paper_id: str
     review_id: str
     swap: str
+
+
+MOVED = Query("moved", MovedReviewRow)

@@ -1,20 +1,25 @@
-"""Rows of the queries of ``sql/queries/writing.sql``."""
+"""The queries of ``sql/queries/writing.sql`` and their rows."""
 
 from __future__ import annotations
 
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
+
 
 class JudgmentsRow(TypedDict):
-    """`judgments`: one row per review and writer."""
+    """One row per review and writer."""
 
     review_id: str
     writer: str
     text: str | None
 
 
+JUDGMENTS = Query("judgments", JudgmentsRow)
+
+
 class DescribedJudgmentsRow(TypedDict):
-    """`described_judgments`: one row per candidate of the reviews given: how many have judgments, their median of
+    """One row per candidate of the reviews given: how many have judgments, their median of
     lines, and the words that they keep.
     """
 
@@ -26,8 +31,11 @@ class DescribedJudgmentsRow(TypedDict):
     longest_id: str | None
 
 
-class JudgedExamplesRow(TypedDict):
-    """`judged_examples`: one row per candidate and writer: the first judgment of its review that has most of them,
+DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
+
+
+class JudgedExampleRow(TypedDict):
+    """One row per candidate and writer: the first judgment of its review that has most of them,
     in the sample.
     """
 
@@ -36,15 +44,21 @@ class JudgedExamplesRow(TypedDict):
     example: str | None
 
 
-class SynopsesRow(TypedDict):
-    """`synopses`: one row per paper with a synopsis of this kind by this writer."""
+JUDGED_EXAMPLES = Query("judged_examples", JudgedExampleRow)
+
+
+class SynopsisRow(TypedDict):
+    """One row per paper with a synopsis of this kind by this writer."""
 
     paper_id: str
     text: str | None
 
 
+SYNOPSES = Query("synopses", SynopsisRow)
+
+
 class AskedForRow(TypedDict):
-    """`asked_for`: one row per candidate and writer that was asked for reviews; in a review's item the candidate
+    """One row per candidate and writer that was asked for reviews; in a review's item the candidate
     stands last.
     """
 
@@ -53,8 +67,11 @@ class AskedForRow(TypedDict):
     wrote: bool | None
 
 
+ASKED_FOR = Query("asked_for", AskedForRow)
+
+
 class UnwrittenRow(TypedDict):
-    """`unwritten`: one row per text of a task and writer that was asked for in vain."""
+    """One row per text of a task and writer that was asked for in vain."""
 
     item: str
     outcome: str | None
@@ -62,8 +79,11 @@ class UnwrittenRow(TypedDict):
     final: bool
 
 
+UNWRITTEN = Query("unwritten", UnwrittenRow)
+
+
 class TextOutcomesRow(TypedDict):
-    """`text_outcomes`: one row per task, writer and outcome of the texts that were asked for; a text cut at the
+    """One row per task, writer and outcome of the texts that were asked for; a text cut at the
     token limit counts as cut.
     """
 
@@ -77,8 +97,11 @@ class TextOutcomesRow(TypedDict):
     reply_tokens: int | None
 
 
+TEXT_OUTCOMES = Query("text_outcomes", TextOutcomesRow)
+
+
 class OutcomesRow(TypedDict):
-    """`outcomes`: one row per candidate, purpose and LM that was asked: what became of the texts and grades, by
+    """One row per candidate, purpose and LM that was asked: what became of the texts and grades, by
     the last attempt at each.
     """
 
@@ -94,3 +117,6 @@ class OutcomesRow(TypedDict):
     rate_limited: int
     failed: int
     not_asked: int | None
+
+
+OUTCOMES = Query("outcomes", OutcomesRow)

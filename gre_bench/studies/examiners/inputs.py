@@ -13,6 +13,7 @@ from gre_bench.examiners.wordings import Item
 from gre_bench.ingest.datasets.graded_texts import GradedText, read_graded_texts
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.store import Row, Store, no_edition
+from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
-    read = {row["paper_id"]: row for row in store.read("texts")}
-    sources = {row["paper_id"]: _whole(row, read.get(row["paper_id"], {})) for row in store.read("papers")}
-    reviews = store.read("reviews")
+    read = {row["paper_id"]: row for row in store.read(TEXTS)}
+    sources = {row["paper_id"]: _whole(row, read.get(row["paper_id"], {})) for row in store.read(PAPERS)}
+    reviews = store.read(REVIEWS)
     graded = {row["paper_id"] for row in reviews if row["grade"] is not None}
     texts = [
         GradedText(row["review_id"], row["paper_id"], "", sources.get(row["paper_id"], ""), row["text"] or "",

@@ -17,6 +17,7 @@ from gre_bench.cli.commands.running import stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.store import Row
+from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXT_WORDS
 
 if TYPE_CHECKING:
     from gre_bench.ingest.pdf.words import PageWords
@@ -125,7 +126,7 @@ def texts(
     words of each page by fate.
     """
     store = stored_edition(edition, state)
-    rows, words = store.read("text_states"), store.read("text_words")
+    rows, words = store.read(TEXT_STATES), store.read(TEXT_WORDS)
     if as_json:
         by_page: dict[str, dict[int, dict[str, int]]] = {row["paper_id"]: {} for row in rows}
         for row in words:
@@ -193,7 +194,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
     if paper.lower().endswith(".pdf"):
         raise no_file(paper)
     store = stored_edition(edition, state)
-    known = store.read("snapshot")
+    known = store.read(SNAPSHOT)
     if not known:
         raise SettingsError(f"edition {store.key} has no snapshot, and there is no file {paper}; name a PDF")
     data = Snapshot.open(snapshots(store) / known[0]["path"]).pdf(paper)

@@ -19,6 +19,10 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.reports.signatures import shown_signatures, the_edition
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.board import CLEAN_GAP, EXPOSURES, LEADERBOARD
+from gre_bench.store.queries.plan import UNCOVERED
+from gre_bench.store.queries.study import SEPARATION
+from gre_bench.store.queries.writing import JUDGED_EXAMPLES, OUTCOMES
 
 
 class Board(StrEnum):
@@ -82,22 +86,22 @@ def leaderboard(
         return show_written(plot_edition(store, folder_to_write(figures)), store.key, as_json)
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
-    rows = store.read("leaderboard" if board is Board.clean else "whole_board", signature_ids=ids)
+    rows = store.read(LEADERBOARD if board is Board.clean else "whole_board", signature_ids=ids)
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(rows[0]), form, out, state)
-    separations, gaps = store.read("separation", signature_ids=ids), store.read("clean_gap", signature_ids=ids)
-    exposures, uncovered = store.read("exposures"), store.read("uncovered", signature_ids=ids)
+    separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
+    exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     if as_json:
         found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
-                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read("outcomes"),
+                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read(OUTCOMES),
                  "uncovered": uncovered}  # fmt: skip
         return screen.print_json(found)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
     show_uncovered(uncovered)
     if details:
-        show_examples(store.read("judged_examples", writers=sorted({row["writer"] for row in signatures})))
-        show_outcomes(store.read("outcomes"))
+        show_examples(store.read(JUDGED_EXAMPLES, writers=sorted({row["writer"] for row in signatures})))
+        show_outcomes(store.read(OUTCOMES))
 
 
 def _kept(
