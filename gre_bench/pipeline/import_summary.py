@@ -6,21 +6,23 @@ A writer that finds few judgments in a candidate's prose makes its score low for
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gre_bench.core.judgments import count
 from gre_bench.core.records import HUMAN, Judgments, Review
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
 from gre_bench.store.queries.runs import LAST_SETTINGS
-from gre_bench.store.queries.writing import DESCRIBED_JUDGMENTS, JUDGMENTS
+from gre_bench.store.queries.writing import DESCRIBED_JUDGMENTS, JUDGMENTS, DescribedJudgmentsRow
 from gre_bench.writing.catalog import by_rule
 
 MOST_READ = 300
 """Reviews of a candidate that are read for this, at most."""
 
 
-def described(store: Store, came: Sequence[Review], given: Sequence[Judgments], known: Sequence[Review]) -> Row | None:
+def described(
+    store: Store, came: Sequence[Review], given: Sequence[Judgments], known: Sequence[Review]
+) -> dict[str, Any] | None:
     """The judgments of the reviews that *came*, beside the humans' among all *known*; None without any review.
 
     *given*: judgments that came with them. Else they are written by rule, where a rule writes for the edition; where
@@ -64,7 +66,8 @@ def _writer(store: Store) -> str:
     return named or "rule"
 
 
-def _with_example(row: Row, texts: dict[str, str]) -> dict[str, Any]:
+def _with_example(row: DescribedJudgmentsRow, texts: Mapping[str, str | None]) -> dict[str, Any]:
     """*row* with a judgment in full: the first of the review that has most."""
-    lines = (texts.get(row.pop("longest_id")) or "").splitlines()
-    return row | {"example": lines[0] if lines else None}
+    lines = (texts.get(row["longest_id"]) or "").splitlines()
+    kept = {name: value for name, value in row.items() if name != "longest_id"}
+    return kept | {"example": lines[0] if lines else None}

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.core.records import Edition
@@ -36,12 +37,12 @@ from gre_bench.pipeline.intake import (
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
 from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXTS
 from gre_bench.tasks.protocol import Steps
 
 
-def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
+def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
     """Imports what the settings name, papers first; `SourceError` if a row is refused."""
     sources = settings.sources
     rows = row_range(sources.rows)
@@ -65,7 +66,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
     return reports
 
 
-def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> Row:
+def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
     """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report.
 
     Of a fetched snapshot each review counts as it was before the rebuttal (`gre_bench.ingest.records.review_versions`).

@@ -43,7 +43,7 @@ def forgetting(store: Store, name: str) -> list[Step]:
     """The steps that take *name* out of the *store*, with what is said of the order that it stood in."""
     ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
     return [
-        ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_standings", ids),
+        ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
         ("clear_chance", ids),
     ]  # fmt: skip
 

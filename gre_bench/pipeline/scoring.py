@@ -22,8 +22,17 @@ from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Lost, Workers
-from gre_bench.store import Row, Store, now
-from gre_bench.store.queries.score import ANY_SPAN, MISSING, PROGRESS_OF, REASONS_OF, SCORED_PAIRS, SPANS_OF
+from gre_bench.store import Store, now
+from gre_bench.store.queries.score import (
+    ANY_SPAN,
+    MISSING,
+    PROGRESS_OF,
+    REASONS_OF,
+    SCORED_PAIRS,
+    SPANS_OF,
+    ProgressRow,
+    ReasonRow,
+)
 
 Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 """Some papers, each with its cases by signature."""
@@ -153,12 +162,12 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
 
 
-def counts(store: Store, work: Work) -> list[Row]:
+def counts(store: Store, work: Work) -> list[ProgressRow]:
     """The planned pairs of the candidates of *work* by state, one row a metric."""
     return store.rows(PROGRESS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
-def reasons_of(store: Store, work: Work) -> list[Row]:
+def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     """Why pairs of the candidates of *work* have no score."""
     return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 

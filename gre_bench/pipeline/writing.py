@@ -21,7 +21,7 @@ from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
 from gre_bench.store.queries.ingest import REVIEWS
 from gre_bench.store.queries.writing import ASKED_FOR, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
@@ -156,7 +156,7 @@ def write(
         unanswered = 0 if any(item.final for item in written) else unanswered + len(written)
 
 
-def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> Row:
+def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> dict[str, Any]:
     row = asdict(written) | {"task": task, "writer": writer, "run_id": run_id}
     if task == "review":
         row["item"] = f"{written.item}:{name}"

@@ -26,7 +26,7 @@ from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import TEXTS
+from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
 from gre_bench.store.queries.plan import SAMPLE
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
@@ -147,7 +147,7 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
     """What of the edition is in the state: PDFs and pages fetched, snapshots, and the store's papers."""
     found = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
-    rows = {name: len(store.read(name)) for name in ("papers", "reviews", "texts")} if _readable(store) else {}
+    rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if _readable(store) else {}
     drawn = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if _readable(store) else []
     return {
         "submissions_listed": sum(page.notes for page in journal.pages) if journal else 0,

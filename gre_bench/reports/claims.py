@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import permutations
 from pathlib import Path
@@ -26,9 +26,9 @@ from gre_bench.reports.comparisons.studies import run_study
 from gre_bench.stats.claims import Contrast, Told, contrast_of, from_interval, told
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import PLANNED_SIGNATURES
+from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
 from gre_bench.store.queries.score import CANDIDATE_PAIRS
-from gre_bench.store.queries.study import AGREEMENTS, EFFECTS
+from gre_bench.store.queries.study import AGREEMENTS, EFFECTS, EffectRow
 
 NO_RISE = 0.1
 """A manipulation does not raise a score where the interval of d ends below this."""
@@ -108,7 +108,7 @@ def _row(claim: Claim, metric: str, answer: Told | None) -> Row:
     }  # fmt: skip
 
 
-def _on_edition(store: Store, signature: Row, claim: Claim, signatures: dict[str, Row]) -> Told:
+def _on_edition(store: Store, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]) -> Told:
     if claim.test in ("larger", "newer", "human_leads", "human_is_passed"):
         return _on_board(store, signature, claim)
     if claim.test in ("agrees", "agrees_more"):
@@ -118,7 +118,7 @@ def _on_edition(store: Store, signature: Row, claim: Claim, signatures: dict[str
     return _on_effects(effects, claim)
 
 
-def _on_board(store: Store, signature: Row, claim: Claim) -> Told:
+def _on_board(store: Store, signature: SignatureRow, claim: Claim) -> Told:
     rows = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
     known = load_models()
     models, manner = dict[str, Model](), dict[str, str]()
@@ -172,7 +172,7 @@ def _newer(one: Model, other: Model) -> bool:
 _ORDERS: dict[str, Callable[[Model, Model], bool]] = {"larger": _larger, "newer": _newer}
 
 
-def _on_effects(effects: dict[str, Row], claim: Claim) -> Told:
+def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> Told:
     wanted = (*claim.changes, *claim.more)
     lacking = [name for name in wanted if name not in effects]
     if len(lacking) == len(wanted):
@@ -216,7 +216,7 @@ def _apart(name: str, one: Row, other: Row) -> Contrast:
     return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), min(first.n, second.n))
 
 
-def _on_grades(store: Store, claim: Claim, metric: str, signatures: dict[str, Row]) -> Told:
+def _on_grades(store: Store, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> Told:
     rows = {
         row["metric"]: row
         for row in store.read(AGREEMENTS, signature_ids=[row["signature_id"] for row in signatures.values()])

@@ -14,9 +14,9 @@ from gre_bench.release.pieces import add_pieces
 from gre_bench.release.publishing import DATABASE
 from gre_bench.release.site import write_site
 from gre_bench.reports.publishing import additions, provenance
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
 from gre_bench.store.queries.board import BOARD_SETTINGS
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
@@ -55,7 +55,7 @@ def _settings(store: Store) -> Settings:
     return parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
 
 
-def _signatures(store: Store) -> list[Row]:
+def _signatures(store: Store) -> list[SignatureRow]:
     signatures = store.read(CURRENT_SIGNATURES)
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
 from gre_bench.store.queries.board import LEADERBOARD
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.store.queries.score import CANDIDATE_PAIRS
@@ -33,10 +33,10 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
     }
 
 
-def _papers(store: Store, signature_id: str, name: str) -> list[Row]:
+def _papers(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
     values: dict[str, list[float]] = {}
     for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[name]):
-        if row["state"] == "scored":
+        if row["value"] is not None:
             values.setdefault(row["paper_id"], []).append(row["value"])
     found = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]
     return sorted(found, key=lambda row: (-row["mean"], row["paper_id"]))

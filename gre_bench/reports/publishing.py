@@ -25,9 +25,9 @@ from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 from gre_bench.store.queries.board import BOARD_SETTINGS
 from gre_bench.store.queries.ingest import IMPORTED_FILES, SNAPSHOT
-from gre_bench.store.queries.plan import CANDIDATE_MODELS, CURRENT_SIGNATURES, DRAW, SAMPLE
+from gre_bench.store.queries.plan import CANDIDATE_MODELS, CURRENT_SIGNATURES, DRAW, SAMPLE, SignatureRow
 from gre_bench.store.queries.score import PROGRESS
-from gre_bench.store.queries.study import VALIDATIONS
+from gre_bench.store.queries.study import VALIDATIONS, ValidationRow
 
 
 def publish_edition(
@@ -83,7 +83,7 @@ def publication_of(
     )
 
 
-def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
+def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
     ids = [row["signature_id"] for row in with_specific(store, signatures)]
     counts = store.read(PROGRESS, signature_ids=ids)
     if missing := sum(row["missing"] for row in counts):
@@ -93,7 +93,7 @@ def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
         )
 
 
-def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Additions:
+def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
     """Titles and units of the metrics, what is known of the models, the boards: validated ones first."""
     places = {name: place for place, name in enumerate(METRICS)}
     ids = [row["signature_id"] for row in signatures]
@@ -111,7 +111,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Ad
     )  # fmt: skip
 
 
-def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> dict[str, Any]:
+def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
     """All that the numbers rest on; nothing of the machine they were made on."""
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
@@ -132,18 +132,18 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> d
     }  # fmt: skip
 
 
-def _verdict(row: Row | None) -> dict[str, Any]:
+def _verdict(row: ValidationRow | None) -> dict[str, Any]:
     if row is None:
         return {"verdict": "unvalidated"}
     return {name: row[name] for name in ("verdict", "edition", "detail", "validated_at")}
 
 
-def _model(name: str, known: models.Model | None) -> Row:
+def _model(name: str, known: models.Model | None) -> dict[str, Any]:
     stated = ("family", "parameters", "knowledge_cutoff", "released", "price_in", "price_out")
     return {"model": name} | {field: getattr(known, field) if known else None for field in stated}
 
 
-def _lm_id(row: Row) -> str:
+def _lm_id(row: SignatureRow) -> str:
     """By which the spans of a signature's evaluation LM are known."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.core import settings as configuration
@@ -22,9 +23,9 @@ from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, PLANNED_CANDIDATE
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, PLANNED_CANDIDATE, SignatureRow
 from gre_bench.store.queries.score import FINISHED_PAIRS
-from gre_bench.store.queries.why import MOVED, WHY_RUN
+from gre_bench.store.queries.why import MOVED, WHY_RUN, WhyRunRow
 from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6
@@ -36,23 +37,23 @@ class Origin:
     """The settings under which a candidate's pairs were scored, and the run that scored them last."""
 
     job: Job
-    run: Row
+    run: WhyRunRow
 
     @property
     def settings(self) -> configuration.Settings:
         return self.job.settings
 
 
-def origin(store: Store, signature: Row, candidate_id: str, state: Path) -> Origin:
+def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
     """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
-    settings = configuration.load_over(json.loads(runs[0].pop("settings")), ())
+    settings = configuration.load_over(json.loads(runs[0]["settings"]), ())
     return Origin(in_domain(Job(settings, state)), runs[0])
 
 
-def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
+def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
     """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -76,7 +77,7 @@ def _moved(
     }
 
 
-def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row:
+def signed_anew(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
     """What the metric would be signed with today, by the same settings; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -87,13 +88,13 @@ def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row
     }
 
 
-def scored_anew(run: Steps, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
+def scored_anew(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
     """Scores of the cases *due*, nothing taken from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
 
 
-def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
+def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
     """Notes in *pairs* what the recount says; of those scored both times how far apart the two are, relative."""
     by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []
@@ -114,7 +115,7 @@ def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -
 
     `StoreError` names the first that comes out otherwise, or whose texts are gone.
     """
-    drawn: dict[tuple[str, str], list[Row]] = {}
+    drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
     signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
     known = [(key, row) for key in signatures for row in store.rows(FINISHED_PAIRS, signature_id=key)
              if row["value"] is not None]  # fmt: skip

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import resolved
 from gre_bench.pipeline.ranking import specific_of
-from gre_bench.store import Row, Store, find_editions
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, PLANNED_SIGNATURES
+from gre_bench.store import Store, find_editions
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, PLANNED_SIGNATURES, SignatureRow
 
 
-def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
+def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
     """Signatures of the last plan; of the *metrics* named, those planned last, whenever that was."""
     if not metrics:
         found = store.read(CURRENT_SIGNATURES)
@@ -29,7 +28,7 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, 
     return found
 
 
-def with_specific(store: Store, signatures: Sequence[Row]) -> list[Row]:
+def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
     """*signatures* and the specific forms of their metrics, from which what stands above chance comes."""
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}

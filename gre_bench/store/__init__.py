@@ -19,7 +19,7 @@ status    what a run says of itself while it is at work
 files     files put in place whole, or not at all
 """
 
-from gre_bench.store.binding import Row
+from gre_bench.store.binding import Row, fetch
 from gre_bench.store.database import interrupted, of_statement
 from gre_bench.store.edition import ReadCopy, Store, find_editions, no_edition, now
 from gre_bench.store.frozen import Frozen, frozen
@@ -36,6 +36,7 @@ __all__ = [
     "ReadCopy",
     "Row",
     "Store",
+    "fetch",
     "find_editions",
     "frozen",
     "interrupted",

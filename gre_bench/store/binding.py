@@ -38,11 +38,9 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
     return pyarrow.table({name: flat(values) for name, values in values_of.items()})
 
 
-def fetch(
-    connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], parameters: Mapping[str, Any]
-) -> list[QueryRow]:
+def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
     """Rows of *query* with its *parameters*; what types they have is tested against DuckDB's ``describe``."""
-    cursor = connection.execute(statement("queries", query.name), dict(parameters) or None)
+    cursor = connection.execute(statement("queries", query.name), parameters or None)
     names = [column[0] for column in cursor.description]
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 

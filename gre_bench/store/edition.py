@@ -152,7 +152,7 @@ class Store:
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Rows of *query* from the store itself; for the writer, who holds the lock."""
         with self.transaction() as run:
-            return fetch(run, query, parameters)
+            return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
         """The same as one list a column, for many rows without nulls."""
@@ -164,7 +164,7 @@ class Store:
         """Rows of *query* from the read copy: whole, and never waiting for the writer."""
         with self.reading() as connection:
             try:
-                return fetch(connection, query, parameters)
+                return fetch(connection, query, **parameters)
             except duckdb.Error as error:
                 raise self.copy.unread(str(error).splitlines()[0]) from None
 
@@ -231,7 +231,7 @@ class Store:
         """Puts ``status.json`` in place, whole."""
         status.save(self.key, self.status_file, said)
 
-    def status(self) -> Row | None:
+    def status(self) -> dict[str, Any] | None:
         """What the last run said of itself; None before the first."""
         return status.load(self.key, self.status_file)
 

@@ -29,7 +29,7 @@ class Frozen(Store):
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Rows of *query* from the private copy."""
         try:
-            return fetch(self._connection, query, parameters)
+            return fetch(self._connection, query, **parameters)
         except duckdb.Error as error:
             if of_statement(error):
                 raise

@@ -9,7 +9,7 @@ from gre_bench.store.binding import fetch
 from gre_bench.store.queries.runs import VERSION
 from gre_bench.store.statements import statement, statements
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 EARLIEST_VERSION = 3
 """The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
 STORAGE_VERSION = "v1.4.0"
@@ -17,7 +17,7 @@ STORAGE_VERSION = "v1.4.0"
 
 TABLES = tuple(statements("schema"))
 """Names of the tables, those that others refer to first."""
-VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard")
+VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard")
 
 
 def add_tables(run: duckdb.DuckDBPyConnection) -> None:
@@ -42,7 +42,7 @@ def migrate(run: duckdb.DuckDBPyConnection, version: int) -> None:
 def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
     """The schema version of the store of edition *key*; `StoreError` where it has none."""
     try:
-        return fetch(run, VERSION, {})[0]["schema_version"]
+        return fetch(run, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
 

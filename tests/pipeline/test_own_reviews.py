@@ -329,7 +329,7 @@ def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled
     with monkeypatch.context() as stopped:
         stopped.setattr(removal, "store_rank_statistics", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped")))
         assert call("remove", EDITION, "m", "--yes")[0] == INCOMPLETE
-    assert query(ruled, "select count(*) from standings") == [(0,)]
+    assert query(ruled, "select count(*) from rank_statistics") == [(0,)]
     assert call("refresh", "--no-prefect", "-e", EDITION)[0] == DONE
     assert_same(left(ruled), before)
 

@@ -91,7 +91,7 @@ def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_bas
 
 
 def test_of_two_signatures_ranks_alone_compare(own, call):
-    moved = ("plan", "scores", "effects", "validations", "standings", "profiles")
+    moved = ("plan", "scores", "effects", "validations", "rank_statistics", "profiles")
     old = next(row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES) if row["metric"] == "gem")
     change(
         own,

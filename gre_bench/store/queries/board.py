@@ -160,7 +160,7 @@ class TextLengthRow(TypedDict):
 
     candidate_id: str
     paper_id: str
-    words: int | None
+    words: int
 
 
 BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
@@ -175,15 +175,15 @@ class AnchoredRow(TypedDict):
     signature_id: str
     candidate: str
     papers: int
-    difference: float | None
+    difference: float
     low: float | None
     high: float | None
     se: float | None
-    mean: float | None
+    mean: float
     above_chance: float | None
     above_chance_high: float | None
     surely_above_chance: bool | None
-    contamination: str | None
+    contamination: str
     unranked: str | None
 
 
@@ -197,13 +197,24 @@ class CleanGapRow(TypedDict):
 
     metric: str
     signature_id: str
-    gap: float | None
+    gap: float
     low: float | None
     high: float | None
     papers: int
 
 
 CLEAN_GAP = Query("clean_gap", CleanGapRow)
+
+
+class HumanDifferenceRow(TypedDict):
+    """One row per candidate and paper of one signature: how far its mean score is above the human baseline's."""
+
+    candidate_id: str
+    paper_id: str
+    difference: float
+
+
+HUMAN_DIFFERENCES = Query("human_differences", HumanDifferenceRow)
 
 
 class ExposureRow(TypedDict):

@@ -87,7 +87,7 @@ class TextWordsRow(TypedDict):
     paper_id: str
     page: int
     fate: str
-    words: int | None
+    words: int
 
 
 TEXT_WORDS = Query("text_words", TextWordsRow)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TypedDict
 
+from gre_bench.core.judgments import Form
+from gre_bench.core.records import CandidateKind
 from gre_bench.store.queries import Query
 
 
@@ -42,7 +44,7 @@ class CandidateRow(TypedDict):
     """One row per candidate of the boards: humans, models and controls."""
 
     candidate_id: str
-    kind: str
+    kind: CandidateKind
     model: str | None
     prompt: str | None
     guideline: str | None
@@ -65,7 +67,7 @@ KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
 class CandidateModelRow(TypedDict):
     """One row per model that is a candidate: the name by which the models file may know it."""
 
-    model: str | None
+    model: str
 
 
 CANDIDATE_MODELS = Query("candidate_models", CandidateModelRow)
@@ -109,7 +111,7 @@ class SignatureRow(TypedDict):
     template_digest: str
     writer: str
     synopsis_writer: str
-    form: str
+    form: Form
     text_cut: str
     ascii_fold: bool
     engine_version: str
@@ -131,7 +133,7 @@ class PlannedCandidateRow(TypedDict):
     """At most one row: a candidate."""
 
     candidate_id: str
-    kind: str
+    kind: CandidateKind
     model: str | None
     prompt: str | None
     guideline: str | None
@@ -173,7 +175,7 @@ class UncoveredRow(TypedDict):
     candidate: str
     papers: int
     lacking: int
-    examples: list[str] | None
+    examples: list[str]
 
 
 UNCOVERED = Query("uncovered", UncoveredRow)

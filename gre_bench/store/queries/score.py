@@ -86,7 +86,7 @@ class ScoredPairRow(TypedDict):
     """One row per scored pair of one candidate."""
 
     paper_id: str
-    value: float | None
+    value: float
 
 
 SCORED_PAIRS = Query("scored_pairs", ScoredPairRow)
@@ -128,8 +128,8 @@ class ChancePairRow(TypedDict):
 
     candidate_id: str
     paper_id: str
-    unit: str | None
-    value: float | None
+    unit: str
+    value: float
     above: float
 
 
@@ -144,7 +144,7 @@ class BoardPairRow(TypedDict):
     candidate_id: str
     paper_id: str
     reference_id: str
-    value: float | None
+    value: float
 
 
 BOARD_PAIRS = Query("board_pairs", BoardPairRow)
@@ -158,8 +158,8 @@ class PairLogprobsRow(TypedDict):
     paper_id: str
     candidate_id: str
     reference_id: str
-    conditional: float | None
-    marginal: float | None
+    conditional: float
+    marginal: float
 
 
 PAIR_LOGPROBS = Query("pair_logprobs", PairLogprobsRow)

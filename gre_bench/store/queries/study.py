@@ -30,9 +30,9 @@ class EffectRow(TypedDict):
 
     metric: str
     signature_id: str
-    change: str | None
+    change: str
     candidate_id: str
-    family: str | None
+    family: str
     made_by: str
     d: float | None
     low: float | None
@@ -98,7 +98,7 @@ class ValidationRow(TypedDict):
     signature_id: str
     verdict: str
     edition: str
-    detail: str | None
+    detail: str
     validated_at: datetime
 
 

@@ -12,7 +12,7 @@ class JudgmentsRow(TypedDict):
 
     review_id: str
     writer: str
-    text: str | None
+    text: str
 
 
 JUDGMENTS = Query("judgments", JudgmentsRow)
@@ -28,7 +28,7 @@ class DescribedJudgmentsRow(TypedDict):
     judged: int
     median_lines: float | None
     covered: float | None
-    longest_id: str | None
+    longest_id: str
 
 
 DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
@@ -41,7 +41,7 @@ class JudgedExampleRow(TypedDict):
 
     candidate_id: str
     writer: str
-    example: str | None
+    example: str
 
 
 JUDGED_EXAMPLES = Query("judged_examples", JudgedExampleRow)
@@ -51,7 +51,7 @@ class SynopsisRow(TypedDict):
     """One row per paper with a synopsis of this kind by this writer."""
 
     paper_id: str
-    text: str | None
+    text: str
 
 
 SYNOPSES = Query("synopses", SynopsisRow)
@@ -64,7 +64,7 @@ class AskedForRow(TypedDict):
 
     candidate: str
     writer: str
-    wrote: bool | None
+    wrote: bool
 
 
 ASKED_FOR = Query("asked_for", AskedForRow)
@@ -74,8 +74,8 @@ class UnwrittenRow(TypedDict):
     """One row per text of a task and writer that was asked for in vain."""
 
     item: str
-    outcome: str | None
-    detail: str | None
+    outcome: str
+    detail: str
     final: bool
 
 
@@ -89,7 +89,7 @@ class TextOutcomesRow(TypedDict):
 
     task: str
     writer: str
-    outcome: str | None
+    outcome: str
     texts: int
     to_be_asked_again: int
     from_the_archive: int

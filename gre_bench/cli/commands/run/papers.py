@@ -131,9 +131,13 @@ def texts(
         by_page: dict[str, dict[int, dict[str, int]]] = {row["paper_id"]: {} for row in rows}
         for row in words:
             by_page[row["paper_id"]].setdefault(row["page"], {})[row["fate"]] = row["words"]
-        for row in rows:
-            row["by_page"] = [{"page": page, "words": counts} for page, counts in by_page[row["paper_id"]].items()]
-        return screen.print_json(rows)
+        return screen.print_json(
+            [
+                row
+                | {"by_page": [{"page": page, "words": counts} for page, counts in by_page[row["paper_id"]].items()]}
+                for row in rows
+            ]
+        )
     counts = Counter(f"{row['origin']}: {row['status']}" for row in rows)
     screen.say("; ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no paper was read yet")
     _show_fates(words)

@@ -18,8 +18,8 @@ from gre_bench.cli.views.board_formats import Format, show_written, write
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.reports.signatures import shown_signatures, the_edition
-from gre_bench.store import Row, Store
-from gre_bench.store.queries.board import CLEAN_GAP, EXPOSURES, LEADERBOARD
+from gre_bench.store import Store
+from gre_bench.store.queries.board import CLEAN_GAP, EXPOSURES, LEADERBOARD, WHOLE_BOARD, LeaderboardRow
 from gre_bench.store.queries.plan import UNCOVERED
 from gre_bench.store.queries.study import SEPARATION
 from gre_bench.store.queries.writing import JUDGED_EXAMPLES, OUTCOMES
@@ -86,7 +86,7 @@ def leaderboard(
         return show_written(plot_edition(store, folder_to_write(figures)), store.key, as_json)
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
-    rows = store.read(LEADERBOARD if board is Board.clean else "whole_board", signature_ids=ids)
+    rows = store.read(LEADERBOARD if board is Board.clean else WHOLE_BOARD, signature_ids=ids)
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(rows[0]), form, out, state)
@@ -105,15 +105,15 @@ def leaderboard(
 
 
 def _kept(
-    rows: list[Row],
+    rows: list[LeaderboardRow],
     kinds: Sequence[str] | None,
     candidates: Sequence[str] | None,
     groups: Sequence[str] | None,
     key: str,
-) -> list[Row]:
+) -> list[LeaderboardRow]:
     there = sorted({row["candidate"] for row in rows})
     candidates = [resolved(name, there, f"the board of {key} has no candidate") for name in candidates or ()]
-    known = sorted({row["group_name"] for row in rows} - {None})
+    known = sorted({row["group_name"] for row in rows if row["group_name"] is not None})
     groups = [resolved(name, known, f"the board of {key} has no group") for name in groups or ()]
     kept = [
         row
@@ -127,7 +127,7 @@ def _kept(
     return kept
 
 
-def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
+def _sorted(rows: list[LeaderboardRow], sort: str | None) -> list[LeaderboardRow]:
     """*rows* of each metric by a column, what has no value last."""
     if sort is None:
         return rows
