@@ -57,7 +57,7 @@ Next = tuple[str | None, float | None, float | None, float | None, float | None,
 
 @dataclass(frozen=True, slots=True)
 class RankStatistics:
-    """How sure the rank of one candidate is, as the table ``rank_statistics`` holds it; *problem*: why there are no tests."""
+    """How sure the rank of one candidate is (table ``rank_statistics``); *problem* says why there are no tests."""
 
     candidate_id: str
     rank: int

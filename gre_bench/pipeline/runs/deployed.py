@@ -20,15 +20,15 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
     from prefect.exceptions import ObjectNotFound
 
     try:
-        run: Any = run_deployment(deployment, parameters=parameters, timeout=None, poll_interval=EVERY_S)
+        run = run_deployment(deployment, parameters=parameters, timeout=None, poll_interval=EVERY_S)
     except ObjectNotFound:
         raise SettingsError(
             f"no deployment {deployment} is known to the Prefect server: deploy deployments/prefect.yaml, or score "
             "where this run is: gpu=false"
         ) from None
     state = run.state
-    message = state.message or ""
-    if not state.is_completed():
-        raise UnfinishedError(f"{deployment}, run {run.name}: {state.name}. {message}")
-    outcome = DONE if state.name == "Completed" else state.name.lower()
+    message = (state and state.message) or ""
+    if state is None or not state.is_completed():
+        raise UnfinishedError(f"{deployment}, run {run.name}: {state.name if state else 'no state'}. {message}")
+    outcome = DONE if state.name in (None, "Completed") else state.name.lower()
     return {"outcome": outcome, "message": message, "flow_run": run.name}
