@@ -25,7 +25,7 @@ from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Row, Store
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES, PLANNED_CANDIDATE, SignatureRow
 from gre_bench.store.queries.score import FINISHED_PAIRS
-from gre_bench.store.queries.why import MOVED, WHY_RUN, WhyRunRow
+from gre_bench.store.queries.why import MOVED, WHY_RUN
 from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6
@@ -37,7 +37,7 @@ class Origin:
     """The settings under which a candidate's pairs were scored, and the run that scored them last."""
 
     job: Job
-    run: WhyRunRow
+    run: Row
 
     @property
     def settings(self) -> configuration.Settings:
@@ -50,7 +50,8 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
     settings = configuration.load_over(json.loads(runs[0]["settings"]), ())
-    return Origin(in_domain(Job(settings, state)), runs[0])
+    run = {name: value for name, value in runs[0].items() if name != "settings"}
+    return Origin(in_domain(Job(settings, state)), run)
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:

@@ -38,7 +38,7 @@ class Why:
     candidate: str
     signature: SignatureRow
     board: LeaderboardRow | None
-    run: Mapping[str, Any]
+    run: Row
     pairs: list[dict[str, Any]]
     details: list[dict[str, Any]] = field(default_factory=list)
     paper: WhyPaperRow | None = None

@@ -10,8 +10,8 @@ from gre_bench.store.queries.runs import SettingsRow
 
 
 class LeaderboardRow(TypedDict):
-    """One row per candidate of the signatures asked for: validated metrics first, best first, then
-    those without a rank.
+    """One row per candidate of the signatures asked for: validated metrics first, best first, then those without a
+    rank.
     """
 
     metric: str
@@ -118,9 +118,7 @@ BOARD_SETTINGS = Query("board_settings", SettingsRow)
 
 
 class BoardTextRow(TypedDict):
-    """One row per candidate, task and writer that was asked: what became of its reviews and of
-    their judgments.
-    """
+    """One row per candidate, task and writer that was asked: what became of its reviews and of their judgments."""
 
     candidate_id: str
     task: str
@@ -136,9 +134,8 @@ BOARD_TEXTS = Query("board_texts", BoardTextRow)
 
 
 class JudgedCandidateRow(TypedDict):
-    """One row per candidate: its reviews judged by one writer, how many of them in vain, how
-    many lines are no judgment, the median of lines a review, and the share of a review's distinct words that
-    its judgments keep.
+    """One row per candidate: its reviews judged by one writer, how many of them in vain, how many lines are no
+    judgment, the median of lines a review, and the share of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -154,8 +151,8 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 
 
 class TextLengthRow(TypedDict):
-    """One row per candidate of the boards and paper: words of the text that a metric reads
-    (source: judgments or review).
+    """One row per candidate of the boards and paper: words of the text that a metric reads (source: judgments or
+    review).
     """
 
     candidate_id: str
@@ -167,9 +164,7 @@ BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
 
 
 class AnchoredRow(TypedDict):
-    """One row per signature and candidate that is no anchor: its difference to the mean of the
-    anchors, paired by pair.
-    """
+    """One row per signature and candidate that is no anchor: its difference to the mean of the anchors, paired by pair."""
 
     metric: str
     signature_id: str
@@ -191,8 +186,8 @@ ANCHORED = Query("anchored", AnchoredRow)
 
 
 class CleanGapRow(TypedDict):
-    """One row per signature asked for that has both: contaminated candidates against the others,
-    paired by paper and reference.
+    """One row per signature asked for that has both: contaminated candidates against the others, paired by paper and
+    reference.
     """
 
     metric: str

@@ -62,9 +62,7 @@ TEXTS = Query("texts", PaperTextRow)
 
 
 class TextStateRow(TypedDict):
-    """One row per paper whose text was read from a snapshot: what became of the reading, papers
-    without text first.
-    """
+    """One row per paper whose text was read from a snapshot: what became of the reading, papers without text first."""
 
     paper_id: str
     origin: str

@@ -54,9 +54,7 @@ CANDIDATES = Query("candidates", CandidateRow)
 
 
 class KnownCandidateRow(TypedDict):
-    """One row per candidate that the edition has reviews of or has planned pairs of, single
-    graded reviews aside.
-    """
+    """One row per candidate that the edition has reviews of or has planned pairs of, single graded reviews aside."""
 
     candidate: str
 
@@ -96,8 +94,8 @@ CANDIDATE_COUNTS = Query("candidate_counts", CandidateCountsRow)
 
 
 class SignatureRow(TypedDict):
-    """One row per signature that the last refresh planned (the last run of any kind, if none
-    did): what a leaderboard shows unless asked otherwise.
+    """One row per signature that the last refresh planned (the last run of any kind, if none did): what a leaderboard
+    shows unless asked otherwise.
     """
 
     signature_id: str
@@ -144,9 +142,7 @@ PLANNED_CANDIDATE = Query("planned_candidate", PlannedCandidateRow)
 
 
 class CandidateNameRow(TypedDict):
-    """One row per candidate that has planned pairs under every one of the signatures asked
-    for.
-    """
+    """One row per candidate that has planned pairs under every one of the signatures asked for."""
 
     candidate_id: str
 
@@ -155,9 +151,7 @@ PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
 
 
 class WaitingTextRow(TypedDict):
-    """One row per reason for which pairs of a candidate wait for a text: how many papers, and
-    what was said of one.
-    """
+    """One row per reason for which pairs of a candidate wait for a text: how many papers, and what was said of one."""
 
     reason: str | None
     papers: int
@@ -168,8 +162,8 @@ WAITING_TEXTS = Query("waiting_texts", WaitingTextRow)
 
 
 class UncoveredRow(TypedDict):
-    """One row per candidate that lacks reviews of papers that were planned for it: how many of how
-    many, and the first three.
+    """One row per candidate that lacks reviews of papers that were planned for it: how many of how many, and the first
+    three.
     """
 
     candidate: str

@@ -42,9 +42,7 @@ MISSING = Query("missing", MissingPairRow)
 
 
 class ProgressRow(TypedDict):
-    """One row per signature: the planned pairs of a board by state, without those of validations and
-    graded reviews.
-    """
+    """One row per signature: the planned pairs of a board by state, without those of validations and graded reviews."""
 
     signature_id: str
     metric: str
@@ -63,9 +61,7 @@ PROGRESS_OF = Query("progress_of", ProgressRow)
 
 
 class ReasonRow(TypedDict):
-    """One row per metric, state and reason among a board's pairs without a score, with the message of
-    one of them.
-    """
+    """One row per metric, state and reason among a board's pairs without a score, with the message of one of them."""
 
     metric: str
     state: str
@@ -106,9 +102,7 @@ FINISHED_PAIRS = Query("finished_pairs", FinishedPairRow)
 
 
 class CandidatePairRow(TypedDict):
-    """One row per planned pair of one signature and the candidates asked for, with its state,
-    score or reason.
-    """
+    """One row per planned pair of one signature and the candidates asked for, with its state, score or reason."""
 
     candidate_id: str
     paper_id: str
@@ -122,8 +116,8 @@ CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
 
 
 class ChancePairRow(TypedDict):
-    """One row per pair that is scored under a metric and under its specific form: both scores, and
-    the unit it belongs to.
+    """One row per pair that is scored under a metric and under its specific form: both scores, and the unit it belongs
+    to.
     """
 
     candidate_id: str
@@ -137,9 +131,7 @@ CHANCE_PAIRS = Query("chance_pairs", ChancePairRow)
 
 
 class BoardPairRow(TypedDict):
-    """One row per scored pair of one signature whose candidate stands on the boards: humans and
-    models.
-    """
+    """One row per scored pair of one signature whose candidate stands on the boards: humans and models."""
 
     candidate_id: str
     paper_id: str
@@ -151,8 +143,8 @@ BOARD_PAIRS = Query("board_pairs", BoardPairRow)
 
 
 class PairLogprobsRow(TypedDict):
-    """One row per scored pair of one signature of GEM: the log-probabilities that its score is
-    the difference of, in nats.
+    """One row per scored pair of one signature of GEM: the log-probabilities that its score is the difference of, in
+    nats.
     """
 
     paper_id: str

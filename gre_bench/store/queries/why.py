@@ -9,9 +9,7 @@ from gre_bench.store.queries import Query
 
 
 class WhyPairRow(TypedDict):
-    """One row per planned pair of one signature and candidate: its score, of what and in which run,
-    or why it has none.
-    """
+    """One row per planned pair of one signature and candidate: its score, of what and in which run, or why it has none."""
 
     paper_id: str
     reference_id: str
@@ -43,9 +41,7 @@ WHY_PAPER = Query("why_paper", WhyPaperRow)
 
 
 class WhyReviewRow(TypedDict):
-    """One row per review among those asked for: which version of which text it is, and the
-    judgments by one writer.
-    """
+    """One row per review among those asked for: which version of which text it is, and the judgments by one writer."""
 
     review_id: str
     candidate: str
@@ -62,8 +58,8 @@ WHY_REVIEWS = Query("why_reviews", WhyReviewRow)
 
 
 class WhySpanRow(TypedDict):
-    """One row per evaluation LM and prediction among those asked for: the log-probabilities of its
-    reply, token by token.
+    """One row per evaluation LM and prediction among those asked for: the log-probabilities of its reply, token by
+    token.
     """
 
     lm_id: str

@@ -19,8 +19,8 @@ JUDGMENTS = Query("judgments", JudgmentsRow)
 
 
 class DescribedJudgmentsRow(TypedDict):
-    """One row per candidate of the reviews given: how many have judgments, their median of
-    lines, and the words that they keep.
+    """One row per candidate of the reviews given: how many have judgments, their median of lines, and the words that
+    they keep.
     """
 
     candidate_id: str
@@ -35,9 +35,7 @@ DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
 
 
 class JudgedExampleRow(TypedDict):
-    """One row per candidate and writer: the first judgment of its review that has most of them,
-    in the sample.
-    """
+    """One row per candidate and writer: the first judgment of its review that has most of them, in the sample."""
 
     candidate_id: str
     writer: str
@@ -58,9 +56,7 @@ SYNOPSES = Query("synopses", SynopsisRow)
 
 
 class AskedForRow(TypedDict):
-    """One row per candidate and writer that was asked for reviews; in a review's item the candidate
-    stands last.
-    """
+    """One row per candidate and writer that was asked for reviews; in a review's item the candidate stands last."""
 
     candidate: str
     writer: str
@@ -83,8 +79,8 @@ UNWRITTEN = Query("unwritten", UnwrittenRow)
 
 
 class TextOutcomesRow(TypedDict):
-    """One row per task, writer and outcome of the texts that were asked for; a text cut at the
-    token limit counts as cut.
+    """One row per task, writer and outcome of the texts that were asked for; a text cut at the token limit counts as
+    cut.
     """
 
     task: str
@@ -101,8 +97,8 @@ TEXT_OUTCOMES = Query("text_outcomes", TextOutcomesRow)
 
 
 class OutcomesRow(TypedDict):
-    """One row per candidate, purpose and LM that was asked: what became of the texts and grades, by
-    the last attempt at each.
+    """One row per candidate, purpose and LM that was asked: what became of the texts and grades, by the last attempt at
+    each.
     """
 
     candidate: str
