@@ -16,6 +16,7 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
     `UnfinishedError` where it failed, crashed or was cancelled; `SettingsError` where nobody has deployed it.
     """
+    from prefect.client.schemas import FlowRun
     from prefect.deployments import run_deployment
     from prefect.exceptions import ObjectNotFound
 
@@ -26,6 +27,7 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
             f"no deployment {deployment} is known to the Prefect server: deploy deployments/prefect.yaml, or score "
             "where this run is: gpu=false"
         ) from None
+    assert isinstance(run, FlowRun), "it is awaited where an event loop runs, which is nowhere here"
     state = run.state
     message = (state and state.message) or ""
     if state is None or not state.is_completed():

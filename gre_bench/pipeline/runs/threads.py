@@ -44,7 +44,7 @@ class Threads:
         self._queue.put((copy_context(), step, values, future))
         return future
 
-    def first_done(self, futures: Sequence[Future[Any]]) -> Future[Any]:
+    def first_done(self, futures: Sequence[Any]) -> Any:
         done, _ = wait(futures, return_when=FIRST_COMPLETED)
         return next(future for future in futures if future in done)
 

@@ -164,7 +164,7 @@ BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
 
 
 class AnchoredRow(TypedDict):
-    """One row per signature and candidate that is no anchor: its difference to the mean of the anchors, paired by pair."""
+    """One row per signature and candidate that is no anchor: its difference to the mean of the anchors, by pair."""
 
     metric: str
     signature_id: str

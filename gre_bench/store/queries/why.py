@@ -9,7 +9,7 @@ from gre_bench.store.queries import Query
 
 
 class WhyPairRow(TypedDict):
-    """One row per planned pair of one signature and candidate: its score, of what and in which run, or why it has none."""
+    """One row per planned pair of one signature and candidate: its score and where it comes from, or why none."""
 
     paper_id: str
     reference_id: str
