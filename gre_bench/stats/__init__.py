@@ -1,6 +1,6 @@
-"""Numbers in, numbers out: nothing here knows a paper from a restaurant, or reads or writes anything.
+"""Statistics on plain numbers: nothing here knows what the numbers mean, or reads or writes files.
 
-samples      what every statistic asks of its numbers
+samples      checks of the numbers that a statistic takes
 intervals    intervals of a mean, the paired test
 auc          separation of two samples
 resampling   bootstrap by group: seeded weights, in blocks

@@ -120,7 +120,7 @@ def test_the_digest_covers_adapter_and_base_but_not_where_they_lie(base: Path, a
     tensors.write_bytes(tensors.read_bytes()[:-4] + b"\0\0\1\0")
     assert TransformersLM.open(moved, device="cpu").identity.digest != digest
     shutil.rmtree(moved_base)
-    with pytest.raises(LMError, match=r"its base \.\./elsewhere is no folder on this machine; put the base's folder"):
+    with pytest.raises(LMError, match=r"its base \.\./elsewhere is no folder on this machine; write the base's folder"):
         TransformersLM.open(moved, device="cpu")
 
 
