@@ -226,7 +226,7 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
             "peer_review_behavior_checklist:\n  good_paper:\n    a:\n      - question: x?\n  bad_paper:\n    a:\n      - question: y?\n",
             "1 good and 1 bad questions, not 10 and 10",
         ),
-        ("peer_review_behavior_checklist:\n  good_paper: []\n", "it has not the parts"),
+        ("peer_review_behavior_checklist:\n  good_paper: []\n", "it lacks the parts"),
         (
             "peer_review_behavior_checklist:\n  good_paper:\n    a: [x]\n  bad_paper:\n    a: [y]\n",
             "an item without a question",
@@ -407,7 +407,7 @@ def test_real_reviews_of_2024_have_points_for_their_length(tmp_path):
     made = QualityJob("q", real("openreview", "iclr2024.notes.jsonl.gz"), "ICLR-2024", dated=False, state=tmp_path)
     summary = run(made)
     assert summary["points"]["review_length"] == {"1": 12, "2": 41, "3": 53, "4": 25, "5": 26}
-    assert summary["points"]["submission_date"] == {"no_date: the dates are not to be believed": 157}
+    assert summary["points"]["submission_date"] == {"no_date: the dates are unreliable": 157}
     assert (summary["reviews"], summary["median_characters"], summary["computable"]) == (157, 2476, 0)
 
 

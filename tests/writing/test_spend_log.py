@@ -236,7 +236,7 @@ def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path,
         )
 
         def full(*_):
-            raise StoreError("the ledger cannot be used: No space left on device")
+            raise StoreError("the spend log cannot be used: No space left on device")
 
         monkeypatch.setattr(asking.model_budget, "pay", full)
         replies = asking.write(chats(9), Sampling())
