@@ -151,7 +151,7 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
             caches.refuse_changed(Path("tiny"), "another digest")
     else:
         with pytest.raises(
-            LMError, match=r"tiny in \S+ (is not whole|was made of another).*; run: gre-bench models get tiny"
+            LMError, match=r"tiny in \S+ (is not whole|was made from an outdated).*; run: gre-bench models get tiny"
         ):
             located(Path("tiny"), "embedder")
     said: list[str] = []

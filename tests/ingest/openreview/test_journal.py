@@ -128,9 +128,7 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
         ):
             with (
                 room_for(len(before) + 10),
-                pytest.raises(
-                    SourceError, match="cannot be written: File too large; what came before is kept"
-                ) as error,
+                pytest.raises(SourceError, match="cannot be written: File too large; earlier files are kept") as error,
             ):
                 add()
             assert "\n" not in str(error.value) and path.read_bytes() == before
