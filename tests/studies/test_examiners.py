@@ -572,7 +572,7 @@ def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts that no human has scored"),
+        ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts without a human score"),
         ("SRC\tHYP\tScore\n", "has no rows"),
         ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
         ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),

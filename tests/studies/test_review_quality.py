@@ -322,7 +322,7 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
         ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
         ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, line 2: 'five' in column 0 is no rating"),
         ({"human": "paper_id\t0\np1\tnan\n"}, "line 2: 'nan' in column 0 is no rating"),
-        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 is there twice"),
+        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 occurs twice"),
         ({"human": "paper_id\t0\np1\t5\t6\n"}, "line 2: it has more cells than the header"),
         ({"human": "paper_id\t0\n"}, "human_ratings.tsv has no papers"),
         ({"rows": []}, "llm_reviews.jsonl has no reviews"),

@@ -109,7 +109,7 @@ def test_a_line_that_was_torn_costs_itself_alone(tmp_path):
 
 def test_a_ledger_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "spending.jsonl").mkdir()
-    with pytest.raises(StoreError, match="ledger .*spending.jsonl cannot be used: Is a directory"):
+    with pytest.raises(StoreError, match="spend log .*spending.jsonl cannot be used: Is a directory"):
         model_budget(tmp_path).take()
 
 

@@ -1,4 +1,4 @@
-"""Reviews with ratings that LMs wrote elsewhere, and the human ratings of the same papers, from one folder.
+"""Reads rated reviews that LMs wrote elsewhere, and human ratings of the same papers, from one folder.
 
 ``human_ratings.tsv``   tab-separated; a column ``paper_id``, optionally ``decision``; every other column holds one
                         human rating, empty where there is none
@@ -25,14 +25,14 @@ from gre_bench.ingest.records.json_lines import lines, read_object
 HUMAN_FILE = "human_ratings.tsv"
 REVIEW_FILES = ("llm_reviews.parquet", "llm_reviews.jsonl")
 TEXTS = ("Summary", "Strengths", "Weaknesses", "Questions", "Limitations", "review")
-"""Columns that make the text of a review, in this order."""
+"""Columns that together form the text of a review, in this order."""
 
 _LONGEST_LIST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:
-    """A review of a paper by *model* in *run* (empty if there are no runs); *rating* as it was written, if at all."""
+    """A review of a paper by *model* in *run* (empty if there are no runs); *rating* is unparsed, None if absent."""
 
     paper_id: str
     model: str
@@ -42,7 +42,7 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """The ratings of each paper of *path*, in file order; `SourceError` names the line that cannot be used."""
+    """Returns the ratings of each paper of *path*, in file order; `SourceError` names the first unusable line."""
     found: dict[str, tuple[float, ...]] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -53,7 +53,7 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
                 try:
                     paper_id = read_name(row, "paper_id")
                     if paper_id in found:
-                        raise RefusedError(f"paper {paper_id} is there twice")
+                        raise RefusedError(f"paper {paper_id} occurs twice")
                     found[paper_id] = tuple(_ratings(row))
                 except RefusedError as reason:
                     raise SourceError(f"{path.name}, line {place}: {reason}") from None
@@ -67,9 +67,9 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
 
 
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
-    """The reviews in *folder*, in file order; `SourceError` names the row that cannot be used.
+    """Returns the reviews in *folder*, in file order; `SourceError` names the first unusable row.
 
-    One model rates a paper once in a run.
+    A model may rate a paper only once in a run.
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:
@@ -119,7 +119,7 @@ def _review(row: Row) -> GivenReview:
 
 
 def _plain(row: Row, name: str) -> str | None:
-    """A text column; of a list its items, one a line."""
+    """Returns a text column; the items of a list stand one per line."""
     value = row.get(name)
     value = value.tolist() if value is not None and hasattr(value, "tolist") else value
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:

@@ -1,4 +1,4 @@
-"""What the steps of a fetch do: one session with the service, plain values in and out, all results in the journal."""
+"""The steps of a fetch: each is one session with the service; values go in and out, results into the journal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is fetched, and where it is kept: *take* names the journal under the state. *began*: when, epoch s."""
+    """What is fetched and where it is stored: *take* names the fetch run under the state. *began*: start in epoch s."""
 
     settings: Settings
     state: str
@@ -45,18 +45,21 @@ class Asked:
 
     @property
     def origin(self) -> Origin:
-        """The host that is asked, and its API; `SettingsError` if none is named."""
+        """The host and its API; raises `SettingsError` if none is named."""
         return origin(self.settings)
 
     @property
     def folder(self) -> Path:
-        """Where the journal is."""
+        """The folder of the journal."""
         return budget_file(Path(self.state)).parent / self.take
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far a step came: *sent* requests by kind; paused until (epoch s), or stopped by a fault; *message* tells."""
+    """How far a step came: requests *sent* by kind.
+
+    Paused until (epoch s), or stopped by a fault that *message* states.
+    """
 
     sent: dict[str, int] = field(default_factory=dict)
     paused_until: float | None = None
@@ -64,27 +67,27 @@ class Reached:
 
 
 def budget_file(state: Path) -> Path:
-    """Where the request budget is kept, beside the journals."""
+    """Returns the file of the request budget, beside the journals."""
     return state / "openreview" / "budget.json"
 
 
 def origin(settings: Settings) -> Origin:
-    """The host that is asked, and its API; `SettingsError` if neither the venue nor the settings name a host."""
+    """Returns the host and its API; raises `SettingsError` if neither the venue nor the settings name a host."""
     venue = venue_of(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
-        raise SettingsError(f"{venue.name} is nowhere to be asked for; name a host: --set fetch.host=http://...")
+        raise SettingsError(f"no host is known for {venue.name}; name one: --set fetch.host=http://...")
     return Origin(host.rstrip("/").lower(), venue.api)
 
 
 def take(settings: Settings, state: Path, again: bool = False) -> Path:
-    """The folder that a fetch with *settings* goes on in; *again*: a new one if the last is sealed."""
+    """Returns the folder that a fetch with *settings* continues; *again*: a new one if the last is sealed."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
     return take_for(budget_file(state).parent, name, origin(settings), again)
 
 
 def bring_notes(asked: Asked, secret: Callable[[str], str]) -> Reached:
-    """All submissions of the venue-year with their replies, as far as the service allows."""
+    """Fetches all submissions of the venue-year with their replies, as far as the service allows."""
     with Journal(asked.folder, asked.origin) as journal:
         if is_listed(journal, asked.venue) and set(lacking(journal)) <= journal.forums.keys():
             return Reached()
@@ -92,7 +95,10 @@ def bring_notes(asked: Asked, secret: Callable[[str], str]) -> Reached:
 
 
 def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
-    """Versions and PDFs of the sampled papers, as far as the service allows; one going on while the other is paused."""
+    """Fetches versions and PDFs of the sampled papers, as far as the service allows.
+
+    A pause of one leaves the other going.
+    """
     edition, fetch = asked.settings.edition, asked.settings.fetch
     with Journal(asked.folder, asked.origin) as journal:
         if asked.venue.unverified and asked.settings.sources.unverified_venue == "confirm":
@@ -116,19 +122,19 @@ def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
 
 
 def freeze(asked: Asked) -> dict[str, Any]:
-    """The snapshot of what was fetched: its folder, digest and counts."""
+    """Makes the snapshot of what was fetched; returns its folder, digest and counts."""
     venue, fetch = asked.venue, asked.settings.fetch
     with Journal(asked.folder, asked.origin) as journal:
         sampled = sample_of(journal, venue, asked.settings.edition, fetch.everything)
         host = asked.origin.host
-        remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
+        remarks = [f"fetched from {host}, which is not the venue's own host"] if venue.host != host else []
         remarks += [*([venue.unverified] if venue.unverified else []), *sampled.notes]
         for name in venue.listings:
             listed, count = listed_of(journal, name)
             remarks += [f"listed {listed} of {count} that the service counts under {name}"] if listed < count else []
         refused = Counter(kind for kind, _ in journal.refused)
         due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
-        remarks += [f"refused (403), and asked for again when it is fetched again: {due}"] if refused else []
+        remarks += [f"refused (403), to be requested again by the next fetch: {due}"] if refused else []
         last = journal.sealed[-1] if journal.sealed else sealed_before(asked.folder, asked.origin)
         made = seal(
             Path(asked.state) / "snapshots", journal, venue, asked.settings.edition, sampled,
@@ -152,7 +158,7 @@ def _notes(
 
 
 def _reached(asked: Asked, secret: Callable[[str], str], parts: Callable[..., list[Callable[[], None]]]) -> Reached:
-    """Does all *parts* as far as they go; the earliest end of a pause, if any is paused."""
+    """Runs all *parts* as far as they go; returns the earliest end of a pause, if any paused."""
     client = _session(asked, secret)
     before = Counter(client.sent)
     pauses: list[Paused] = []
@@ -185,5 +191,5 @@ def _session(asked: Asked, secret: Callable[[str], str]) -> OpenReview:
 
 @lru_cache(maxsize=4)
 def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
-    """Kept open for this process, so that it logs in once."""
+    """Opens a session once per process, so that it logs in once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Rows of files that users have: .jsonl, .csv or .parquet, one record a row, or a folder of texts.
+"""Reads users' files of rows: .jsonl, .csv or .parquet, one record per row, or a folder of texts.
 
-Each row has its place (from 1, a heading not counted); one that cannot be read is refused.
+Rows are numbered from 1 without the heading; an unreadable row is refused.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gre_bench.ingest.records.json_lines import lines, opened, read_object
 from gre_bench.ingest.records.merge_index import Imported, Refusal
 
 TEXTS = (".txt", ".md")
-"""Endings of the files that a folder of texts may hold."""
+"""File endings accepted in a folder of texts."""
 
 
 def read_rows(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
-    """Place and cells of every row of *path*, and its columns; blank cells of a .csv file are None.
+    """Returns number and cells of every row of *path*, and its columns; blank cells of a .csv file are None.
 
-    `SourceError` for a file that is missing, empty or of another form.
+    Raises `SourceError` for a file that is missing, empty or of another form.
     """
     if not path.is_file():
         raise no_file(path)
@@ -43,9 +43,9 @@ def read_rows(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[
 
 
 def read_folder(path: Path, taken: Imported) -> list[tuple[int, Row]]:
-    """The texts in the folder *path*, by name, as rows of ``paper_id`` (the file's name) and ``review``.
+    """Returns the texts in the folder *path*, by name, as rows of ``paper_id`` (the file's name) and ``review``.
 
-    `SourceError` if there is none. A file that starts with a dot is passed over; one of another kind is refused.
+    Raises `SourceError` if there is none. Files that start with a dot are skipped; files of another kind are refused.
     """
     files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     rows: list[tuple[int, Row]] = []

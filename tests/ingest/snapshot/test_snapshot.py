@@ -468,7 +468,7 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
         (
             "t.jsonl",
             b'{"paper_id": "a", "text": "x"}\n{"paper_id": "a", "text": "y"}\n',
-            "t.jsonl, row 2: paper 'a' is there twice, with different texts",
+            "t.jsonl, row 2: paper 'a' occurs twice, with different texts",
         ),
         ("t.jsonl", b"x\n", "t.jsonl, line 1 is not JSON"),
         ("t.parquet", b"PAR1 no", "t.parquet cannot be read as parquet"),

@@ -1,4 +1,4 @@
-"""The bytes of the loopback OpenReview: an HTTP/1.1 server that sends answers, whole or spoilt on order."""
+"""The wire of the loopback OpenReview: an HTTP/1.1 server that sends answers intact or corrupted on demand."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from gre_bench.ingest.openreview.loopback.answers import HttpResponse
 from gre_bench.ingest.openreview.loopback.fault_injection import Fault
 
 Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Fault | None]]
-"""From method, target, token and body to the answer, and to how it is spoilt."""
+"""Maps method, target, token and body to the answer and to the fault that corrupts its bytes, if any."""
 
 _DROPS = 20
 
 
 def serve(answering: Answering, port: int) -> ThreadingHTTPServer:
-    """A server at *port* (0: a free one) of this machine that is not running yet; `SettingsError` if it is taken."""
+    """Returns a server at *port* (0: a free one) of this machine, not yet running.
+
+    Raises `SettingsError` if it is taken.
+    """
     handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
     try:
         return _Host(("127.0.0.1", port), handler)
@@ -35,7 +38,7 @@ class _Host(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are no news; anything else is a bug, and shown."""
+        """Ignores clients that hang up; shows anything else, which is a bug."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
