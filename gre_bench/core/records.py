@@ -159,7 +159,7 @@ class Signature:
 
     @property
     def signature_id(self) -> str:
-        """The first 16 hex digits of the SHA-256 of all fields; of *chance* only where it is not ``none``."""
+        """The first 16 hex digits of the SHA-256 of all fields; *chance* is left out if it is ``none``."""
         return _signature_id(self)
 
 

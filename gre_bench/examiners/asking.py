@@ -44,7 +44,7 @@ FREE = Cost()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
+class ChatOutcome(Generic[T]):
     """The outcome of one chat: what was *read* or why nothing could be read, and its cost."""
 
     read: T | Problem
@@ -52,12 +52,12 @@ class Asked(Generic[T]):
     text: str = ""
 
 
-def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[Asked[T]]:
+def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
     """Returns the outcome of each chat.
 
     *read* raises `ReplyError` for an unreadable reply, which is requested again.
     """
-    found: list[Asked[T]] = [Asked(Problem("not_asked", "not asked"), Cost())] * len(asking)
+    found: list[ChatOutcome[T]] = [ChatOutcome(Problem("not_asked", "not asked"), Cost())] * len(asking)
     due = list(range(len(asking)))
     for attempt in range(RETRIES + 1):
         if not due:
@@ -74,17 +74,17 @@ def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callabl
     return found
 
 
-def _asked(reply: Reply, read: Callable[[str], T]) -> Asked[T]:
+def _asked(reply: Reply, read: Callable[[str], T]) -> ChatOutcome[T]:
     cost = Cost(reply.text is not None, 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
     if reply.outcome not in ("ok", "cut") or not reply.text:
-        return Asked(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
+        return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
     text, _ = without_thinking(reply.text)
     cost = replace(cost, hallucinated=int(hallucinated_answers(text) > 0))
     if reply.outcome == "cut":
         # The last word may be cut: "10" of 100.
         text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text
     try:
-        return Asked(read(text), cost, text)
+        return ChatOutcome(read(text), cost, text)
     except ReplyError as error:
         what = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
-        return Asked(Problem("unparsable", what), replace(cost, unparsable=1), text)
+        return ChatOutcome(Problem("unparsable", what), replace(cost, unparsable=1), text)

@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Problem, Sampling, Writer
 from gre_bench.examiners import answers
 from gre_bench.examiners.aggregation import approximation, aspect_mean
-from gre_bench.examiners.asking import FREE, Asked, Cost, ask
+from gre_bench.examiners.asking import FREE, ChatOutcome, Cost, ask
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.wordings import Item, chats, filter_chat
 
@@ -93,7 +93,7 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
 
 def redundant(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
-) -> list[Asked[bool] | None]:
+) -> list[ChatOutcome[bool] | None]:
     """Returns whether the LM calls each text redundant; None for each if the examiner does not filter."""
     if not examiner.filtering:
         return [None] * len(items)
@@ -102,7 +102,7 @@ def redundant(
     return list(ask(asker, [filter_chat(examiner, item) for item in items], sampling, answers.yes_or_no))
 
 
-def filtered(examiner: Examiner, item: Item, asked: Asked[bool]) -> Grade:
+def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
     """Returns the grade of an *item* that the filter called redundant, or could not judge."""
     if isinstance(asked.read, Problem):
         return Grade(item.item_id, None, replace(asked.read, message=f"filter: {asked.read.message}"), cost=asked.cost)
@@ -117,7 +117,7 @@ def _read(examiner: Examiner, text: str) -> dict[str, float]:
     return {"": answers.score(text, form.scale)}
 
 
-def _graded(examiner: Examiner, item: Item, said: list[list[Asked[dict[str, float]]]], before: Cost) -> Grade:
+def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str, float]]]], before: Cost) -> Grade:
     """Returns the grade of *item* from the replies about each aspect; *before* is the filter's cost."""
     cost = sum((sample.cost for part in said for sample in part), before)
     parts: dict[str, float] = {}
@@ -134,7 +134,7 @@ def _graded(examiner: Examiner, item: Item, said: list[list[Asked[dict[str, floa
     return Grade(item.item_id, aspect_mean(list(parts.values())), None, parts, reasons, cost=cost)
 
 
-def _first_problem(samples: list[Asked[dict[str, float]]], aspect: str | None) -> Problem | None:
+def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | None) -> Problem | None:
     """What went wrong: what may pass by itself goes before what is final, so that the next run tries again."""
     problems = sorted(
         (sample.read for sample in samples if isinstance(sample.read, Problem)), key=lambda problem: problem.final

@@ -11,7 +11,7 @@ from gre_bench.core.errors import SettingsError, SpanError
 from gre_bench.core.records import Chat, Problem, Sampling, SpanLogprob, Writer
 from gre_bench.examiners import top_logprobs
 from gre_bench.examiners.aggregation import aspect_mean, logprob
-from gre_bench.examiners.asking import FREE, Asked, ask
+from gre_bench.examiners.asking import FREE, ChatOutcome, ask
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import Grade, filtered, redundant, samplings
 from gre_bench.examiners.scales import Scale
@@ -27,7 +27,7 @@ TOGETHER = 2048
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """What an endpoint showed and did not show of an item's scores, by aspect."""
+    """Which probabilities of an item's scores an endpoint showed, by aspect."""
 
     item_id: str
     seen: dict[str, Seen]
@@ -50,7 +50,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
     grades = []
     for index, item in enumerate(items):
         said = found[len(asking) + index] if filters else None
-        verdict = Asked(said if isinstance(said, Problem) else said[0] > said[1], FREE) if said else None
+        verdict = ChatOutcome(said if isinstance(said, Problem) else said[0] > said[1], FREE) if said else None
         if verdict is not None and verdict.read is not False:
             grades.append(filtered(examiner, item, verdict))
         else:

@@ -109,8 +109,7 @@ def rouge_l(candidate: Words, reference: Words) -> float:
 def common_subsequence(x: Words, y: Words) -> int:
     """Returns the length of the longest common subsequence.
 
-    Each row of the table is stored in the bits of one number (Hyyrö 2004), which takes one step per word instead of one
-    per pair of words.
+    The bits of one number hold a row of the table (Hyyrö 2004). A row takes one step, not one for each pair of words.
     """
     positions: dict[str, int] = {}
     for position, word in enumerate(x):

@@ -10,10 +10,10 @@ association  Pearson, Spearman and Kendall of all resamples at once
 correlation  correlations with grades: over all items, within groups, with length held fixed
 comparison   two correlations that share the grades
 length       scores at the length of a human review
-pair_tests   every candidate against every other, papers that would tell two apart
+pair_tests   every candidate against every other, papers needed to tell two apart
 ranks        intervals of ranks, consistency of two boards
 welch        whether a mean has changed from one set of papers to another
-symmetry     whether an evaluation LM gives a pair the same probability both ways round
+symmetry     whether an evaluation LM gives a pair the same probability in both directions
 """
 
 from gre_bench.stats.auc import Separation, separation

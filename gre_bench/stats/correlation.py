@@ -97,9 +97,9 @@ def partial(
 ) -> Correlation:
     """Returns the correlation of *scores* and *grades* with *given* (log length) held fixed.
 
-    It is (a − bc)/√((1 − b²)(1 − c²)), where a is the correlation of scores and grades, and b and c are those of
-    *given* with either. This is the first-order partial correlation, for Spearman on ranks; Kendall's own formula
-    (1942) is the same.
+    It is (a − bc)/√((1 − b²)(1 − c²)). a is the correlation of scores and grades, b and c are those of *given* with
+    either. This is the first-order partial correlation, for Spearman on ranks; Kendall's own formula (1942) is the
+    same.
     """
     x, y = same_length(scores, grades)
     z, _ = same_length(given, grades)

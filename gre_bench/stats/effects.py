@@ -63,7 +63,7 @@ def effect(
     """Returns d of *after* against *before*: the scores of the same (paper, reference) pairs, in the same order.
 
     Scores that are equal pair by pair give an effect of exactly zero. Raises ValueError for fewer than two papers, a
-    number that is not finite, scores that do not vary, or papers too similar to estimate their spread.
+    number that is not finite, constant scores, or papers too similar to estimate their spread.
     """
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 

@@ -37,7 +37,7 @@ def _block(groups: int, rows: int, seed: int, number: int) -> Array:
 
 
 def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
-    """Returns the quantiles of *drawn* that leave (1 − level)/2 on either side."""
+    """Returns the quantiles of the resampled values *drawn* that leave (1 − level)/2 on either side."""
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 

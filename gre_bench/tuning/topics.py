@@ -1,7 +1,7 @@
 """Topics shared by reviews of one paper: words of one review predict words of the other through a few topics.
 
-Probabilistic latent semantic analysis (Hofmann 1999) by expectation maximisation. The counts N(v, w), v ≠ w, say how
-often w occurs in a review of a paper while another review of that paper holds v.
+Probabilistic latent semantic analysis (Hofmann 1999) by expectation maximisation. It uses counts N(v, w), v ≠ w: how
+often w occurs in a review while another review of the paper holds v.
 """
 
 from __future__ import annotations

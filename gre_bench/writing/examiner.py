@@ -23,7 +23,7 @@ class ExaminerLM:
     sampling: Sampling
 
     def identity(self, prompt: str) -> LMIdentity:
-        """Returns its identity in a signature when it answers *prompt*."""
+        """Returns the identity of this LM with its *prompt*, for signatures."""
         return LMIdentity(
             self.writer.identity, "as its endpoint states", f"sampling {digest(asdict(self.sampling))[:8]}",
             dtype="not stated", quantisation="not stated", attention="not stated",

@@ -92,8 +92,8 @@ class HttpWriter:
     def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
         """Returns one reply for each of *chats*, in the same order; equal chats are sent once.
 
-        Raises `LMError` before sending if the key is missing, `StoreError` if the archive cannot be read, and
-        `BudgetReached` if a bound kept a request from being sent. Replies received until then are archived.
+        Raises `LMError` before sending if the key is missing, and `StoreError` if the archive cannot be read. Raises
+        `BudgetReached` if a bound kept a request from being sent; replies received until then are archived.
         """
         sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]

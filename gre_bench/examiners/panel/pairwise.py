@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gre_bench.core.records import Chat, Problem, Sampling, Writer
 from gre_bench.examiners import answers
-from gre_bench.examiners.asking import FREE, Asked, Cost, ask
+from gre_bench.examiners.asking import FREE, ChatOutcome, Cost, ask
 from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.grading import TOP_P
 from gre_bench.examiners.panel.bradley_terry import Game
@@ -111,7 +111,7 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
     )
 
 
-def _preference(pair: Pair, forward: Asked[int], backward: Asked[int]) -> Preference:
+def _preference(pair: Pair, forward: ChatOutcome[int], backward: ChatOutcome[int]) -> Preference:
     ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
     places = (forward.read, backward.read)
     if isinstance(places[0], Problem):

@@ -56,7 +56,7 @@ def read_graded_texts(path: Path) -> list[GradedText]:
         raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
     groups: dict[str, str] = {}
     seen: Counter[str] = Counter()
-    return [_row(path.name, place, row, groups, seen) for place, row in enumerate(rows, 1)]
+    return [_row(path.name, number, row, groups, seen) for number, row in enumerate(rows, 1)]
 
 
 def _row(

@@ -43,27 +43,27 @@ class GivenReview:
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
     """Returns the ratings of each paper of *path*, in file order; `SourceError` names the first unusable line."""
-    found: dict[str, tuple[float, ...]] = {}
+    ratings: dict[str, tuple[float, ...]] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
             if "paper_id" not in (rows.fieldnames or ()):
                 raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
-            for place, row in enumerate(rows, start=2):
+            for number, row in enumerate(rows, start=2):
                 try:
                     paper_id = read_name(row, "paper_id")
-                    if paper_id in found:
+                    if paper_id in ratings:
                         raise RefusedError(f"paper {paper_id} occurs twice")
-                    found[paper_id] = tuple(_ratings(row))
+                    ratings[paper_id] = tuple(_ratings(row))
                 except RefusedError as reason:
-                    raise SourceError(f"{path.name}, line {place}: {reason}") from None
+                    raise SourceError(f"{path.name}, line {number}: {reason}") from None
     except FileNotFoundError:
         raise no_file(path) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read: {error}") from None
-    if not found:
+    if not ratings:
         raise SourceError(f"{path.name} has no papers")
-    return found
+    return ratings
 
 
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
@@ -76,19 +76,19 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
         raise SourceError(
             f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
         )
-    found: dict[tuple[str, str, str], GivenReview] = {}
+    reviews: dict[tuple[str, str, str], GivenReview] = {}
     for place, row in _parquet(path) if path.suffix == ".parquet" else _objects(path):
         try:
             review = _review(row)
             key = (review.model, review.run, review.paper_id)
-            if key in found:
+            if key in reviews:
                 raise RefusedError(f"{review.model} rates paper {review.paper_id} twice in run {review.run or 'none'}")
-            found[key] = review
+            reviews[key] = review
         except RefusedError as reason:
             raise SourceError(f"{path.name}, row {place}: {reason}") from None
-    if not found:
+    if not reviews:
         raise SourceError(f"{path.name} has no reviews")
-    return list(found.values())
+    return list(reviews.values())
 
 
 def _ratings(row: dict[str, Any]) -> Iterator[float]:

@@ -57,7 +57,7 @@ class Restaurant:
 
 def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Restaurant]:
     """All restaurants of the file *path* by id."""
-    found: dict[str, Restaurant] = {}
+    restaurants: dict[str, Restaurant] = {}
     others = 0
     for place, _, line in lines(path):
         try:
@@ -67,13 +67,13 @@ def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Res
             if terms.category not in [name.strip() for name in categories.split(",")]:
                 others += 1
                 continue
-            if paper.paper_id in found:
+            if paper.paper_id in restaurants:
                 raise RefusedError(f"business {paper.paper_id} was there before")
-            found[paper.paper_id] = Restaurant(paper, categories.strip())
+            restaurants[paper.paper_id] = Restaurant(paper, categories.strip())
         except RefusedError as reason:
             _refuse(taken, path, place, "business", str(reason))
     taken.left_out[f"businesses that are not in the category {terms.category}"] = others
-    return found
+    return restaurants
 
 
 def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, taken: Imported) -> None:

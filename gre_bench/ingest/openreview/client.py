@@ -194,4 +194,4 @@ def _status(error: Exception) -> int | None:
 
 def batches(ids: Sequence[str], size: int) -> list[list[str]]:
     """Splits *ids* into runs of at most *size*."""
-    return [list(ids[place : place + size]) for place in range(0, len(ids), size)]
+    return [list(ids[index : index + size]) for index in range(0, len(ids), size)]

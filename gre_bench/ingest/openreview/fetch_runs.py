@@ -13,15 +13,15 @@ from pathlib import Path
 from gre_bench.ingest.openreview.journal import JOURNAL, Fetched, Origin, read
 
 
-def takes(root: Path, name: str) -> list[Path]:
+def runs_of(root: Path, name: str) -> list[Path]:
     """Returns the folders of a venue-year's fetch runs under *root*, oldest first: ``<name>-0001`` and up."""
-    found = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
-    return sorted(found)
+    runs = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
+    return sorted(runs)
 
 
-def origin_of(take: Path) -> Origin | None:
-    """Returns the host and API of the fetch run *take*; None if it is empty or its journal does not say."""
-    with (take / JOURNAL).open("rb") as file:
+def origin_of(run: Path) -> Origin | None:
+    """Returns the host and API of the fetch run *run*; None if it is empty or its journal does not say."""
+    with (run / JOURNAL).open("rb") as file:
         line = file.readline()
     try:
         return Origin(**json.loads(line)["asked"]) if line.endswith(b"\n") else None
@@ -29,13 +29,13 @@ def origin_of(take: Path) -> Origin | None:
         return None
 
 
-def take_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
+def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
     """Returns the fetch run that a fetch from *origin* continues: its last, or a new one if that is sealed and *again*
     is set.
 
     A journal that names no origin counts as one of *origin*; opening it reports what is wrong with it.
     """
-    known = takes(root, name)
+    known = runs_of(root, name)
     mine = [path for path in known if origin_of(path) in (origin, None)]
     if mine and not (again and read(mine[-1]).sealed):
         return mine[-1]
@@ -43,18 +43,18 @@ def take_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path
     return root / f"{name}-{last + 1:04}"
 
 
-def before(take: Path, origin: Origin) -> list[Path]:
-    """Returns the fetch runs of the same venue-year and *origin* before *take*, oldest first."""
-    known = takes(take.parent, take.name.rpartition("-")[0])
-    return [path for path in known if path.name < take.name and origin_of(path) == origin]
+def before(run: Path, origin: Origin) -> list[Path]:
+    """Returns the fetch runs of the same venue-year and *origin* before *run*, oldest first."""
+    known = runs_of(run.parent, run.name.rpartition("-")[0])
+    return [path for path in known if path.name < run.name and origin_of(path) == origin]
 
 
-def pdfs_before(take: Path, origin: Origin) -> dict[str, Fetched]:
-    """Returns the PDFs that earlier fetch runs than *take* got, the latest of each paper."""
-    return {paper: fetched for path in before(take, origin) for paper, fetched in read(path).pdfs.items()}
+def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
+    """Returns the PDFs that earlier fetch runs than *run* got, the latest of each paper."""
+    return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
 
 
-def sealed_before(take: Path, origin: Origin) -> str | None:
-    """Returns the digest of the last snapshot made by an earlier fetch run than *take*."""
-    sealed = [digest for path in before(take, origin) for digest in read(path).sealed]
+def sealed_before(run: Path, origin: Origin) -> str | None:
+    """Returns the digest of the last snapshot made by an earlier fetch run than *run*."""
+    sealed = [digest for path in before(run, origin) for digest in read(path).sealed]
     return sealed[-1] if sealed else None

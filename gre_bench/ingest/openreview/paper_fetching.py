@@ -120,5 +120,5 @@ def _is_cut(data: bytes) -> bool:
 
 
 def _longer(first: bytes | None, second: bytes | None) -> bytes | None:
-    found = [data for data in (first, second) if data is not None]
-    return max(found, key=len, default=None)
+    whole = [data for data in (first, second) if data is not None]
+    return max(whole, key=len, default=None)

@@ -13,11 +13,11 @@ Note = dict[str, Any]
 def received(journal: Journal) -> Iterator[Note]:
     """Yields each note once, a submission before its replies; of differing copies the latest."""
     newest: dict[str, tuple[int, int]] = {}
-    for place, note in enumerate(_copies(journal)):
+    for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):
-            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -place))
-    for place, note in enumerate(_copies(journal)):
-        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -place:
+            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -index))
+    for index, note in enumerate(_copies(journal)):
+        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -index:
             yield note
 
 
@@ -36,13 +36,13 @@ def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
 
 def lacking(journal: Journal) -> tuple[str, ...]:
     """Returns the submissions received without all of their replies."""
-    found = []
+    incomplete = []
     for page in journal.pages:
         for note in journal.page_notes(page):
             replies = _details(note).get("replies")
             if not isinstance(replies, list) or _stated(note) > len(replies):
-                found.append(str(note.get("id")))
-    return tuple(dict.fromkeys(found))
+                incomplete.append(str(note.get("id")))
+    return tuple(dict.fromkeys(incomplete))
 
 
 def not_shown(journal: Journal) -> int:

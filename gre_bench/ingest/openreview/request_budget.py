@@ -134,10 +134,12 @@ class RequestBudget:
     def _read(self) -> dict[str, Allowance]:
         try:
             tree = json.loads(self.path.read_bytes())
-            found = {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
+            allowances = {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
             # After a clock was set back by days, all waits would be that much longer.
             back = tree.get("at", 0.0) - self.clock()
-            return found if back < SET_BACK_S else {kind: _earlier(known, back) for kind, known in found.items()}
+            return (
+                allowances if back < SET_BACK_S else {kind: _earlier(known, back) for kind, known in allowances.items()}
+            )
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -194,7 +196,7 @@ def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limi
 def _merged(old: Limit | None, stated: Limit) -> Limit:
     """Combines *stated* with the known limit of the same window.
 
-    Others may have requests under way, so the smaller remains.
+    The smaller remainder counts, because other processes may have requests under way.
     """
     if stated.resets_at is not None:
         stated = replace(stated, resets_at=stated.resets_at + MARGIN_S)

@@ -173,7 +173,9 @@ def _said(error: BaseException) -> str:
 
 def _inner(error: BaseException) -> BaseException | None:
     """Returns the error inside *error*; requests and urllib3 pass it on as a reason or as an argument."""
-    reason = getattr(error, "reason", None) or next((one for one in error.args if isinstance(one, Exception)), None)
+    reason = getattr(error, "reason", None) or next(
+        (argument for argument in error.args if isinstance(argument, Exception)), None
+    )
     return reason if isinstance(reason, Exception) else error.__cause__ or error.__context__
 
 

@@ -91,13 +91,13 @@ def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tup
     candidate's name, or if no sample is of that epoch.
     """
     files, logs = logs_in(path), []
-    for place, file in enumerate(files, start=1):
+    for number, file in enumerate(files, start=1):
         try:
             logs.append((file, _read(file)))
         except SourceError as error:
             if len(files) == 1:
                 raise
-            taken.refusals.append(Refusal(place, f"log {file.name}", str(error)))
+            taken.refusals.append(Refusal(number, f"log {file.name}", str(error)))
     _asked_alike(path, logs)
     samples = [sample for file, log in logs for sample in _samples(file, log)]
     if epoch is not None:
@@ -215,7 +215,7 @@ def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, 
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)
     rows: list[tuple[int, Row]] = []
     counts = {"cut at a limit and taken as they are": 0, "of a later epoch": 0, "of an earlier log": 0}
-    for place, ((candidate, paper_id), group) in enumerate(groups.items(), start=1):
+    for number, ((candidate, paper_id), group) in enumerate(groups.items(), start=1):
         latest_first = sorted(group, key=lambda sample: sample.started, reverse=True)
         ranked = sorted(latest_first, key=lambda sample: sample.epoch)
         whole = [sample for sample in ranked if sample.review is not None]
@@ -223,10 +223,10 @@ def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, 
             last = latest_first[0]
             code = UNFINISHED if any(sample.unfinished for sample in group) else ""
             item = f"review of {shown(paper_id)} by {candidate}"
-            taken.refusals.append(Refusal(place, item, f"{last.problem} ({last.log})", code, paper_id))
+            taken.refusals.append(Refusal(number, item, f"{last.problem} ({last.log})", code, paper_id))
             continue
         best, *others = whole
-        rows.append((place, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
+        rows.append((number, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
         counts["cut at a limit and taken as they are"] += best.cut
         counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
         counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)

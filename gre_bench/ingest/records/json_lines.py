@@ -39,9 +39,9 @@ def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
     try:
         with opened(path) as file:
-            for place, line in enumerate(file, start=1):
+            for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield place, offset, line
+                    yield number, offset, line
                 offset += len(line)
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path.name} cannot be read: {error}") from None

@@ -66,7 +66,10 @@ class Papers:
         self.new: dict[str, Paper] = {}
 
     def put(self, paper: Paper) -> bool:
-        """Whether *paper* adds anything; raises `RefusedError` if its id exists with other content."""
+        """Adds *paper* and returns whether it holds anything new.
+
+        Raises `RefusedError` if its id exists with other content.
+        """
         old = self.known.get(paper.paper_id)
         whole = paper if old is None else filled(old, paper)
         if whole is None:
@@ -107,7 +110,7 @@ class MergeIndex:
             raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}", CONFLICT)
 
     def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
-        """Whether *review* or its *judgments* add anything; new records are stored."""
+        """Adds the new parts of *review* and *judgments* to *taken*; returns whether there were any."""
         changed = self.reviews.get(review.review_id) != review
         if judgments is not None:
             old = self.judgments.get((judgments.review_id, judgments.writer))

@@ -78,21 +78,21 @@ def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
     A known paper may have more than its note states: a text, a row.
     """
     taken = Imported()
-    for place, paper in enumerate(found.papers, start=1):
+    for number, paper in enumerate(found.papers, start=1):
         old = papers.get(paper.paper_id)
         if old is None:
             taken.papers.append(paper)
         elif (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
-            taken.refusals.append(Refusal(place, f"paper {paper.paper_id}", reason))
+            taken.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
         else:
             taken.unchanged += 1
-    for place, review in enumerate(found.reviews, start=1):
+    for number, review in enumerate(found.reviews, start=1):
         if review.review_id not in reviews:
             taken.reviews.append(review)
         elif reviews[review.review_id] != review:
             reason = "this review id is already there with other content"
-            taken.refusals.append(Refusal(place, f"review {review.review_id}", reason))
+            taken.refusals.append(Refusal(number, f"review {review.review_id}", reason))
         else:
             taken.unchanged += 1
     taken.added = len(taken.papers) + len(taken.reviews)
@@ -101,7 +101,7 @@ def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
 
 def creating(invitations: Sequence[str]) -> str:
     """Returns the invitation that created a note: the first that is no edit (an edited note lists several)."""
-    return next((one for one in invitations if kind_of(one) != "Edit"), invitations[0])
+    return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
 
 
 def kind_of(invitation: str) -> str:
@@ -115,8 +115,8 @@ def kind_of(invitation: str) -> str:
 def rating_of(value: object) -> int | None:
     """The number of ``6: Weak Accept``, ``6`` or 6; None if there is none."""
     if isinstance(value, str):
-        found = _RATING.fullmatch(value)
-        return int(found[1]) if found else None
+        match = _RATING.fullmatch(value)
+        return int(match[1]) if match else None
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
         return None
     return int(value)

@@ -30,10 +30,10 @@ def pdf_version_status(
         return "submitted"
     if history:
         return _by_history(history, released_ms, decided_ms)
-    invitations = [str(one).lower() for one in note.get("invitations") or [note.get("invitation") or ""]]
-    if any(mark in one for one in invitations for mark in _FINAL):
+    invitations = [str(invitation).lower() for invitation in note.get("invitations") or [note.get("invitation") or ""]]
+    if any(mark in invitation for invitation in invitations for mark in _FINAL):
         return "camera_ready"
-    if any(mark in one for one in invitations for mark in _AFTER_REVIEW):
+    if any(mark in invitation for invitation in invitations for mark in _AFTER_REVIEW):
         return "revised_after_review"
     return "unknown"
 

@@ -46,7 +46,7 @@ class Chosen:
 
 def versions_of(history: Sequence[Note]) -> list[Version]:
     """Returns the versions in a *history* of edits or references, oldest first; skips those that change no content."""
-    entries = [(_written_at(one), place, one) for place, one in enumerate(history) if one.get("ddate") is None]
+    entries = [(_written_at(one), index, one) for index, one in enumerate(history) if one.get("ddate") is None]
     versions: list[Version] = []
     content: dict[str, Any] = {}
     for written_at, _, one in sorted(entries, key=lambda entry: entry[:2]):

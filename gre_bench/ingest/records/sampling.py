@@ -1,7 +1,7 @@
 """Draws the sample of an edition and assigns the roles of its human reviews.
 
-Papers with enough human reviews are drawn in a seeded order. One human review per paper is the human candidate and two
-are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
+Papers with enough human reviews are drawn in a seeded order. One human review per paper is the human candidate. Two are
+the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     if all(paper.source_row is not None for paper in sampled):
         sampled.sort(key=lambda paper: (paper.source_row, paper.paper_id))
     roles = [
-        Role(paper.paper_id, position, "reference" if place else "candidate", place, review_id)
+        Role(paper.paper_id, position, "reference" if index else "candidate", index, review_id)
         for position, paper in enumerate(sampled)
-        for place, review_id in enumerate(chosen[paper.paper_id])
+        for index, review_id in enumerate(chosen[paper.paper_id])
     ]
     short = tuple(name for name in listed or () if not chosen[name])
     return Draw(tuple(roles), len(papers), len(eligible), short)

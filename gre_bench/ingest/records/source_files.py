@@ -62,17 +62,17 @@ def read_ids(path: Path) -> tuple[str, ...]:
         raise no_file(path) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path.name} cannot be read as a list of paper ids: {error}") from None
-    found: dict[str, None] = {}
-    for place, line in enumerate(lines, start=1):
+    ids: dict[str, None] = {}
+    for number, line in enumerate(lines, start=1):
         name = _FORUM.sub("", line.strip())
         if not name or name.startswith("#"):
             continue
         if not NAME.fullmatch(name):
-            raise SourceError(f"{path.name}, line {place}: {line.strip()!r:.60} is no paper id")
-        found[name] = None
-    if not found:
+            raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no paper id")
+        ids[name] = None
+    if not ids:
         raise SourceError(f"{path.name} names no paper; write one id a line")
-    return tuple(found)
+    return tuple(ids)
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

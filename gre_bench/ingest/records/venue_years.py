@@ -43,16 +43,16 @@ def calendars(path: Path | None = None) -> dict[str, Calendar]:
     path = path or resource("data", "venues.toml")
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("calendar", [])
-        found = [Calendar.model_validate(entry) for entry in entries]
+        by_venue = [Calendar.model_validate(entry) for entry in entries]
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"venues file {path} cannot be read: {error}") from None
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])
         raise SettingsError(f"{path.name}, a [[calendar]]: {where}: {fault['msg']}") from None
-    if len({entry.venue for entry in found}) < len(found):
+    if len({entry.venue for entry in by_venue}) < len(by_venue):
         raise SettingsError(f"{path.name}: a venue has two [[calendar]] entries")
-    return {entry.venue: entry for entry in found}
+    return {entry.venue: entry for entry in by_venue}
 
 
 def newest_year(venue: str, on: date, path: Path | None = None) -> int:

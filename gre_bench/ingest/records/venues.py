@@ -133,10 +133,10 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     if not isinstance(entries, list):
         raise SettingsError(f"venues file {path} has no [[venue]] entry")
     known: dict[tuple[str, int], Venue] = {}
-    for place, entry in enumerate(entries, start=1):
-        venue = _entry(entry, f"{path.name}, entry {place}")
+    for number, entry in enumerate(entries, start=1):
+        venue = _entry(entry, f"{path.name}, entry {number}")
         if (venue.venue, venue.year) in known:
-            raise SettingsError(f"{path.name}, entry {place}: {venue.name} is already there")
+            raise SettingsError(f"{path.name}, entry {number}: {venue.name} is already there")
         known[venue.venue, venue.year] = venue
     return known
 

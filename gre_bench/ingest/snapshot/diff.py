@@ -62,7 +62,7 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
-    found = {}
+    results = {}
     for note in notes:
         if not isinstance(note.get("id"), str):
             continue
@@ -70,7 +70,7 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
         content = stated if isinstance(stated, Mapping) else {}
         values = {name: _plain(value) for name, value in content.items()}
         listed = [one for one in note.get("invitations") or [note.get("invitation")] if isinstance(one, str)]
-        found[note["id"]] = Seen(
+        results[note["id"]] = Seen(
             kind=kind_of(creating(listed)) if listed else "note",
             forum=str(note.get("forum")),
             status=_status(listed, values),
@@ -78,7 +78,7 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
             fields={name: _hash(value) for name, value in values.items()},
             shown={name: str(value) for name, value in values.items() if len(str(value)) <= SHORT},
         )
-    return found
+    return results
 
 
 def _plain(value: object) -> object:

@@ -94,11 +94,11 @@ def make_snapshot(
 def ordered(notes: Iterable[Row]) -> Iterator[Row]:
     """Yields *notes* by forum, in the forums' order of arrival, each submission before its replies."""
     forums: dict[object, list[Row]] = {}
-    for place, note in enumerate(notes, start=1):
+    for number, note in enumerate(notes, start=1):
         if not isinstance(note, dict):
-            raise SourceError(f"note {place} is not a JSON object")
+            raise SourceError(f"note {number} is not a JSON object")
         forum = note.get("forum")
-        forums.setdefault(forum if isinstance(forum, str) else place, []).append(note)
+        forums.setdefault(forum if isinstance(forum, str) else number, []).append(note)
     for forum, those in forums.items():
         yield from sorted(those, key=lambda note: note.get("id") != forum)
 

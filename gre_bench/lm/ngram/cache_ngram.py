@@ -39,8 +39,8 @@ _KEPT_TEXTS = 64
 class Reply:
     """The parts of a reply's probability that no known text changes.
 
-    Per token: the log-probability of its form and of its spelling, and the probability of the whole word and of an
-    unknown word, both by the trigram alone and by all sources of the marginal.
+    Per token: the log-probability of its form and of its spelling; the probability of the whole word, and of an unknown
+    word. The last two exist for the trigram alone and for all sources of the marginal.
     """
 
     text: Reading
@@ -193,7 +193,7 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns log P of the spelling of each of *words*; a single mark counts as one of all marks."""
+        """Returns log P of the spelling of each of *words*; all marks are equally likely."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:

@@ -99,7 +99,10 @@ class Form:
         return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """A gap is empty, one space, or any other string of spaces, whose length is geometric with parameter 1/2."""
+        """Returns the log-probability of each gap.
+
+        A gap is empty, one space, or any other string of spaces, whose length is geometric with parameter 1/2.
+        """
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
         stop = np.where((before == _WORD) & (here == _WORD), 0.0, _LOG_HALF)
@@ -108,9 +111,9 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Capitals are lower, Capital, UPPER, or one coin flip per letter.
+        """Returns the log-probability of each token's capitals.
 
-        A single capital letter is both Capital and UPPER.
+        They are lower, Capital, UPPER, or one coin flip per letter. A single capital letter is both Capital and UPPER.
         """
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF

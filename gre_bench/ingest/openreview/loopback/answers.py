@@ -1,7 +1,7 @@
 """The answers of the loopback OpenReview, and its refusals in the words of the real service.
 
-The forms of errors come from recorded responses (a page over 1,000 notes, the browser check) and from errors that users
-of the service reported (the request limit).
+Most forms of errors come from recorded responses (a page over 1,000 notes, the browser check). The request limit comes
+from reports of the service's users.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Fault:
     times: int = 0
     seconds: float = 1.0
 
-    def strikes(self, place: int) -> bool:
+    def affects(self, place: int) -> bool:
         """Whether the request at *place* (from 1) among those of its kinds is affected."""
         past = place - self.first
         if past < 0 or (past and not self.every) or (self.every and past % self.every):
@@ -111,14 +111,14 @@ class Faults:
         self._opens: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def strike(self, kind: str) -> list[Fault]:
+    def due(self, kind: str) -> list[Fault]:
         """Returns the faults that affect this request."""
         with self._lock:
             found = []
             for one in self.several:
                 if kind in one.on:
                     self._seen[one.name] += 1
-                    if one.strikes(self._seen[one.name]):
+                    if one.affects(self._seen[one.name]):
                         self.triggered[one.name] += 1
                         found.append(one)
             return found
@@ -156,7 +156,7 @@ def wire(triggered: Iterable[Fault]) -> Fault | None:
     return next((one for one in triggered if one.name in _WIRE), None)
 
 
-def bent(triggered: Iterable[Fault], query: Query) -> Query:
+def shortened(triggered: Iterable[Fault], query: Query) -> Query:
     """Returns the *query* of a listing after the faults: shorter pages."""
     if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}

@@ -66,10 +66,10 @@ class FixtureStore:
         with self._lock:
             if "id" in query and query["id"] not in self._notes:
                 raise not_found("Note", query["id"])
-            found = [note for note in self._notes.values() if fits(note, query, self.api)]
-            some = page(ordered(found, query.get("sort", "cdate:desc")), query)
+            results = [note for note in self._notes.values() if fits(note, query, self.api)]
+            some = page(ordered(results, query.get("sort", "cdate:desc")), query)
             listed = [self._with_details(note, query) for note in some]
-        return self._counted("notes", listed, len(found), query)
+        return self._counted("notes", listed, len(results), query)
 
     def edits(self, query: Query) -> HttpResponse:
         """``/notes/edits`` of API v2: the edits of a note, or one by its id."""

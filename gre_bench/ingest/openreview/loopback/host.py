@@ -60,8 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         token = self.headers.get("authorization", "").removeprefix("Bearer ") or None
-        answer, spoil = self.answering(self.command, self.path, token, body)
-        if spoil is not None and spoil.name == "reset":
+        answer, fault = self.answering(self.command, self.path, token, body)
+        if fault is not None and fault.name == "reset":
             # Closing without lingering sends a reset.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
@@ -75,26 +75,26 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header(*length)
         self.end_headers()
         sent = _chunks(answer.body) if answer.chunked else answer.body
-        if spoil is None:
+        if fault is None:
             self.wfile.write(sent)
         else:
-            self._spoil(spoil, sent)
+            self._corrupt(fault, sent)
 
-    def _spoil(self, spoil: Fault, body: bytes) -> None:
+    def _corrupt(self, fault: Fault, body: bytes) -> None:
         half = len(body) // 2
-        if spoil.name == "truncated":
+        if fault.name == "truncated":
             self.wfile.write(body[:half])
             self.close_connection = True
-        elif spoil.name == "stall":
+        elif fault.name == "stall":
             self.wfile.write(body[:half])
-            time.sleep(spoil.seconds)
+            time.sleep(fault.seconds)
             self.wfile.write(body[half:])
         else:
             drop = -(-len(body) // _DROPS)
             starts = range(0, len(body), drop)
             for start in starts:
                 self.wfile.write(body[start : start + drop])
-                time.sleep(spoil.seconds / len(starts))
+                time.sleep(fault.seconds / len(starts))
 
 
 def _chunks(body: bytes, size: int = 1 << 16) -> bytes:

@@ -28,7 +28,7 @@ from gre_bench.ingest.openreview.loopback.answers import (
     say,
     token_expired,
 )
-from gre_bench.ingest.openreview.loopback.fault_injection import Fault, Faults, bent, corrupted, wire
+from gre_bench.ingest.openreview.loopback.fault_injection import Fault, Faults, corrupted, shortened, wire
 from gre_bench.ingest.openreview.loopback.fixture_store import FixtureStore
 from gre_bench.ingest.openreview.loopback.host import serve
 from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
@@ -145,7 +145,7 @@ class Loopback:
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         kind = _KINDS.get(parts.path, "other")
-        triggered = self.faults.strike(kind)
+        triggered = self.faults.due(kind)
         try:
             said = self.faults.instead(triggered, kind)
             if said is None:
@@ -175,7 +175,7 @@ class Loopback:
         if self.account is not None and token not in self._tokens:
             return browser_check() if token is None else token_expired()
         if path == "/notes":
-            return corrupted(triggered, fixture_store.listing(bent(triggered, query)), query, fixture_store)
+            return corrupted(triggered, fixture_store.listing(shortened(triggered, query)), query, fixture_store)
         if path in ("/notes/edits", "/references", "/groups"):
             asked = {
                 "/notes/edits": fixture_store.edits,
