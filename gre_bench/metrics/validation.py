@@ -81,8 +81,7 @@ def change_effects(
     """Returns the effect of each change, by name.
 
     *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
-    and of each change. One of our own changes that no pair allows is left out; one of the paper's is reported as
-    undecided.
+    and of each change. If no pair allows a change, the paper's changes count as undecided and our own are left out.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {

@@ -1,8 +1,8 @@
 """How sure is a rank? Candidates are scored on the same papers; rank 1 is the best.
 
 There are two answers. *low* to *high* is the percentile interval of one candidate's rank when papers are resampled
-(bootstrap). In simulations it holds the true rank in 95 to 99% of cases at a nominal 90%. The excess arises because ranks are
-whole numbers and near-equal candidates change places.
+(bootstrap). In simulations it holds the true rank in 95 to 99% of cases at a nominal 90%. The excess arises because
+ranks are whole numbers and near-equal candidates change places.
 
 *surely_low* to *surely_high* is what significance allows (Mogstad et al. 2024): from 1 + the number of surely better
 candidates to the number of all less that of surely worse ones. The tests are Student's paired tests over the papers

@@ -104,7 +104,7 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
 
 
 def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
-    """Counts *review* (negative rank, line, offset) and keeps it if its rank is among the *most* lowest."""
+    """Counts *review* (negative rank, line, offset); keeps it if fewer than *most* kept reviews rank lower."""
     restaurant.long += 1
     if len(restaurant.chosen) < most:
         heappush(restaurant.chosen, review)

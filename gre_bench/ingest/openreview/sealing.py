@@ -215,5 +215,5 @@ def _licence(note: Note) -> str | None:
 
 
 def _dates(venue: Venue) -> tuple[int | None, int | None]:
-    """Returns when the rebuttal opened and when reviews were released; one replaces the other if that is unknown."""
+    """Returns when the rebuttal opened and when reviews were released; if one is unknown, the other stands in."""
     return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms

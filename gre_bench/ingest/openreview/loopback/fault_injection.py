@@ -1,7 +1,6 @@
 """Injects faults into the loopback OpenReview, to show that a client survives them.
 
-Each fault has a name (`FAULTS`), the kinds of requests that it affects, and a schedule: from the *first* of them on,
-*every* so many, so many *times*.
+Each fault has a name (`FAULTS`), the kinds of requests that it affects, and a schedule of these requests. See `Fault`.
 """
 
 from __future__ import annotations
