@@ -27,9 +27,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Returns the end of a message: ``did you mean ICLR-2025?`` if names come near, else the known ones."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.7)
-    found = [other for one in near for other in names if other.lower() == one]
-    if found:
-        return f"did you mean {' or '.join(dict.fromkeys(found))}?"
+    results = [other for one in near for other in names if other.lower() == one]
+    if results:
+        return f"did you mean {' or '.join(dict.fromkeys(results))}?"
     return f"known: {listed(nearest(name, names))}"
 
 

@@ -36,7 +36,7 @@ def is_due(journal: Journal, needs: Needs, began: float) -> bool:
 def fetch_histories(
     journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance, began: float
 ) -> None:
-    """Fetches the versions of notes that changed after they counted."""
+    """Fetches the versions of *note_ids*, notes that were edited after the version that counts."""
 
     def ask(note_id: str) -> None:
         journal.add_history(note_id, client.history(note_id))

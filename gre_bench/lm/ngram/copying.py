@@ -14,18 +14,18 @@ _PAIR = 1 << 32
 
 
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """P of sampling the word from the reply so far by *weights* (one per position, equal for equal words)."""
+    """Returns P(word) by sampling from the reply so far with *weights* (one per position, equal for equal words)."""
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
     return _ratio(times_before(words) * weights, total)
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
-    """P that the word follows the previous word, by earlier places in the reply; *first* precedes the first word."""
+    """Returns P(word) by what followed the previous word earlier in the reply; *first* precedes the first word."""
     return followed(_before(words, first), words)
 
 
 def followed(contexts: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """P that the word follows, by earlier positions with the same of *contexts* (one per position)."""
+    """Returns P(word) by what followed the same context earlier; *contexts* has one per position."""
     return _ratio(times_before(contexts * _PAIR + words), times_before(contexts))
 
 
@@ -41,11 +41,11 @@ class Copies:
         self._befores, self._before_counts = np.unique(before, return_counts=True)
 
     def copied(self, reply: np.ndarray) -> np.ndarray:
-        """P of sampling the word from the known text by weight."""
+        """Returns P(word) by sampling a word of the known text with its weight."""
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def followed(self, reply: np.ndarray) -> np.ndarray:
-        """P that the word follows the reply's previous word, by its occurrences in the known text."""
+        """Returns P(word) by what follows the reply's previous word in the known text."""
         before = _before(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)
         return _ratio(look_up(self._pairs, self._pair_counts, before * _PAIR + reply), count)

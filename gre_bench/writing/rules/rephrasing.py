@@ -85,12 +85,16 @@ def _rows() -> dict[str, tuple[str, str]]:
     return {phrase: (first, second) for phrase, first, second in PHRASES}
 
 
-def _other_words(found: re.Match[str], style: int) -> str:
-    words = _rows()[found[2].lower()][style - 1]
-    if not found[1]:
-        return _capital(words) if found[2][0].isupper() and not found[2].startswith("I ") else _first_person(words)
+def _other_words(phrase_match: re.Match[str], style: int) -> str:
+    words = _rows()[phrase_match[2].lower()][style - 1]
+    if not phrase_match[1]:
+        return (
+            _capital(words)
+            if phrase_match[2][0].isupper() and not phrase_match[2].startswith("I ")
+            else _first_person(words)
+        )
     article = "an" if _VOWEL.match(words) else "a"
-    return f"{_capital(article) if found[1][0].isupper() else article} {words}"
+    return f"{_capital(article) if phrase_match[1][0].isupper() else article} {words}"
 
 
 def _first_person(words: str) -> str:
