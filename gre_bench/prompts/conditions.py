@@ -1,8 +1,8 @@
 """The guideline under which an LM reviews: none, a conference's, or one that imitates reviewers.
 
 A `Condition` is a value. The printed ones come by name: listings 5 and 7 to 12, with the templates of listings 6 and
-13, of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". A conference's official
-text, or your own guideline, comes from a file.
+13. Their paper is "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". A
+conference's official text, or your own guideline, comes from a file.
 """
 
 from __future__ import annotations

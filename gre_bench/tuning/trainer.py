@@ -174,8 +174,8 @@ def _number(value: float, name: str, folder: Path) -> None:
     if math.isfinite(value):
         return
     kept = folder / checkpoint.FOLDER
-    anew = f", and delete {kept} to start again" if kept.exists() else ""
-    raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){anew}")
+    way_out = f", and delete {kept} to start again" if kept.exists() else ""
+    raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){way_out}")
 
 
 def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:

@@ -329,7 +329,7 @@ def test_no_folder_is_no_snapshot(tmp_path):
 
 def test_a_folder_that_is_there_is_not_touched(tmp_path):
     first = made(tmp_path)
-    with pytest.raises(SourceError, match="never changed"):
+    with pytest.raises(SourceError, match="never changes"):
         made(tmp_path, source="another")
     assert Snapshot.open(first.folder).manifest == first.manifest
 
