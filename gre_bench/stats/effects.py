@@ -13,8 +13,8 @@ no formula; this one agrees with its tables. It takes pairs for independent and 
 support it. At d = −0.975 and 600 pairs, 0.045 is below 1.96·|d|/√(2n) = 0.055, which estimating s alone would add when
 before and after move together. At d = −0.40, 0.047 implies a correlation of 0.83 between before and after.
 
-The standard error is the linearised one. Let δ = after − before, let x be the scores less their means, γ = −d/(4s²) and
-ψ = (δ − mean δ)/s + γ·(x² + x′² − mean). The ψ sum to zero over the pairs. se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
+The standard error is the linearised one. Let δ = after − before, x the scores less their means, and γ = −d/(4s²).
+Let ψ = (δ − mean δ)/s + γ·(x² + x′² − mean). The ψ sum to zero over the pairs. se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
 """
 
 from __future__ import annotations
