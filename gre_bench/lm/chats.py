@@ -1,8 +1,7 @@
 """Evaluation LMs that can score a reply to any chat, not only judgments.
 
 An evaluation LM that runs a chat model renders each prediction to a chat and scores its reply. Such an LM also accepts
-a `Chat` with a reply. The embedded n-gram LM and copying mixtures read the parts of a prediction instead, so they
-cannot.
+a `Chat` with a reply. The embedded n-gram LM reads the parts of a prediction instead, so it cannot.
 """
 
 from __future__ import annotations
@@ -32,6 +31,6 @@ def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
     if not getattr(lm, "reads_chats", False):
         raise LMError(
             f"evaluation LM {lm.identity.name} scores judgments only: give a chat model "
-            "(evaluation_lm.backend = transformers or vllm, without a mixture)"
+            "(evaluation_lm.backend = transformers or vllm)"
         )
     return cast(ChatLM, lm)

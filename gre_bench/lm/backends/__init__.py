@@ -1,1 +1,1 @@
-"""Evaluation LMs that run a neural model here or on a server, and the mixture over any of them."""
+"""Evaluation LMs that run a neural model here or on a server."""

@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob, digest
@@ -23,9 +22,6 @@ from gre_bench.lm.protocol import checked
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import DType, blamed, folder_digest, refuse_unknown
 from gre_bench.prompts.library import render
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
 """Dtype → largest accepted difference in nats between both kinds of request at a token; a wrong token differs more."""
@@ -103,16 +99,6 @@ class VLLM:
         over in mid-run. They differ by at most `LARGEST_GAP`, as one kind does between batches.
         """
         return self._identity
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer that makes the ids of the spans."""
-        return self._template.tokenizer
-
-    @property
-    def template(self) -> ChatTemplate:
-        """The chat template, which breaks up control tokens inside texts."""
-        return self._template
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """Returns one answer for each prediction, in their order; equal conversations are sent once.

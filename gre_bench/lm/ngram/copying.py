@@ -16,17 +16,13 @@ _PAIR = 1 << 32
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Returns P(word) by sampling from the reply so far with *weights* (one per position, equal for equal words)."""
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
-    return _ratio(times_before(words) * weights, total)
+    return _ratio(_times_before(words) * weights, total)
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
     """Returns P(word) by what followed the previous word earlier in the reply; *first* precedes the first word."""
-    return followed(_before(words, first), words)
-
-
-def followed(contexts: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Returns P(word) by what followed the same context earlier; *contexts* has one per position."""
-    return _ratio(times_before(contexts * _PAIR + words), times_before(contexts))
+    before = _before(words, first)
+    return _ratio(_times_before(before * _PAIR + words), _times_before(before))
 
 
 class Copies:
@@ -59,7 +55,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
-def times_before(keys: np.ndarray) -> np.ndarray:
+def _times_before(keys: np.ndarray) -> np.ndarray:
     """Counts how often each key occurs earlier in *keys*."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
