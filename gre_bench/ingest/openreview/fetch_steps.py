@@ -76,7 +76,7 @@ def origin(settings: Settings) -> Origin:
     venue = venue_of(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
-        raise SettingsError(f"no host is known for {venue.name}; name one: --set fetch.host=http://...")
+        raise SettingsError(f"no host is known for {venue.name}; name a host: --set fetch.host=http://...")
     return Origin(host.rstrip("/").lower(), venue.api)
 
 

@@ -175,11 +175,14 @@ class CacheNgram:
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
         """Returns the same for each source of P(token | so far, known)."""
         norms = self.backoff.norms_at(known.norms, reply.contexts)
-        bent = reply.trigram * known.factors[reply.text.ids] / norms, reply.unknown * known.factors[UNKNOWN] / norms
+        reweighted = (
+            reply.trigram * known.factors[reply.text.ids] / norms,
+            reply.unknown * known.factors[UNKNOWN] / norms,
+        )
         copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
         nothing = np.zeros(len(norms))
         alone = reply.marginal, reply.marginal_unknown
-        return _with_fallback(*alone, [alone, bent, (copied, nothing), (followed, nothing)])
+        return _with_fallback(*alone, [alone, reweighted, (copied, nothing), (followed, nothing)])
 
     def _read(self, words: list[str]) -> Reading:
         ids = np.array([self._ids.get(word, UNKNOWN) for word in words], dtype=np.int64)
