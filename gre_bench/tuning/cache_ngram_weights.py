@@ -29,9 +29,7 @@ def _pairs(papers: Papers) -> list[tuple[str, str]]:
 
 
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
-    """Returns *model* with the source weights that maximise the likelihood of *papers*: alone, then given another
-    review.
-    """
+    """Returns *model* with the source weights that make *papers* likeliest: alone, then given another review."""
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
     model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
@@ -66,9 +64,7 @@ def _maximise(chances: np.ndarray) -> list[float]:
 
 
 def mean_logprob(model: CacheNgram, papers: Papers) -> float:
-    """Returns the mean log P(one review | the other) over all ordered pairs of reviews of one paper, in nats per
-    review.
-    """
+    """Returns the mean log P(one review | the other) over ordered pairs of reviews of one paper, in nats per review."""
     pairs = _pairs(papers)
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     known = {text: model.read_known(text) for text in replies}
@@ -88,14 +84,14 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = penalty * boosts @ boosts, 2 * penalty * boosts
-        bent: dict[str, tuple[np.ndarray, Any]] = {}
+        reweighted: dict[str, tuple[np.ndarray, Any]] = {}
         for x, y in pairs:
             if (x, y) not in copies:
                 continue
-            if x not in bent:
+            if x not in reweighted:
                 factors = np.exp(features[x] @ boosts)
-                bent[x] = factors, model.backoff.norms(factors)
-            factors, norms = bent[x]
+                reweighted[x] = factors, model.backoff.norms(factors)
+            factors, norms = reweighted[x]
             reply, (others, spelled) = replies[y], copies[x, y]
             norm = model.backoff.norms_at(norms, reply.contexts)
             whole = share * reply.trigram * factors[reply.text.ids] / norm
