@@ -25,7 +25,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.flows.annual_refresh import outcome_of, usable
 from gre_bench.metrics.agreement import agreements
 from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
-from gre_bench.metrics.cases import Response, the_writer_of
+from gre_bench.metrics.cases import Response, scored_writer_of
 from gre_bench.metrics.chance import Moved
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.domains import in_domain
@@ -92,7 +92,7 @@ def plan_graded(
     items = graded_items(store, parts, judged_by, ungraded)[: job.limit]
     progress.stage("planning")
     scoring = job.settings.scoring
-    writer = the_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
+    writer = scored_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
     identity, signatures = run.sign_metrics(backends(store, job), scoring, writer)
     moved: dict[Source, list[Moved]] = {}
     for recipe in map(recipe_of, scoring.metrics):

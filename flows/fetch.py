@@ -19,7 +19,7 @@ from prefect import flow
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.settings import Settings
-from gre_bench.ingest.openreview.fetch_steps import Asked, Reached, take
+from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest, fetch_run
 from gre_bench.ingest.records.venues import check_verified, venue_of
 from gre_bench.ingest.snapshot.diff import changes
 from gre_bench.ingest.snapshot.snapshot import Snapshot
@@ -60,39 +60,39 @@ def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: Non
     """`fetch` with the steps given; *tell* gets a line where it pauses."""
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
-    asked = Asked(job.settings, str(job.state), take_of(job).name, time.time())
+    request = FetchRequest(job.settings, str(job.state), run_of(job).name, time.time())
     sent: dict[str, int] = {}
     while True:
-        reached = _tried(asked, run)
+        reached = _tried(request, run)
         for kind, count in reached.sent.items():
             sent[kind] = sent.get(kind, 0) + count
         if reached.paused_until is None or job.settings.fetch.when_paused == "exit":
             break
         tell(reached.message)
         _sleep_until(reached.paused_until)
-    summary = {"venue": f"{edition.venue} {edition.year}", "requests": sent, "take": asked.take, "snapshot": None}
+    summary = {"venue": f"{edition.venue} {edition.year}", "requests": sent, "run": request.run, "snapshot": None}
     if reached.paused_until is not None:
         until = datetime.fromtimestamp(reached.paused_until, UTC).isoformat(timespec="seconds")
         return summary | {"outcome": "paused", "paused_until": until, "message": reached.message}
     if reached.message:
         return summary | {"outcome": "incomplete", "message": reached.message}
-    sealed = run.seal_snapshot(asked)
+    sealed = run.seal_snapshot(request)
     return summary | {"outcome": "done", "message": ""} | sealed | _difference(job.state, sealed["snapshot"])
 
 
-def take_of(job: FetchJob) -> Path:
+def run_of(job: FetchJob) -> Path:
     """The folder that this fetch goes on in: the last of its host, or a new one if that is sealed and asked *again*."""
-    return take(job.settings, job.state, job.again)
+    return fetch_run(job.settings, job.state, job.again)
 
 
-def _tried(asked: Asked, run: Steps) -> Reached:
+def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
     """How far the notes and then the sampled papers come."""
-    reached = run.fetch_notes(asked)
+    reached = run.fetch_notes(request)
     if reached.paused_until is not None or reached.message:
         return reached
-    more = run.fetch_papers(asked)
+    more = run.fetch_papers(request)
     sent = {kind: reached.sent.get(kind, 0) + more.sent.get(kind, 0) for kind in {**reached.sent, **more.sent}}
-    return Reached(sent, more.paused_until, more.message)
+    return FetchOutcome(sent, more.paused_until, more.message)
 
 
 def _sleep_until(moment: float) -> None:

@@ -20,7 +20,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.settings import Settings
 from gre_bench.flows.annual_refresh import outcome_of, prepare, usable
-from gre_bench.metrics.validation import Found, found_effects, lengths
+from gre_bench.metrics.validation import ChangeResult, change_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
 from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.planning import Work
@@ -107,7 +107,7 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]
             by_candidate[row["candidate_id"]].append(row)
     words = lengths(pair.case for signed, pair in work.planned if signed == signature_id and pair.case)
     asked = job.settings.validation
-    found = found_effects(
+    found = change_effects(
         by_candidate[HUMAN],
         {change: by_candidate[candidate] for change, candidate in job.changes.items()},
         words, asked, by_length=not metric.endswith("length"),
@@ -122,7 +122,7 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]
         }
 
 
-def as_row(found: Found) -> Row:
+def as_row(found: ChangeResult) -> Row:
     """*found* as the columns of the table ``effects``."""
     return asdict(found)
 

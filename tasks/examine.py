@@ -21,7 +21,7 @@ from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.examiner import ExaminerLM, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
-    from gre_bench.examiners.asking import Asked
+    from gre_bench.examiners.asking import ChatOutcome
     from gre_bench.examiners.examiner import Examiner, ItemKind
     from gre_bench.examiners.grading import Grade
     from gre_bench.examiners.metric import Grader
@@ -115,7 +115,7 @@ def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair]
 
 
 @task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
-def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> Asked[str]:
+def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
     """Instructions for examiners by the LM *name*, sound by the checks of `gre_bench.examiners.generated`."""
     from gre_bench.examiners.asking import ask
     from gre_bench.examiners.generated import sound

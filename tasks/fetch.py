@@ -9,26 +9,26 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.ingest.openreview.fetch_steps import Asked, Reached, bring_notes, bring_papers, freeze
+from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest, bring_notes, bring_papers, freeze
 from gre_bench.tasks.policy import FETCHING, HOUR
 
 
-@task(name="fetch notes", task_run_name="notes of {asked.take}", **FETCHING)
-def fetch_notes(asked: Asked) -> Reached:
+@task(name="fetch notes", task_run_name="notes of {request.run}", **FETCHING)
+def fetch_notes(request: FetchRequest) -> FetchOutcome:
     """Submissions and reviews of a venue-year into the fetch's journal, as far as OpenReview allows."""
-    return bring_notes(asked, secret)
+    return bring_notes(request, secret)
 
 
-@task(name="fetch papers", task_run_name="papers of {asked.take}", **FETCHING)
-def fetch_papers(asked: Asked) -> Reached:
+@task(name="fetch papers", task_run_name="papers of {request.run}", **FETCHING)
+def fetch_papers(request: FetchRequest) -> FetchOutcome:
     """Versions and PDFs of the sampled papers into the fetch's journal, as far as OpenReview allows."""
-    return bring_papers(asked, secret)
+    return bring_papers(request, secret)
 
 
 @task(name="seal snapshot", tags=["cpu"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
-def seal_snapshot(asked: Asked) -> dict[str, Any]:
+def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
     """The snapshot of what was fetched: its folder, digest and counts."""
-    return freeze(asked)
+    return freeze(request)
 
 
 def secret(where: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gre_bench.guidelines.asking import ParsedReply
     from gre_bench.guidelines.ratings import Rating
     from gre_bench.guidelines.review_points import FieldedReview
-    from gre_bench.ingest.openreview.fetch_steps import Asked, Reached
+    from gre_bench.ingest.openreview.fetch_steps import FetchOutcome, FetchRequest
     from gre_bench.metrics.scoring import MetricWork, Scored
     from gre_bench.prompts.conditions import Condition
     from gre_bench.tuning.cache_ngram import HeldOut
@@ -46,11 +46,11 @@ class Backends:
 class Steps(Protocol):
     """Every step of a run, in pipeline order."""
 
-    def fetch_notes(self, asked: Asked) -> Reached: ...
+    def fetch_notes(self, request: FetchRequest) -> FetchOutcome: ...
 
-    def fetch_papers(self, asked: Asked) -> Reached: ...
+    def fetch_papers(self, request: FetchRequest) -> FetchOutcome: ...
 
-    def seal_snapshot(self, asked: Asked) -> dict[str, Any]: ...
+    def seal_snapshot(self, request: FetchRequest) -> dict[str, Any]: ...
 
     def read_papers(self, snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]: ...
 
@@ -99,7 +99,7 @@ class Steps(Protocol):
 
     def write_instructions(
         self, name: str, writer_context: WriterContext, chat: Chat
-    ) -> examiner_asking.Asked[str]: ...
+    ) -> examiner_asking.ChatOutcome[str]: ...
 
     def sign_metrics(
         self, backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None

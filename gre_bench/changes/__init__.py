@@ -1,1 +1,1 @@
-"""Changes: what makes a review less informative (degradations), or only look better (manipulations)."""
+"""Changes that make a review less informative (degradations), or only make it look better (manipulations)."""

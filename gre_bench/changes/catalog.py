@@ -1,7 +1,7 @@
-"""The changes by name, in the order in which tables print them, and how one is applied.
+"""The changes by name, in the order of the tables, and how one is applied.
 
-The degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4) and, marked "ours", those that the paper
-could not try: what a reviewer who games the metric would do.
+They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). Those marked "ours" are what a
+reviewer who games the metric would do, and the paper could not try them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ WriterTask = Literal["completion", "abstract_only", "rephrase", "elongation"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a review, or of judgments where no writer is at hand to judge a changed review anew.
+    """One change of a review, or of judgments where no writer is at hand to judge a changed review again.
 
     *made_by*: ``rule`` (`apply`), ``writer`` (a text writer's *task*), ``control`` (the candidate *control* is the
-    changed review). *needs*: what the `ChangeInput` has to hold. *version* goes up when what a rule makes changes.
+    changed review). *needs*: what the `ChangeInput` must hold. *version* rises when the rule's output changes.
     """
 
     name: str
@@ -102,7 +102,7 @@ _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
     "keywords": (
         lambda material: bool(keywords(material.title, material.abstract)),
         "no_keywords",
-        "the paper has no title or abstract that keywords could be taken from",
+        "the paper has no title or abstract to take keywords from",
     ),
     "other": (lambda material: bool(material.others), "no_others", "there is no review of another paper"),
     "others": (
@@ -110,22 +110,22 @@ _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
         "no_others",
         f"there are fewer than {addition.CONCATENATED} reviews of other papers",
     ),
-    "sections": (elongation.has_sections, "no_sections", "the review has no section that a fixed opening belongs to"),
+    "sections": (elongation.has_sections, "no_sections", "the review has no section that takes a fixed opening"),
 }
 
 UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
-"""Codes of a `ChangeError` that is nobody's fault: the text is not one that the change can be made of."""
+"""Codes of a `ChangeError` that is no fault: the text merely does not allow the change."""
 
 
 def named(name: str) -> Change:
-    """The change *name*; `ChangeError` names the known ones."""
+    """Returns the change *name*; `ChangeError` lists the known ones."""
     if name not in CHANGES:
         raise ChangeError("unknown", f"no change {name!r}; known: {', '.join(CHANGES)}")
     return CHANGES[name]
 
 
 def check(name: str, level: Level, material: ChangeInput) -> Change:
-    """The change *name*, if it can be made of *material* at *level*; `ChangeError` with the reason if not."""
+    """Returns the change *name* if *material* allows it at *level*; else raises `ChangeError` with the reason."""
     change = named(name)
     if not change.at(level):
         raise ChangeError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
@@ -137,7 +137,7 @@ def check(name: str, level: Level, material: ChangeInput) -> Change:
 
 
 def apply(name: str, level: Level, material: ChangeInput) -> str:
-    """The text of *material* changed by rule; `ChangeError` says why it cannot be, or that a writer has to make it."""
+    """Returns the text of *material* changed by rule; raises `ChangeError` if that is impossible or needs a writer."""
     change = check(name, level, material)
     if change.made_by == "writer":
         raise ChangeError("by_writer", f"change {name} is made by a writer, by its task {change.task}")
@@ -145,7 +145,7 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 
 
 def identity(name: str, material: ChangeInput) -> str:
-    """What of a change by rule goes into signatures: ``sentence_deletion-1 · authors 0c1d2e3f``.
+    """Returns what signatures state of a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The hex digits stand for seed and headings; the texts are not part of it.
     """

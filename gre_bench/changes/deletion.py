@@ -1,7 +1,7 @@
-"""Every other sentence of a review deleted, or replaced by what says nothing (Xu et al. 2025, D.3.1 and D.3.2).
+"""Deletes every other sentence of a review, or replaces it by one that says nothing (Xu et al. 2025, D.3.1 and D.3.2).
 
-Within each section the sentences at odd places stay and those at even places go; headings stay. A section of one
-sentence is left as it is, so that a very short review may not change at all.
+Within each section, sentences at odd places stay and those at even places go; headings stay. A section of one sentence
+stays as it is, so a very short review may not change at all.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from gre_bench.core.errors import ReplyError
 from gre_bench.core.review_text import Section, Sentence, join
 
 MISSING = "[There is one missing sentence]"
-"""What stands in the place of a deleted sentence until a writer completes it."""
+"""Marks a deleted sentence until a writer replaces it."""
 
 MOST_LOST = 0.2
-"""Share of the kept sentences that a completion may have lost; more, and it is no completion."""
+"""A completion may lose at most this share of the kept sentences."""
 
 _ALIKE = 0.8
 _WORD = re.compile(r"\w+")
 
 
 def deleted(material: ChangeInput) -> str:
-    """The review without the sentences at even places of each section."""
+    """Returns the review without the sentences at even places of each section."""
     sections = cut(material.text, material.splitter, material.headings)
     return join(replace(section, sentences=_odd(section.sentences)) for section in sections)
 
 
 def blanked(material: ChangeInput) -> str:
-    """The review with `MISSING` in the place of the sentences at even places of each section."""
+    """Returns the review with `MISSING` in place of the sentences at even places of each section."""
     return join(_blanked(material))
 
 
 def completed(reply: str, material: ChangeInput) -> str:
-    """A writer's completion of `blanked`; `ReplyError` if places were left open or kept sentences were lost.
+    """Returns a writer's completion of `blanked`; raises `ReplyError` if marks remain or kept sentences are lost.
 
-    Writers touch up spelling and punctuation: a kept sentence is there if the reply has nearly its words:
-    four in five pairs of words that stand side by side.
+    Writers correct spelling and punctuation. A kept sentence therefore counts as present if the reply holds four in
+    five of its pairs of adjacent words.
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
@@ -59,14 +59,14 @@ def _blanked(material: ChangeInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """The sentences at odd places; one that now ends a line, or all of them, takes over the break after it."""
+    """Returns the sentences at odd places; the last one of a line inherits the break after a deleted one."""
     kept: list[Sentence] = []
-    last = max((place for place, one in enumerate(sentences) if one.text), default=-1)
-    for place, one, number in _numbered(sentences):
+    last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
+    for index, sentence, number in _numbered(sentences):
         if number % 2:
-            kept.append(one)
-        elif "\n" in one.gap or place == last:
-            kept[-1] = replace(kept[-1], gap=one.gap)
+            kept.append(sentence)
+        elif "\n" in sentence.gap or index == last:
+            kept[-1] = replace(kept[-1], gap=sentence.gap)
     return tuple(kept)
 
 
@@ -76,13 +76,13 @@ def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Place and sentence, and its number among those that are not empty; an empty one shares the number before it."""
+    """Yields index, sentence, and its number among the non-empty ones; an empty one shares the previous number."""
     number = 0
-    for place, one in enumerate(sentences):
-        number += bool(one.text)
-        yield place, one, number if one.text else 1
+    for index, sentence in enumerate(sentences):
+        number += bool(sentence.text)
+        yield index, sentence, number if sentence.text else 1
 
 
 def _pairs(text: str) -> frozenset[tuple[str, str]]:
-    """Words that stand side by side in *text*, in small letters."""
+    """Returns the pairs of adjacent words of *text*, in lower case."""
     return frozenset(pairwise(_WORD.findall(text.lower())))

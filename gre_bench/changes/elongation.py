@@ -1,9 +1,9 @@
-"""A review made longer by sentences that say nothing (Xu et al. 2025, D.4.2, after Goldberg et al. 2023).
+"""Makes a review longer with sentences that say nothing (Xu et al. 2025, D.4.2, after Goldberg et al. 2023).
 
-Each section opens with a fixed statement of its kind. That of the strengths and weaknesses holds a line of each, made
-by a writer from the review itself, so that nothing new is said. Where a form has several sections of a kind, such as
-ICLR 2024's strengths and weaknesses, the statement stands before the first; kinds that have none in the paper
-(questions, limitations) are left alone.
+Each section opens with a fixed statement of its kind. The statement for strengths and weaknesses includes a line of
+each, which a writer makes from the review itself, so nothing new is said. If a form has several sections of a kind,
+such as ICLR 2024's strengths and weaknesses, the first one gets the statement. Kinds without a statement in the paper
+(questions, limitations) stay unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _MIXED = ("mixed", "strengths", "weaknesses")
 
 
 def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
-    """The review with its fixed openings; *strengths* and *weaknesses* are phrases that end without a full stop."""
+    """Returns the review with its fixed openings.
+
+    *strengths* and *weaknesses* are phrases without a final full stop.
+    """
     said: set[str] = set()
     changed = []
     for heading, body in parts(material.text, material.headings):
@@ -37,13 +40,13 @@ def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
 
 
 def has_sections(material: ChangeInput) -> bool:
-    """Whether the review has a section that an opening can stand in."""
+    """Whether the review has a section that takes an opening."""
     return any(_kind(heading) in openings() for heading, _ in parts(material.text, material.headings))
 
 
 @cache
 def openings() -> dict[str, str]:
-    """The four texts by the kind of section that they open."""
+    """Returns the four openings by the kind of section."""
     table = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return {kind: table[kind] for kind in ("summary", "mixed", "aspects", "verdict")}
 

@@ -1,7 +1,7 @@
-"""The keywords of a paper: what its title and abstract speak of most (RAKE: Rose et al. 2010).
+"""Finds the keywords of a paper in its title and abstract (RAKE: Rose et al. 2010).
 
-Phrases are runs of words between punctuation and the words of grammar. A word weighs its degree, the number of words
-that stand with it in phrases, itself included, over its frequency; a phrase the sum of its words.
+Phrases are runs of words between punctuation and function words. A word's weight is its degree (the number of words in
+its phrases, itself included) over its frequency. A phrase's weight is the sum over its words.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GRAMMAR = frozenset(_SAID_OF_ANY.split())
 
 
 def keywords(title: str, abstract: str | None) -> list[str]:
-    """At most `MOST` keywords of one to three words, heaviest first, those of the title counted twice."""
+    """Returns at most `MOST` keywords of one to three words, heaviest first; the title counts twice."""
     phrases = _phrases(title) * 2 + _phrases(abstract or "")
     degree: Counter[str] = Counter()
     frequency: Counter[str] = Counter()
@@ -42,13 +42,13 @@ def keywords(title: str, abstract: str | None) -> list[str]:
 
 
 def _phrases(text: str) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
+    results: list[tuple[str, ...]] = []
     for clause in _BREAK.split(text.lower()):
         run: list[str] = []
         for word in [*clause.split(), ""]:
             if _WORD.fullmatch(word) and word not in _GRAMMAR:
                 run.append(word)
             else:
-                found += [tuple(run[start : start + _LONGEST]) for start in range(0, len(run), _LONGEST)]
+                results += [tuple(run[start : start + _LONGEST]) for start in range(0, len(run), _LONGEST)]
                 run = []
-    return found
+    return results

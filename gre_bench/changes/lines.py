@@ -1,4 +1,4 @@
-"""Judgments as lines: deleted or shuffled, the blank lines between them left as they stand."""
+"""Deletes or shuffles judgments as lines; blank lines between them stay."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ T = TypeVar("T")
 
 
 def deleted(material: ChangeInput) -> str:
-    """The judgments without every other line: sentence deletion where only judgments are at hand; odd ones stay."""
+    """Returns every other line of the judgments, the first included: sentence deletion for judgments."""
     lines = _lines(material.text)
     kept = lines[::2]
     return "".join(line + gap for line, gap in kept[:-1]) + kept[-1][0] + lines[-1][1]
 
 
 def shuffled(material: ChangeInput) -> str:
-    """The same judgments in another order."""
+    """Returns the same judgments in another order."""
     lines = _lines(material.text)
     order = disordered([line for line, _ in lines], material.chance("shuffled_lines"))
     return "".join(line + gap for line, (_, gap) in zip(order, lines, strict=True))
 
 
 def appended(text: str, more: Sequence[str]) -> str:
-    """*more* lines after the judgments *text*, set apart as its own lines are."""
+    """Returns *text* followed by *more* lines, separated as its own lines are."""
     end = text.rstrip()
     gap = "\n\n" if "\n\n" in end else "\n"
     return gap.join([end, *more])
 
 
 def disordered(items: Sequence[T], chance: random.Random) -> list[T]:
-    """*items* in another order than theirs, wherever two of them differ."""
+    """Returns *items* in a different order, if any two of them differ."""
     order = list(items)
     chance.shuffle(order)
     return order if order != list(items) else [*order[1:], *order[:1]]
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
-    """Every line of *text* that is not blank, and the break and blanks after it."""
-    return [(found[1].strip(), found[2]) for found in _LINE.finditer(text)]
+    """Returns every non-blank line of *text*, with the break and blanks after it."""
+    return [(match[1].strip(), match[2]) for match in _LINE.finditer(text)]

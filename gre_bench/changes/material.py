@@ -1,4 +1,4 @@
-"""What a change is made from: the text itself, what is known of its paper, and how texts are cut."""
+"""The input of a change: the text, what is known of its paper, and how texts are split."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gre_bench.changes.pieces import ICLR_2023, Splitter
 
 @dataclass(frozen=True, slots=True)
 class ChangeInput:
-    """A review or its judgments (*text*), and the rest that some changes need.
+    """A review or its judgments (*text*), and everything else that some changes need.
 
-    *key* names the text: what is random follows from (*seed*, *key*) alone, so that one paper's change never depends on
-    which others there are. *others*: texts of the same level on other papers, the nearest choice first. *splitter* and
-    *headings* say how a review falls into pieces (`gre_bench.changes.pieces`).
+    *key* names the text. Random choices depend on (*seed*, *key*) alone, so one paper's change never depends on which
+    other papers there are. *others*: texts of the same level on other papers, nearest choice first. *splitter* and
+    *headings* decide how a review is split (`gre_bench.changes.pieces`).
     """
 
     key: str
@@ -27,5 +27,5 @@ class ChangeInput:
     headings: tuple[str, ...] = ICLR_2023
 
     def chance(self, name: str) -> random.Random:
-        """A generator of its own for the change *name* of this text."""
+        """Returns a separate random generator for the change *name* of this text."""
         return random.Random(f"{self.seed} {self.key} {name}")

@@ -8,16 +8,19 @@ from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.records import HUMAN
 
 _MARK = "~"
-"""No name of a candidate from outside can hold it."""
+"""Separator that no outside candidate's name can hold."""
 
 
 def candidate_of(change: str, level: Literal["review", "judgments"]) -> str:
-    """Name of the candidate that *change* makes of the human candidate's texts; a control has its own."""
+    """Returns the name of the candidate that *change* makes of the human candidate's texts.
+
+    A control has its own name.
+    """
     if CHANGES[change].control:
         return str(CHANGES[change].control)
     return _MARK.join([HUMAN, change] + (["judgments"] if level == "judgments" else []))
 
 
 def is_changed(candidate: str) -> bool:
-    """Whether *candidate* is made of a human candidate's text by a change, controls aside."""
+    """Whether *candidate* is a changed version of a human candidate's text; controls do not count."""
     return _MARK in candidate

@@ -1,9 +1,9 @@
-"""A review as the sections and sentences that changes count, in one of two ways.
+"""Splits a review into the sections and sentences that changes count, in one of two ways.
 
-``authors``: as Xu et al. 2025 cut reviews (D.3.1). Every ``. ? !`` and every line break ends a piece, also inside
-"0.85"; blank pieces are skipped; a piece that contains a heading's words is that heading, and the count starts again
-there. What is kept is joined by one space; headings stay as they stand. ``linguistic``: `gre_bench.core.review_text`,
-which knows abbreviations, numbers, lists and headings in any dress, and loses no line break.
+``authors``: as Xu et al. 2025 split reviews (D.3.1). Every ``. ? !`` and every line break ends a piece, also inside
+"0.85". Blank pieces are skipped. A piece that contains a heading's words is that heading, and the count restarts there.
+Kept pieces are joined by one space; headings stay as they are. ``linguistic``: `gre_bench.core.review_text`, which
+knows abbreviations, numbers, lists and headings of any form, and keeps every line break.
 """
 
 from __future__ import annotations
@@ -24,48 +24,48 @@ ICLR_2023 = (
     "Clarity, Quality, Novelty And Reproducibility",
     "Summary Of The Review",
 )
-"""The headings of ICLR 2023's form; the second as the paper spells it, the third as the form itself does."""
+"""The headings of ICLR 2023's form; the second in the paper's spelling, the third in the form's own."""
 
 _PIECE = re.compile(r"[^.?!\n]*[.?!\n]|[^.?!\n]+")
 _BLANKS = re.compile(r"\s*")
 
 
 def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section, ...]:
-    """The sections of *text* and their sentences; without a heading that is known, the whole is one section."""
+    """Returns the sections of *text* with their sentences; without a known heading, the whole text is one section."""
     if splitter == "linguistic":
         return review_text.split(text)
     return tuple(Section("other", heading, _sentences(body)) for heading, body in parts(text, headings))
 
 
 def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
-    """Heading, with the blanks after it, and body of every section, nothing lost but blanks before the first.
+    """Returns heading (with the blanks after it) and body of every section; only blanks before the first are lost.
 
-    The first heading is empty if something stands before any.
+    The first heading is empty if text precedes every heading.
     """
-    found = [(0, 0)]
+    results = [(0, 0)]
     for piece in _PIECE.finditer(text):
         if any(heading in piece[0] for heading in headings):
-            found.append((_after_blanks(text, piece.start()), _after_blanks(text, piece.end())))
-    ends = [start for start, _ in found[1:]] + [len(text)]
-    cuts = [(text[start:body], text[body:end]) for (start, body), end in zip(found, ends, strict=True)]
+            results.append((_after_blanks(text, piece.start()), _after_blanks(text, piece.end())))
+    ends = [start for start, _ in results[1:]] + [len(text)]
+    cuts = [(text[start:body], text[body:end]) for (start, body), end in zip(results, ends, strict=True)]
     return cuts if cuts[0][1].strip() or len(cuts) == 1 else cuts[1:]
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """The pieces of *body* that are not blank: one space after each, and what ended the body after the last."""
+    """Returns the non-blank pieces of *body*: one space after each, and the end of the body after the last."""
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]
     return tuple(
-        Sentence("", piece, " " if place < len(pieces) else end) for place, piece in enumerate(pieces, start=1)
+        Sentence("", piece, " " if index < len(pieces) else end) for index, piece in enumerate(pieces, start=1)
     )
 
 
 def texts(sections: Sequence[Section]) -> Iterator[str]:
-    """The sentences of all *sections* in order, without headings and list marks, none empty."""
+    """Yields the non-empty sentences of all *sections* in order, without headings and list marks."""
     for section in sections:
-        for one in section.sentences:
-            if one.text:
-                yield one.text
+        for sentence in section.sentences:
+            if sentence.text:
+                yield sentence.text
 
 
 def _after_blanks(text: str, start: int) -> int:

@@ -1,4 +1,4 @@
-"""The sentences of a review in another order within each section: the same information, worse told."""
+"""Shuffles the sentences of a review within each section: the same information, in a worse order."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from gre_bench.core.review_text import join, split
 
 
 def shuffled(material: ChangeInput) -> str:
-    """The review with each section's sentences in another order; headings, list marks and breaks stay in place.
+    """Returns the review with each section's sentences in another order; headings, list marks and breaks stay.
 
-    Always cut linguistically: the authors' pieces would tear "0.85" apart, which takes information away.
+    It always splits linguistically: the authors' pieces would split "0.85", which removes information.
     """
     chance = material.chance("shuffled_lines")
     changed = []
     for section in split(material.text):
-        order = iter(disordered([one.text for one in section.sentences if one.text], chance))
-        sentences = tuple(replace(one, text=next(order)) if one.text else one for one in section.sentences)
+        order = iter(disordered([sentence.text for sentence in section.sentences if sentence.text], chance))
+        sentences = tuple(
+            replace(sentence, text=next(order)) if sentence.text else sentence for sentence in section.sentences
+        )
         changed.append(replace(section, sentences=sentences))
     return join(changed)

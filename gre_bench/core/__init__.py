@@ -1,1 +1,1 @@
-"""What every other room rests on: records, errors, settings, and texts as their parts."""
+"""The base of every other package: records, errors, settings, and texts split into parts."""

@@ -1,4 +1,4 @@
-"""Controls: candidates made by rule, that a metric worth its name must place below a human.
+"""Controls: candidates made by rule, which a sound metric must rank below a human.
 
 ``other-paper`` is a human review of another paper of the edition; ``generic`` is one fixed text for every paper.
 """
@@ -35,5 +35,5 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], place: int) -> T:
-    """The item half the list further on (150 of 300), around its end: never the one at *place* if there are two."""
+    """Returns the item half the list further on (150 of 300), wrapping around: never *place* if there are two."""
     return items[(place + max(1, len(items) // 2)) % len(items)]

@@ -45,11 +45,11 @@ class SourceError(GreBenchError):
 
 
 class ServiceDown(SourceError):
-    """A service that gave no usable answer after several tries; what was received is kept."""
+    """A service gave no usable answer after several tries; everything received is kept."""
 
 
 class Paused(GreBenchError):
-    """An outside service allows no request before *until* (epoch seconds): nothing failed, the run goes on then."""
+    """An outside service allows no request before *until* (epoch seconds). Nothing failed; the run continues then."""
 
     def __init__(self, message: str, until: float):
         super().__init__(f"paused until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {message}")
@@ -57,7 +57,9 @@ class Paused(GreBenchError):
 
 
 class BudgetReached(Paused):
-    """A bound of the settings is reached: nothing more is bought, what is done is kept, raising it goes on."""
+    """A bound of the settings is reached: nothing more is bought, finished work is kept, and raising it continues the
+    run.
+    """
 
     def __init__(self, message: str):
         GreBenchError.__init__(self, message)
@@ -65,7 +67,7 @@ class BudgetReached(Paused):
 
 
 class PromptError(GreBenchError):
-    """A prompt file, or the values put into it."""
+    """An unusable prompt file, or unusable values for it."""
 
 
 class ReplyError(GreBenchError):
@@ -73,7 +75,7 @@ class ReplyError(GreBenchError):
 
 
 class ChangeError(GreBenchError):
-    """A change that cannot be made of the text at hand; ``code`` is the reason stored in the place of the text."""
+    """A change that the text does not allow; ``code`` is the reason stored instead of the text."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -81,10 +83,10 @@ class ChangeError(GreBenchError):
 
 
 class SpanError(GreBenchError):
-    """A log-probability that cannot be trusted; returned in the place of the span it concerns.
+    """A log-probability that cannot be trusted; returned in place of its span.
 
-    ``code`` is the reason stored with the pair; ``final`` says that trying again cannot help;
-    ``broken`` that the evaluation LM itself misbehaves, which a run reports as a fault.
+    ``code`` is the reason stored with the pair. ``final`` says that trying again cannot help. ``broken`` says that the
+    evaluation LM itself misbehaves, which a run reports as a fault.
     """
 
     def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):
@@ -103,15 +105,15 @@ class StoreError(GreBenchError):
 
 
 class Clash(StoreError):
-    """A row to be added is there already; nothing of its transaction was stored."""
+    """A row to be added already exists; nothing of its transaction was stored."""
 
 
 class UnfinishedError(GreBenchError):
-    """What is asked for is not all there yet, as a run did not end done or nothing is committed; it can be later."""
+    """The requested thing is not complete yet: a run did not finish, or nothing is committed. It can be later."""
 
 
 class NothingCommitted(StoreError, UnfinishedError):
-    """An edition that no run has committed anything to read of yet."""
+    """No run has committed anything of this edition yet."""
 
 
 class LockedError(StoreError):
@@ -119,7 +121,7 @@ class LockedError(StoreError):
 
 
 def no_file(path: Path | str) -> SourceError:
-    """The one line for a file that is not there, with the place that was looked at."""
+    """Returns the error for a missing file, with the place that was searched."""
     asked, place = Path(path), Path(path).absolute()
     if asked.is_dir():
         return SourceError(f"{asked} is a folder, where a file is expected")
@@ -129,24 +131,24 @@ def no_file(path: Path | str) -> SourceError:
 OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
-"""A disk that is full, fails or may not be written, no memory, no files left: faults of the machine, never a bug."""
+"""Faults of the machine, never a bug: a full, failing or read-only disk, no memory, no file handles."""
 
 
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EILSEQ}
 )
-"""What a path that cannot be used meets: too long, a link where none may be, no folder, no right."""
+"""Faults of a path: too long, a link where none may be, no folder, no permission."""
 
 
 def fault_of_a_path(error: OSError) -> str | None:
-    """One line for *error* if a path cannot be used as it was given; None if it may be a bug."""
+    """Returns one line for *error* if the given path is at fault; None if it may be a bug."""
     if error.errno not in OF_A_PATH or not error.filename:
         return None
     return f"{error.filename} cannot be used: {error.strerror}; name another"
 
 
 def fault_of_the_machine(error: OSError) -> str | None:
-    """One line for *error* if the machine is at fault, whoever met it; None if it may be a bug."""
+    """Returns one line for *error* if the machine is at fault; None if it may be a bug."""
     if error.errno not in OF_THE_MACHINE:
         return None
     place = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,4 @@
-"""A name that a user gave, among the names there are: the one meant, or one line with those that come near."""
+"""Resolves a name that a user gave among the known ones, or says in one line which come near."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from gre_bench.core.errors import SettingsError
 
 SHOWN = 12
-"""Names in one line, at most."""
+"""Most names in one line."""
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """All *known* names, the most similar to *name* first (difflib's ratio, case aside), equals by the alphabet."""
+    """Returns all *known* names, the most similar to *name* first (difflib's ratio, ignoring case), ties
+    alphabetically.
+    """
 
     def far(other: str) -> tuple[float, str]:
         whole, end = (difflib.SequenceMatcher(None, name.lower(), part.lower()) for part in (other, _end(other)))
@@ -22,26 +24,26 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``did you mean ICLR-2025?`` where names come near, else those there are: an end of a sentence."""
+    """Returns the end of a message: ``did you mean ICLR-2025?`` if names come near, else the known ones."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.7)
-    found = [other for one in near for other in names if other.lower() == one]
-    if found:
-        return f"did you mean {' or '.join(dict.fromkeys(found))}?"
+    results = [other for one in near for other in names if other.lower() == one]
+    if results:
+        return f"did you mean {' or '.join(dict.fromkeys(results))}?"
     return f"known: {listed(nearest(name, names))}"
 
 
 def listed(names: Iterable[str]) -> str:
-    """*names* in one line, in their order: the first `SHOWN`, and how many more there are."""
+    """Returns *names* in one line, in order: the first `SHOWN`, and how many more there are."""
     names = list(names)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return (", ".join(names[:SHOWN]) or "none yet") + more
 
 
 def resolved(name: str, known: Iterable[str], what: str) -> str:
-    """The one of *known* that *name* is, or the only one that ends in ``/name``; case counts.
+    """Returns the one of *known* that equals *name*, or the only one that ends in ``/name``; case counts.
 
-    `SettingsError` where several end so, and where none does: *what* is wrong, with the nearest first.
+    Raises `SettingsError` if several or none match; *what* opens the message, and the nearest names follow.
     """
     names = set(known)
     if found := whole(name, names):
@@ -50,7 +52,7 @@ def resolved(name: str, known: Iterable[str], what: str) -> str:
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:
-    """`resolved`, but None where no name fits."""
+    """Like `resolved`, but returns None if no name matches."""
     names = set(known)
     if name in names:
         return name

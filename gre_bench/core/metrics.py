@@ -1,4 +1,4 @@
-"""Every metric by name: what it reads, which synopsis it is given, what it asks (Xu et al. 2025, §3.2, §4 and D.1).
+"""Every metric by name: what it reads, which synopsis it gets, what computes it (Xu et al. 2025, §3.2, §4 and D.1).
 
 A metric that compares words has a module in `gre_bench.metrics` and one line here, which names its `Measure`.
 """
@@ -16,11 +16,11 @@ Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A metric: *source* says which form of the reviews it reads, *formula* how log-probabilities become a score.
+    """A metric: *source* is the form of reviews it reads, *formula* turns log-probabilities into a score.
 
-    A metric that needs no reference is computed once for each response; the others once for each pair. The formula
-    ``specific`` compares a response with the candidate's response to another paper. *measure* is where a metric that
-    asks nothing has its `gre_bench.metrics.overlap.Measure`: ``module:name``, a module of `gre_bench.metrics`.
+    A metric without references is computed once for each response, the others once for each pair. The formula
+    ``specific`` compares a response with the candidate's response to another paper. *measure* locates the
+    `gre_bench.metrics.overlap.Measure` of a metric without an LM: ``module:name``, a module of `gre_bench.metrics`.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Recipe:
 
 
 SPECIFIC = "_specific"
-"""What the name of a metric ends with that is the excess of another one over chance."""
+"""Suffix of a metric that is the excess of another one over chance."""
 
 
 def _with_specific(recipe: Recipe) -> tuple[Recipe, ...]:
-    """*recipe* and its specific form, if it has one."""
+    """Returns *recipe* and its specific form, if it has one."""
     if recipe.formula != "pmi":
         return (recipe,)
     title = f"{recipe.title}, specific"
@@ -86,11 +86,14 @@ METRICS = {
 
 
 EXAMINER = "examiner."
-"""What the name of a metric opens with that is an examiner of the settings."""
+"""Prefix of a metric that is an examiner of the settings."""
 
 
 def recipe_of(name: str) -> Recipe:
-    """The metric *name*; ``examiner.NAME`` is the examiner NAME of the settings, who reads the paper and the review."""
+    """Returns the metric *name*.
+
+    ``examiner.NAME`` is the examiner NAME of the settings, which reads paper and review.
+    """
     if name.startswith(EXAMINER):
         title = f"Examiner {name.removeprefix(EXAMINER)}"
         return Recipe(name, title, "review", "paper", "writer", needs_reference=False, unit="points")
@@ -98,6 +101,6 @@ def recipe_of(name: str) -> Recipe:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """*names*, each once, in the order of tables: the metrics of the catalogue, then examiners by name."""
-    order = {name: place for place, name in enumerate(METRICS)}
+    """Returns the distinct *names* in the order of tables: the metrics of the catalogue, then examiners by name."""
+    order = {name: index for index, name in enumerate(METRICS)}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

@@ -1,7 +1,7 @@
-"""The nouns of the benchmark, as frozen values.
+"""The data types of the benchmark, as frozen values.
 
-Everything scored is a `Case`: (paper, candidate, reference). A number travels with its
-`Signature`; a failure travels with its `Problem`. Nothing here reads, writes or decides.
+Everything scored is a `Case`: (paper, candidate, reference). A number travels with its `Signature`, a failure with its
+`Problem`. Nothing here reads, writes or decides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HUMAN = "human"
 """Name of the human baseline among the candidates."""
 
 FIXED_WRITER = "fixed"
-"""Writer of judgments that are stated, not written from a review (the generic control)."""
+"""Writer of judgments that come without a review (the generic control)."""
 
 
 NO_REFERENCE = "none"
@@ -36,7 +36,7 @@ def digest(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A year of a venue and one named sample of its papers."""
+    """A year of a venue, and one named sample of its papers."""
 
     venue: str
     year: int
@@ -51,7 +51,7 @@ class Edition:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A submission. *text* is its body without references and appendices; *source_row* its place in its source."""
+    """A submission. *text* is its body without references and appendices; *source_row* is its row in its source."""
 
     paper_id: str
     title: str = ""
@@ -61,16 +61,16 @@ class Paper:
 
     @property
     def whole(self) -> str:
-        """The paper as every LM is given it: title, abstract, body."""
+        """The paper as every LM gets it: title, abstract, body."""
         abstract = f"Abstract\n\n{self.abstract}" if self.abstract else None
         return "\n\n".join(part for part in (self.title, abstract, self.text) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One review of one paper, by a human or by the candidate named.
+    """One review of one paper, by a human or by the named candidate.
 
-    *slot* is its given place, if any; *grade* how good somebody found the review itself.
+    *slot* is its given position, if any; *grade* is somebody's grade of the review itself.
     """
 
     review_id: str
@@ -84,7 +84,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Judgments:
-    """A review as judgments, one a line, *text* exactly as the *writer* left it."""
+    """A review as judgments, one per line; *text* is exactly what the *writer* returned."""
 
     review_id: str
     writer: str
@@ -93,7 +93,7 @@ class Judgments:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Whose reviews are scored. *change* names what was done to a human review, by a control or a change."""
+    """An author whose reviews are scored. *change* names what a control or a change did to a human review."""
 
     candidate_id: str
     kind: CandidateKind
@@ -130,15 +130,15 @@ class Case:
 
     @property
     def name(self) -> str:
-        """How the pair is named to a user."""
+        """The pair's name in messages."""
         return f"paper {self.paper_id}, candidate {self.candidate_id}, reference {self.reference_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """All that a score depends on besides its texts. Scores of different signatures are never mixed.
+    """Everything that a score depends on besides its texts. Scores of different signatures are never mixed.
 
-    *chance*: the rule and seed by which the review of another paper was chosen; ``none`` where a metric reads none.
+    *chance*: the rule and seed that chose the review of another paper; ``none`` if the metric reads none.
     """
 
     metric: str
@@ -159,7 +159,7 @@ class Signature:
 
     @property
     def signature_id(self) -> str:
-        """The first 16 hex digits of the SHA-256 of all fields; of *chance* only where it is not ``none``."""
+        """The first 16 hex digits of the SHA-256 of all fields; *chance* is left out if it is ``none``."""
         return _signature_id(self)
 
 
@@ -174,7 +174,7 @@ def _signature_id(signature: Signature) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a pair has no score. *final* problems are stored; the others are tried again by the next run."""
+    """Why a pair has no score. *final* problems are stored; the next run tries the others again."""
 
     code: str
     message: str
@@ -184,9 +184,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one case, or the problem that stands in its place: exactly one of the two.
+    """The score of one case, or the problem that replaces it: exactly one of the two.
 
-    *predictions*: addresses of the predictions that it is made of, if it is made of log-probabilities (then in nats).
+    *predictions*: content addresses of the predictions behind it, if log-probabilities make it (then in nats).
     """
 
     signature_id: str
@@ -214,7 +214,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A prompt rendered as messages: system, user, and the forced reply of a prediction (empty where an LM writes)."""
+    """A prompt rendered as messages: system, user, and the forced reply of a prediction (empty if an LM writes it)."""
 
     system: str
     user: str
@@ -223,7 +223,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM writes. None leaves a value out of the request, for models that refuse it."""
+    """How an LM writes. None omits a value from the request, for models that refuse it."""
 
     temperature: float | None = 0.0
     max_tokens: int = 4000
@@ -236,10 +236,10 @@ Outcome = Literal["ok", "refused", "empty", "cut", "rate_limited", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an LM wrote, thinking stripped, or why it wrote nothing usable.
+    """What an LM wrote, without its thinking, or why it wrote nothing usable.
 
-    *text* is there for outcome ok, and for cut (what came before the limit). *final*: trying again cannot help.
-    *thinking* counts the characters stripped; tokens are those the endpoint states (None: not stated).
+    *text* exists for outcome ok, and for cut (the text before the limit). *final*: trying again cannot help. *thinking*
+    counts the characters removed; token counts are the endpoint's (None: not stated).
     """
 
     outcome: Outcome
@@ -256,9 +256,8 @@ class Reply:
 class Writer(Protocol):
     """An LM that answers chats: one reply for each, in the same order.
 
-    *identity* (model and revision, whatever endpoint serves it) goes into signatures. A chat that cannot be answered
-    gets a `Reply` that says why, so that its neighbours are answered; an exception means that the writer as a whole
-    cannot be used.
+    *identity* (model and revision, whatever endpoint serves it) goes into signatures. A chat that fails gets a `Reply`
+    that says why, so its neighbours are still answered. An exception means that the writer as a whole is unusable.
     """
 
     @property
@@ -269,7 +268,7 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A text that was asked for (*item* names it), or why there is none: *outcome* is ok or the reason."""
+    """A requested text (*item* names it), or why there is none: *outcome* is ok or the reason."""
 
     item: str
     text: str | None
@@ -284,7 +283,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class SpanLogprob:
-    """Log-probability of a reply: the sum in nats, and per token its id and log-probability (same length)."""
+    """Log-probability of a reply: the sum in nats, and for each token its id and log-probability (same length)."""
 
     total: float
     ids: tuple[int, ...]
@@ -294,7 +293,7 @@ class SpanLogprob:
 
 @dataclass(frozen=True, slots=True)
 class LMIdentity:
-    """What of an evaluation LM belongs in a signature."""
+    """The part of a signature that identifies an evaluation LM."""
 
     name: str
     digest: str
@@ -312,9 +311,9 @@ class LMIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planned pair: the case that is due, or the reason why it is none.
+    """A planned pair: the case that is due, or the reason why it is not.
 
-    *waiting*: a text is still to be written; *excluded*: outside the metric by rule; *failed*: a text is missing.
+    *waiting*: a text is still to be written. *excluded*: outside the metric by rule. *failed*: a text is missing.
     """
 
     paper_id: str

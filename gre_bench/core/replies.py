@@ -1,4 +1,4 @@
-"""An LM's reply as its parts. Replies are hostile input: every function here takes linear time in their length."""
+"""Splits an LM's reply into its parts. Replies are hostile input, so every function takes linear time."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ _NEXT_BLOCK = re.compile(r"\s*<think>", re.IGNORECASE)
 
 
 def judgments(text: str) -> str:
-    """*text* as the writer left it; ``ReplyError("no_judgments")`` if no line of it judges anything."""
+    """Returns *text* unchanged; raises ``ReplyError("no_judgments")`` if no line of it is a judgment."""
     if not yields(text, "as_written"):
         raise ReplyError("no_judgments")
     return text
 
 
 def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
-    """What stands inside each of the tags *names* that *text* has, stripped.
+    """Returns the stripped content of each of the tags *names* that *text* has.
 
-    Case is ignored. A tag that is not closed ends where the next of *names* opens, or with the text. Of
-    a tag that comes twice the last counts.
+    Case is ignored. An unclosed tag ends where the next of *names* opens, or with the text. If a tag occurs twice, the
+    last one counts.
     """
     mark = re.compile("<(/?)(" + "|".join(map(re.escape, names)) + r")\s*>", re.IGNORECASE)
     by_case = {name.lower(): name for name in names}
     parts: dict[str, str] = {}
     inside, start = None, 0
-    for found in mark.finditer(text):
-        name = by_case[found[2].lower()]
-        if inside is not None and (not found[1] or name == inside):
-            parts[inside] = text[start : found.start()].strip()
+    for match in mark.finditer(text):
+        name = by_case[match[2].lower()]
+        if inside is not None and (not match[1] or name == inside):
+            parts[inside] = text[start : match.start()].strip()
             inside = None
-        if not found[1]:
-            inside, start = name, found.end()
+        if not match[1]:
+            inside, start = name, match.end()
     if inside is not None:
         parts[inside] = text[start:].strip()
     return parts
 
 
 def assw(text: str) -> tuple[list[str], list[str]]:
-    """Strengths and weaknesses that a paper claims, one point an item; ``ReplyError("no_assw")`` if there are none.
+    """Returns the strengths and weaknesses that a paper claims, one point per item.
 
-    Both tags have to be there: a reply that lost one is no synopsis.
+    Both tags must be present. Raises ``ReplyError("no_assw")`` if one is absent or there are no points.
     """
     parts = tagged(text, ASSW_PARTS)
     if set(parts) != set(ASSW_PARTS):
@@ -65,11 +65,11 @@ def assw(text: str) -> tuple[list[str], list[str]]:
 
 
 def without_thinking(text: str) -> tuple[str, int]:
-    """*text* without its ``<think>`` blocks, and the number of characters that were taken away.
+    """Returns *text* without its ``<think>`` blocks, and the number of characters removed.
 
-    A block opens at the start of a line, or where another closed: a review may well mention the tag inside
-    a sentence. One that is never closed runs to the end. Chat templates may write the opening themselves, so
-    what stands before a closing tag that ends its line, with no opening before it, was thinking too.
+    A block opens at the start of a line or where another closed, because a review may mention the tag inside a
+    sentence. An unclosed block runs to the end. Chat templates may write the opening tag themselves. Text before an
+    unopened closing tag at the end of a line is therefore thinking too.
     """
     kept, place = [], 0
     if (closing := _LONE_CLOSING.search(text)) and not _OPENING.search(text, 0, closing.start()):

@@ -1,4 +1,4 @@
-"""Where the files lie that come with the program: data, SQL, settings of deployments, and the tested versions."""
+"""Locates the files that come with the program: data, SQL, settings of deployments, and the tested versions."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Literal
 PAPERS = "papers"
 """Folder of ``deployments/`` with the published experiments."""
 EXPERIMENT = "experiment"
-"""Table of a settings file that says which published experiment it is; a run does not read it."""
+"""Table of a settings file that names its published experiment; runs do not read it."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
-    """The path of a file or folder that comes with the program, in a checkout and in an installation alike.
+    """Returns the path of a file or folder that comes with the program, in a checkout and in an installation alike.
 
-    In an installation *name* lies in the package. In a checkout it lies beside the package, which holds a link to it.
+    In an installation, *name* lies in the package. In a checkout, it lies beside the package, which holds a link to it.
     """
     return (PACKAGE / name).resolve().joinpath(*parts)
 
 
 def settings_names() -> list[str]:
-    """Names of the settings files in ``deployments/``, such as ``demo`` and ``papers/004_board``."""
+    """Returns the names of the settings files in ``deployments/``, such as ``demo`` and ``papers/004_board``."""
     folder = resource("deployments")
     return [path.relative_to(folder).with_suffix("").as_posix()
             for pattern in ("*.toml", f"{PAPERS}/*.toml") for path in sorted(folder.glob(pattern))]  # fmt: skip
 
 
 def settings_file(given: Path) -> Path:
-    """*given* if it is a file, else the file in ``deployments/`` that it names: ``demo``, ``papers/004_board``.
+    """Returns *given* if it is a file, else the file in ``deployments/`` that it names: ``demo``, ``papers/004_board``.
 
-    Returns *given* where neither exists.
+    Returns *given* if neither exists.
     """
     if given.is_file() or given.parent not in (Path(), Path(PAPERS)):
         return given

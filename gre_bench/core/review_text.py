@@ -1,6 +1,6 @@
 """A review as sections and sentences: ``join(split(text)) == text`` for every text.
 
-Sections open at lines that name a part of a review, in any of the usual dresses ("Summary Of The Paper:",
+Sections open at lines that name a part of a review, in any of the usual forms ("Summary Of The Paper:",
     "**Strengths**",
 "# Questions", "<weaknesses>", "Clarity: good"). Sentences end at ``. ? !`` before a blank and something that can
 start a sentence, at list items and at paragraphs; "e.g.", "et al.", "Fig. 3" and "0.85" end none.
@@ -26,7 +26,7 @@ Kind = Literal[
     "references",
     "other",
 ]
-"""What a section holds; *aspects* is clarity, novelty and the like, *verdict* the summary of the review."""
+"""Kinds of sections; *aspects* is clarity, novelty and the like, *verdict* the summary of the review."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ _BLANKS = re.compile(r"[ \t]*")
 
 
 def split(text: str) -> tuple[Section, ...]:
-    """The sections of *text* in order; nothing of it is lost or changed."""
+    """Returns the sections of *text* in order; together they hold the whole text unchanged."""
     marks: list[tuple[int, int, Kind]] = [
         (start, _end(_SPACE.match(text, end), end), kind) for start, end, kind in _headings(text)
     ]
@@ -157,24 +157,28 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """The text that *sections* were split from, or that is left of it."""
+    """Returns the text of *sections*, whether or not sentences were removed from them."""
     return "".join(
-        section.heading + "".join(one.mark + one.text + one.gap for one in section.sentences) for section in sections
+        section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
+        for section in sections
     )
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of running *text*, without list marks, none empty."""
+    """Returns the non-empty sentences of running *text*, without list marks."""
     return [one.text for one in _sentences(text) if one.text]
 
 
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
-    """Length and kind of the heading that *sentence* starts with, as in "Weaknesses: it is slow"; else 0, *before*."""
+    """Returns length and kind of the heading that *sentence* starts with ("Weaknesses: it is slow").
+
+    Else 0, *before*.
+    """
     return _heading(sentence, before) or (0, before)
 
 
 def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
-    """Start, end and kind of every heading."""
+    """Yields start, end and kind of every heading."""
     kind: Kind = "other"
     for line in _LINE.finditer(text):
         found = _heading(line[0], kind)
@@ -184,7 +188,7 @@ def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
 
 
 def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
-    """Length and kind of the heading that *line* is or starts with."""
+    """Returns length and kind of the heading that *line* is or starts with."""
     if tag := _TAG.match(line):
         return tag.end(), "other" if tag[1] else _TAGS[tag[2].lower()]
     if not line.strip():
@@ -203,7 +207,7 @@ def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
 
 
 def _below(kind: Kind, before: Kind, core: str) -> Kind:
-    """*kind*, but one aspect named among strengths or weaknesses stays a strength or a weakness."""
+    """Returns *kind*, but keeps strengths or weaknesses for a single aspect named among them."""
     several = re.search(r",|/|&| and ", core)
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind
 
@@ -234,7 +238,10 @@ def _sentence(piece: str, opens_line: bool) -> Sentence:
 
 
 def _cuts(body: str) -> Iterable[int]:
-    """Where sentences start, the first aside; blanks belong to the sentence before them, an indent to its line."""
+    """Yields where sentences start, except the first.
+
+    Blanks belong to the sentence before, an indent to its own line.
+    """
     first = _MARK.match(body)
     opened = first.end() if first else 0
     for end in _END.finditer(body):
@@ -254,5 +261,5 @@ def _cuts(body: str) -> Iterable[int]:
                 yield after
 
 
-def _end(found: re.Match[str] | None, otherwise: int) -> int:
-    return found.end() if found else otherwise
+def _end(match: re.Match[str] | None, otherwise: int) -> int:
+    return match.end() if match else otherwise

@@ -1,7 +1,7 @@
-"""Rosters: the models that a board of a year ranks, and what else its boards share, as settings.
+"""Rosters: the models that a year's boards rank, and the settings that these boards share.
 
 A roster is a file of ``data/rosters``, or one of your own. ``roster = "NAME"`` in a settings file stands for the groups
-of settings that it expands to; what the file itself or ``--set`` says wins.
+of settings that the roster holds. The settings file and ``--set`` override them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 
 METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
-"""What a roster's boards score where it does not say."""
+"""Metrics of a roster that names none."""
 
 
 class RosterModel(BaseModel):
-    """One model: its *name* in the models file, the shipped *guideline* it reviews under, and its *sampling* here."""
+    """One model: its *name* in the models file, its shipped *guideline*, and its *sampling* on this roster."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -31,7 +31,7 @@ class RosterModel(BaseModel):
 
 
 class Roster(BaseModel):
-    """A roster file. *controls* are reviewers by rule; the groups are those of the settings, as far as it says them."""
+    """A roster file. *controls* are reviewers by rule; the groups are those of the settings, as far as given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +44,7 @@ class Roster(BaseModel):
     validation: dict[str, Any] = {}
 
     def tree(self) -> dict[str, Any]:
-        """The groups of settings that it stands for, as a plain tree."""
+        """Returns the groups of settings that it stands for, as a plain tree."""
         names = [f"{one.name}@{one.guideline}" if one.guideline else one.name for one in self.model]
         sampling = {one.name: one.sampling for one in self.model if one.sampling}
         writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
@@ -55,19 +55,19 @@ class Roster(BaseModel):
 
 
 def roster_names() -> list[str]:
-    """Names of the rosters that come with the program."""
+    """Returns the names of the shipped rosters."""
     return sorted(path.stem for path in resource("data", "rosters").glob("*.toml"))
 
 
 def roster_file(name: str, beside: Path) -> Path:
-    """Where the roster *name* lies: a shipped one by its name, else the file, seen from the folder *beside*."""
+    """Returns the file of the roster *name*: a shipped one by its name, else a path relative to the folder *beside*."""
     if not name.endswith(".toml"):
         return resource("data", "rosters", f"{name}.toml")
     return beside / name
 
 
 def roster_tree(file: Path) -> dict[str, Any]:
-    """The settings that the roster *file* stands for; `SettingsError` in one line where it is none."""
+    """Returns the settings that the roster *file* stands for; `SettingsError` is one line."""
     try:
         roster = Roster.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -82,17 +82,15 @@ def roster_tree(file: Path) -> dict[str, Any]:
     named = Counter(one.name for one in roster.model)
     for (name, guideline), times in Counter((one.name, one.guideline) for one in roster.model).items():
         if times > 1:
-            raise SettingsError(
-                f"roster {file}: {name} stands there twice" + (f" with {guideline}" if guideline else "")
-            )
+            raise SettingsError(f"roster {file}: {name} occurs twice" + (f" with {guideline}" if guideline else ""))
     for one in roster.model:
         if one.sampling and named[one.name] > 1:
-            raise SettingsError(f"roster {file}: {one.name} has sampling of its own, so it can stand there once only")
+            raise SettingsError(f"roster {file}: {one.name} has its own sampling, so it may occur only once")
     return roster.tree()
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """*below* with the groups of *above* laid over it, key by key."""
+    """Returns *below* with the groups of *above* laid over it, key by key."""
     found = dict(below)
     for name, value in above.items():
         mine = found.get(name)

@@ -1,4 +1,4 @@
-"""Everything a run can be told, read once from one TOML file and ``--set key=value``.
+"""All settings of a run, read once from one TOML file and ``--set key=value``.
 
 Secrets are never settings: they come from the environment or from Prefect Secret blocks.
 """
@@ -31,7 +31,7 @@ _PATHS = (
     ("embedder", "folder"),
 )
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
-"""Of these paths, those that may be the name of a pretrained model instead."""
+"""Paths that may also be the name of a pretrained model."""
 _SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
 
@@ -41,7 +41,7 @@ class _Group(BaseModel, frozen=True, extra="forbid"):
 
 
 class EditionSettings(_Group, frozen=True):
-    """Which papers: a venue-year and the sample drawn from it. A drawn sample never changes."""
+    """Which papers: a venue-year and its sample. A sample never changes once it is drawn."""
 
     venue: str = Field(default="SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
     year: int = Field(default=2026, ge=1990, le=2100, description="year of the venue")
@@ -81,7 +81,7 @@ class EditionSettings(_Group, frozen=True):
 
 
 class SourceSettings(_Group, frozen=True):
-    """Files that `refresh` imports before it does anything else; importing twice changes nothing."""
+    """Files that `refresh` imports first; importing twice changes nothing."""
 
     papers: Path | None = Field(default=None, description="papers to import (.jsonl, .csv or .parquet)")
     reviews: Path | None = Field(default=None, description="reviews to import (.jsonl, .csv or .parquet)")
@@ -108,12 +108,15 @@ class SourceSettings(_Group, frozen=True):
     )
     unverified_venue: bool | Literal["confirm"] = Field(
         default=False,
-        description="accept a venue-year whose notes' form nobody has seen; confirm: if what is found has that form",
+        description="accept a venue-year with an unverified form of notes; confirm: only if the form is as expected",
     )
 
 
 class FetchSettings(_Group, frozen=True):
-    """How OpenReview is asked. Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret)."""
+    """How OpenReview is queried.
+
+    Secrets are named, not given: env:NAME (a variable) or block:NAME (a Prefect Secret).
+    """
 
     host: str | None = Field(
         default=None, pattern=r"^https?://[^/]+$", description="host to ask instead of the venue's own"
@@ -123,17 +126,17 @@ class FetchSettings(_Group, frozen=True):
     token: str = Field(default="env:OPENREVIEW_TOKEN", pattern=_SECRET, description="where a token is, instead of both")
     mfa_code: str = Field(default="env:OPENREVIEW_MFA_CODE", pattern=_SECRET, description="where a one-time code is")
     totp_secret: str = Field(
-        default="env:OPENREVIEW_TOTP_SECRET", pattern=_SECRET, description="where what makes codes is"
+        default="env:OPENREVIEW_TOTP_SECRET",
+        pattern=_SECRET,
+        description="where the secret that generates one-time codes is",
     )
     when_paused: Literal["wait", "exit"] = Field(
         default="wait",
         description="when the service allows no more requests: wait until it does, or end and be run again",
     )
     timeout_s: float = Field(default=60.0, gt=0, description="seconds for a connection, and between bytes")
-    whole_s: float = Field(default=900.0, gt=0, description="seconds for a whole answer")
-    attempts: int = Field(
-        default=5, ge=1, le=20, description="tries of a request that fails for a reason of the moment"
-    )
+    whole_s: float = Field(default=900.0, gt=0, description="seconds for a complete answer")
+    attempts: int = Field(default=5, ge=1, le=20, description="tries of a request that fails for a passing reason")
     backoff_s: float = Field(
         default=2.0, ge=0, description="seconds before the second try, doubled for each further one"
     )
@@ -144,7 +147,7 @@ class FetchSettings(_Group, frozen=True):
         default=True, description="ask for earlier versions of what changed after the rebuttal opened"
     )
     short_listing: bool = Field(
-        default=False, description="take a listing that ends before the service's count, and say so"
+        default=False, description="accept a listing that is shorter than the service's count, with a warning"
     )
 
     @field_validator("host")
@@ -154,7 +157,7 @@ class FetchSettings(_Group, frozen=True):
 
 
 class WritingSettings(_Group, frozen=True):
-    """Who writes what the scores need: ``rule`` (embedded, no LM) or the name of a model in the models file."""
+    """Who writes what the scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
 
     judgments: str | None = Field(
         default=None, description="writer of the judgments of all reviews; none: only given ones"
@@ -167,7 +170,7 @@ class WritingSettings(_Group, frozen=True):
     sampling: dict[str, dict[str, float | int | str]] = Field(
         default={}, description="by model of the models file: sampling in the place of the one that stands there"
     )
-    chunk: int = Field(default=32, ge=1, description="texts asked for and committed together")
+    chunk: int = Field(default=32, ge=1, description="texts requested and committed together")
     over_long: Literal["refuse", "truncate"] = Field(
         default="refuse",
         description="a paper that does not fit an LM's context: not sent, or sent without its last sections",
@@ -175,7 +178,7 @@ class WritingSettings(_Group, frozen=True):
 
 
 class EvaluationLMSettings(_Group, frozen=True):
-    """The LM whose log-probabilities are the scores."""
+    """The LM whose log-probabilities make the scores."""
 
     backend: str = Field(default="cache-ngram", description="kind of evaluation LM")
     folder: Path | None = Field(
@@ -202,9 +205,11 @@ class EvaluationLMSettings(_Group, frozen=True):
         default=None, description="vllm: name it is served under; the only one if not given"
     )
     revision: str | None = Field(
-        default=None, min_length=1, description="vllm: its commit, where folder holds no weights"
+        default=None, min_length=1, description="vllm: the model's commit, if folder holds no weights"
     )
-    quantisation: str = Field(default="none", min_length=1, description="none or nf4; vllm: what the served model's is")
+    quantisation: str = Field(
+        default="none", min_length=1, description="none or nf4; vllm: the quantisation of the served model"
+    )
     parallel: int = Field(default=16, ge=1, le=1024, description="vllm: requests in flight")
     key_env: str | None = Field(
         default=None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key"
@@ -217,12 +222,12 @@ class EvaluationLMSettings(_Group, frozen=True):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether it is a service, that several threads can ask at a time."""
+        """Whether it is a service that several threads can use at once."""
         return self.backend == "vllm"
 
 
 class EmbedderSettings(_Group, frozen=True):
-    """What turns sentences, or tokens, into vectors for BERTScore."""
+    """The embedder of sentences or tokens for BERTScore."""
 
     backend: str = Field(
         default="hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers"
@@ -244,7 +249,9 @@ class ScoringSettings(_Group, frozen=True):
     chance: bool = Field(
         default=True, description="score each candidate's reviews against its own, moved to other papers, too"
     )
-    chance_seed: int = Field(default=0, ge=0, le=2**31 - 1, description="seed of which reviews change places for that")
+    chance_seed: int = Field(
+        default=0, ge=0, le=2**31 - 1, description="seed that chooses the reviews to exchange for chance"
+    )
     candidates: tuple[str, ...] | None = Field(default=None, description="candidates; all that are known if not given")
     writer: str | None = Field(
         default=None, description="writer of the judgments to score; needed if there are several"
@@ -269,7 +276,7 @@ class ScoringSettings(_Group, frozen=True):
 
     @property
     def with_chance(self) -> tuple[str, ...]:
-        """The metrics and, where chance is scored, the specific form of each that has one."""
+        """The metrics and, if chance is scored, the specific form of each that has one."""
         forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRICS]
         return tuple(dict.fromkeys((*self.metrics, *(forms if self.chance else ()))))
 
@@ -277,19 +284,19 @@ class ScoringSettings(_Group, frozen=True):
     def _metrics_are_known(self) -> ScoringSettings:
         for name in self.metrics:
             if name not in (*METRICS, *(f"examiner.{known}" for known in self.examiners)):
-                known = ", ".join((*METRICS, *(f"examiner.{one}" for one in self.examiners)))
+                known = ", ".join((*METRICS, *(f"examiner.{examiner}" for examiner in self.examiners)))
                 raise ValueError(f"no metric {name!r}; known: {known}")
         return self
 
 
 class ValidationSettings(_Group, frozen=True):
-    """How a metric is validated: what is done to human reviews, by whom, and what counts as passing."""
+    """How a metric is validated: which changes are made to human reviews, by whom, and what counts as passing."""
 
     changes: tuple[str, ...] | None = Field(
         default=None, description="changes; all that can be made at the level if not given"
     )
     level: Literal["review", "judgments"] = Field(
-        default="review", description="what is changed: reviews, to be judged anew, or the judgments there are"
+        default="review", description="what is changed: reviews, which are then judged again, or existing judgments"
     )
     completion: str = Field(default="rule", description="writer that completes deleted sentences")
     abstract_only: str = Field(default="rule", description="writer that reviews abstracts")
@@ -321,7 +328,7 @@ class BoardSettings(_Group, frozen=True):
 
 
 class RunSettings(_Group, frozen=True):
-    """How the work is cut and waited for; none of it changes a score."""
+    """How the work is divided and scheduled; none of it changes a score."""
 
     chunk_papers: int = Field(default=8, ge=1, description="papers scored and committed together")
     read_copy_every_s: float = Field(default=20.0, ge=0, description="seconds between refreshes of the readable copy")
@@ -339,7 +346,7 @@ class RunSettings(_Group, frozen=True):
 
 
 class QuerySettings(_Group, frozen=True):
-    """How much one query of ``gre-bench sql`` may take; none of it changes a score. MB are of 1,000,000 bytes."""
+    """The limits of one query of ``gre-bench sql``; none of it changes a score. MB are of 1,000,000 bytes."""
 
     seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds until a query is ended")
     memory: int = Field(default=2_000, ge=100, description="MB of memory of a query")
@@ -358,7 +365,7 @@ class ReleaseSettings(_Group, frozen=True):
 
 
 class Bounds(_Group, frozen=True):
-    """How much may be spent; what is not given is not bounded."""
+    """How much may be spent; an omitted bound is no limit."""
 
     requests: int | None = Field(
         default=None, ge=0, description="requests sent to LMs; 0: only replies that are archived"
@@ -370,7 +377,7 @@ class Bounds(_Group, frozen=True):
 
 
 class BudgetSettings(Bounds, frozen=True):
-    """Bounds of all runs of an edition or study, added up, and of single models in them; at a bound a run pauses."""
+    """Bounds over all runs of an edition or study together, and for single models; a run pauses at a bound."""
 
     models: dict[str, Bounds] = Field(default={}, description="bounds by model of the models file")
 
@@ -398,7 +405,7 @@ class Settings(_Group, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _roster_expands(cls, tree: Any) -> Any:
-        """What a roster says is kept and its name is not: settings that were recorded need no file to be read again."""
+        """Replaces a roster's name by its settings, so recorded settings need no other file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
 
@@ -411,10 +418,10 @@ class Settings(_Group, frozen=True):
 
 
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
-    """Settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*, or `SettingsError`.
+    """Returns the settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*.
 
-    *path* may name a file in ``deployments/``, such as ``demo``. A relative path in the file is taken from the file's
-    folder, one in an override from the current folder.
+    *path* may name a file in ``deployments/``, such as ``demo``. A relative path in the file is relative to the file's
+    folder, one in an override to the current folder. Raises `SettingsError`.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -423,25 +430,25 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
 
 
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
-    """Settings of a plain *tree*, such as those of an earlier run, with *overrides*."""
+    """Returns the settings of a plain *tree*, such as those of an earlier run, with *overrides*."""
     for override in overrides:
         _override(tree, override)
     return parse(tree)
 
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
-    """*given* with ``budget.key=value`` *overrides*, for work that has no settings of a run."""
+    """Returns *given* with ``budget.key=value`` *overrides*, for work without settings of a run."""
     tree = {"budget": given.model_dump(exclude_unset=True)}
     return parse(_bounded(tree, overrides, "budget.", "budget.usd=5")).budget
 
 
 def query_of(overrides: tuple[str, ...]) -> QuerySettings:
-    """The bounds of a query, with ``query.key=value`` *overrides*."""
+    """Returns the limits of a query, with ``query.key=value`` *overrides*."""
     return parse(_bounded({}, overrides, "query.", "query.seconds=600")).query
 
 
 def edition_parts(key: str) -> dict[str, str]:
-    """Venue, year and sample of an edition's *key*, such as ``ICLR-2025`` or ``ICLR-2025-pilot``."""
+    """Returns venue, year and sample of an edition's *key*, such as ``ICLR-2025`` or ``ICLR-2025-pilot``."""
     venue, _, rest = key.partition("-")
     year, _, sample = rest.partition("-")
     if not (re.fullmatch(_NAME, venue) and re.fullmatch(r"\d{4}", year) and re.fullmatch(_NAME, sample or "main")):
@@ -450,13 +457,13 @@ def edition_parts(key: str) -> dict[str, str]:
 
 
 def edition_of(key: str) -> Edition:
-    """The edition that *key* names; ``ICLR-2025-main`` is ``ICLR-2025``."""
+    """Returns the edition that *key* names; ``ICLR-2025-main`` is ``ICLR-2025``."""
     parts = edition_parts(key)
     return Edition(parts["venue"].strip('"'), int(parts["year"]), parts["sample"].strip('"'))
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
-    """Settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
+    """Returns the settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -479,7 +486,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """*tree* with its relative paths seen from *folder*."""
+    """Returns *tree* with its relative paths resolved against *folder*."""
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):
@@ -488,13 +495,13 @@ def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _of_roster(name: str, beside: Path) -> dict[str, Any]:
-    """The settings that the roster *name* stands for."""
+    """Returns the settings of the roster *name*."""
     file = roster_file(name, beside).resolve()
     return _rooted(roster_tree(file), file.parent)
 
 
 def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str) -> dict[str, Any]:
-    """*tree* with *overrides* of one *group* of bounds, where no other can be set."""
+    """Returns *tree* with *overrides* of one *group* of bounds; no other setting is allowed."""
     for override in overrides:
         if not override.startswith(group):
             raise SettingsError(f"--set {override}: only bounds can be set here, such as {example}")
@@ -520,14 +527,14 @@ def _override(tree: dict[str, Any], override: str) -> None:
 
 
 def _absolute(place: tuple[str, str], value: str, beside: Path) -> str:
-    """The path *value* seen from *beside*; a pretrained model's name is kept, so that it holds on every machine."""
+    """Returns the path *value* relative to *beside*; a pretrained model's name stays, so it holds on every machine."""
     if "\0" in value:
         raise SettingsError(f"setting {'.'.join(place)}: a path holds no NUL")
     return str(placed(value, beside) if place in _MODELS else (beside / value).resolve())
 
 
 def _path(key: str) -> list[str]:
-    """The parts of *key*; a model's name in ``budget.models.NAME.bound`` may hold dots."""
+    """Returns the parts of *key*; a model's name in ``budget.models.NAME.bound`` may hold dots."""
     parts = key.split(".")
     if parts[:2] == ["budget", "models"] and len(parts) > 3:
         return [*parts[:2], ".".join(parts[2:-1]).strip('"'), parts[-1]]
@@ -535,7 +542,7 @@ def _path(key: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    """*text* as TOML where it is TOML (numbers, true, lists), as a plain string otherwise."""
+    """Returns *text* parsed as TOML (numbers, true, lists), or as a plain string if it is no TOML."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""JSON from outside, read so that no two readers can take it for two things (RFC 8259, section 4)."""
+"""Reads JSON from outside so that no two readers can interpret it differently (RFC 8259, section 4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def loads(text: str | bytes) -> Any:
-    """The value that *text* holds; `ValueError` if it is no JSON, or an object has a key twice."""
+    """Returns the value in *text*; raises `ValueError` if it is no JSON, or an object has a duplicate key."""
     return json.loads(text, object_pairs_hook=_object)
 
 
@@ -15,5 +15,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!a:.60} is there twice")
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!a:.60} occurs twice")
     return found

@@ -1,4 +1,4 @@
-"""Addresses of services, as a user may give them: no account, no password, nothing that a log must not hold."""
+"""Checks URLs of services from users: no account, no password, nothing that must stay out of logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ _ACCOUNT = re.compile(r"(?<=://)[^/\s]*@")
 
 
 def base_url(url: str) -> str:
-    """*url* without a slash at its end; `ValueError`, which never holds it, if it is no plain http(s) URL."""
+    """Returns *url* without a final slash.
+
+    Raises `ValueError`, which never holds the URL, if it is no plain http(s) URL.
+    """
     problem = ValueError("not an http(s) URL")
     try:
         parts = urlsplit(url)
@@ -25,5 +28,5 @@ def base_url(url: str) -> str:
 
 
 def without_accounts(text: str) -> str:
-    """*text* with ``[account]@`` in the place of the user and password of each URL in it."""
+    """Replaces the user and password of each URL in *text* by ``[account]@``."""
     return _ACCOUNT.sub("[account]@", text)

@@ -1,4 +1,4 @@
-"""Files that are on disk whole or not at all, whatever ends the process that writes them."""
+"""Writes files that are on disk completely or not at all, however the writing process ends."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ READ_ONLY = 0o444
 
 
 def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
-    """Writes *data* beside *path* and moves it there; *keep*: it is on the disk itself when this returns.
+    """Writes *data* beside *path* and moves it there; with *keep*, the file is synced to disk when this returns.
 
-    `SourceError` if there is no room for it, or no right; what was there before is as it was.
+    Raises `SourceError` for lack of room or permission; an existing file then stays unchanged.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -31,5 +31,5 @@ def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
 
 
 def unwritten(path: Path, error: OSError) -> SourceError:
-    """The error for a file that could not be written."""
-    return SourceError(f"{path} cannot be written: {error.strerror}; what came before is kept, mend that and go on")
+    """Returns the error for a file that could not be written."""
+    return SourceError(f"{path} cannot be written: {error.strerror}; earlier files are kept; fix that and run again")

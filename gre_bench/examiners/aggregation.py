@@ -1,11 +1,11 @@
-"""How scores and their probabilities become one score (Kim et al. 2023, §4.2).
+"""Combines scores and their probabilities into one score (Kim et al. 2023, §4.2).
 
     direct         the score that the LM states
     logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1): ``raw``, or with p(sᵢ) / Σ p(sⱼ): ``normalised``
     approximation  Σ g(sᵢ)·sᵢ, g(sᵢ) being the share of sᵢ in n samples (eq. 2 and 3)
 
-p(sᵢ) is the probability of the whole reply sᵢ up to its end, so that 1 is not the beginning of 10, and the
-declared scores are events that exclude each other.
+p(sᵢ) is the probability of the whole reply sᵢ including its end. The reply 1 is therefore not the beginning of 10, and
+the declared scores exclude each other.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Weighted:
 
 
 def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
-    """The mean of *scores* weighted by exp(*logprobs*), both aligned, natural logarithms.
+    """Returns the mean of *scores* weighted by exp(*logprobs*), both aligned, in natural logarithms.
 
-    Normalised before it leaves the logarithms: with a base model all declared scores together may be as
-    improbable as e⁻⁵⁰, and still tell which is the likelier one.
+    The weights are normalised as logarithms. With a base model all declared scores together may be as improbable as
+    e⁻⁵⁰, and their ratio still counts.
     """
     if len(logprobs) != len(scores) or not scores:
         raise ValueError(f"{len(scores)} scores but {len(logprobs)} log-probabilities")
@@ -51,5 +51,5 @@ def approximation(samples: Sequence[float]) -> float:
 
 
 def aspect_mean(parts: Sequence[float]) -> float:
-    """The rule by which aspects become one score: their plain mean (Kim et al. 2023, §5.1)."""
+    """Returns the plain mean of the aspects' scores (Kim et al. 2023, §5.1)."""
     return math.fsum(parts) / len(parts)

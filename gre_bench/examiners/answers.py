@@ -1,9 +1,9 @@
-"""Replies read strictly: a score is what the reply states once and without doubt, or there is none.
+"""Reads replies strictly: a score counts only if the reply states it once and unambiguously.
 
-Tried in turn: a reply that is the score alone; a line with a label (``Score: 4``); a first line that is the score
-alone; one single number in the sentences that speak of grading. Numbering, ranges (``1 to 5``) and denominators
-(``out of 5``) are no scores, nor is a number that the text under examination may have given ("it has 3 errors").
-An "Answer:" that should not be there is passed over (Kotonya et al. 2023, §5.2). Every function takes linear time.
+These forms are tried in turn: a reply that is the score alone; a line with a label (``Score: 4``); a first line that is
+the score alone; a single number in the sentences about grading. Numbering, ranges (``1 to 5``) and denominators (``out
+of 5``) are no scores. Nor is a number that the graded text may have given ("it has 3 errors"). An unwanted "Answer:" is
+skipped (Kotonya et al. 2023, §5.2). Every function takes linear time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:
 
 
 def score(text: str, scale: Scale) -> float:
-    """The one score that *text* states; `ReplyError` with the reason if there is none that counts."""
+    """Returns the one score that *text* states; raises `ReplyError` with the reason if there is none."""
     text = plain(text)
     if scale.words:
         return _word(text, scale)
@@ -53,12 +53,12 @@ def score(text: str, scale: Scale) -> float:
 
 
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
-    """The score of each of the aspects *names*; `ReplyError` names one that is missing or stated in two ways.
+    """Returns the score of each of the aspects *names*; `ReplyError` names one that is missing or stated in two ways.
 
-    *repeats*: an aspect is scored sentence by sentence, and the mean counts.
+    *repeats*: an aspect is scored sentence by sentence, and its mean counts.
     """
     text = plain(text)
-    found = {}
+    results = {}
     for name in names:
         stated = list(_of_aspect(name).finditer(text))
         if not stated:
@@ -66,12 +66,12 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
         values = [_value(each, scale) for each in stated]
         if not repeats and len(set(values)) > 1:
             raise ReplyError(f"ambiguous_aspect: {name}")
-        found[name] = sum(values) / len(values)
-    return found
+        results[name] = sum(values) / len(values)
+    return results
 
 
 def rationale(text: str) -> str | None:
-    """What *text* gives as its reasons: what follows the word that announces them, or all but a score's own line."""
+    """Returns the reasons in *text*: the part after their announcement, or everything except the score's line."""
     text = plain(text)
     if announced := _REASON.search(text):
         return text[announced.end() :].strip() or None
@@ -88,9 +88,10 @@ def yes_or_no(text: str) -> bool:
 
 
 def choice(text: str) -> int:
-    """0 if *text* chooses the first of two, 1 if the second; `ReplyError` if it does neither, or both.
+    """Returns 0 if *text* chooses the first of two, 1 if the second; raises `ReplyError` for neither or both.
 
-    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; a text that has the word is not.
+    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; a text that merely contains the word
+    is not.
     """
     words = re.findall(r"[^\W_]+", plain(text).lower())
     named = [
@@ -108,12 +109,12 @@ _CHOICES = {"one": 0, "two": 1, "1": 0, "2": 1}
 
 
 def plain(text: str) -> str:
-    """*text* without the marks of emphasis and headings, and without an "Answer:" at the head of a line."""
+    """Returns *text* without marks of emphasis and headings, and without "Answer:" at the head of a line."""
     return _STRAY.sub("", _ORNAMENT.sub("", text)).strip().strip("\"'“”‘’").strip()
 
 
 def hallucinated_answers(text: str) -> int:
-    """How many lines of *text* begin with an "Answer:", its own beginning excepted (Kotonya et al. 2023, Table 10)."""
+    """Counts the lines of *text* that begin with "Answer:", except the first line (Kotonya et al. 2023, Table 10)."""
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
@@ -128,12 +129,12 @@ def _agreed(found: Iterable[re.Match[str]], scale: Scale, problem: str) -> float
     return values.pop()
 
 
-def _value(found: re.Match[str], scale: Scale) -> float:
-    """The number that was *found*, if it is a score of *scale*."""
-    most = found["most"]
-    if (most is not None and float(most) != scale.high) or (found["percent"] and scale.high != 100):
+def _value(match: re.Match[str], scale: Scale) -> float:
+    """Returns the number in *match*, if it is a score of *scale*."""
+    most = match["most"]
+    if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")
-    value = float(found["score"].replace("−", "-"))
+    value = float(match["score"].replace("−", "-"))
     if not scale.low <= value <= scale.high:
         raise ReplyError("out_of_range")
     if not scale.admits(value):
@@ -142,7 +143,7 @@ def _value(found: re.Match[str], scale: Scale) -> float:
 
 
 def _word(text: str, scale: Scale) -> float:
-    """The one label that *text* holds; the longer of two that overlap, such as Very Poor."""
+    """Returns the one label that *text* holds; of overlapping labels the longer one counts, such as Very Poor."""
     worth = {spelling.lower(): value for spelling, value in scale.declared}
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
     found = {each.lower() for each in re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", text, re.IGNORECASE)}

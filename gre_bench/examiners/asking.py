@@ -1,4 +1,4 @@
-"""Asking an LM: chats out, replies in, each read strictly, asked for again where it cannot be read, and counted."""
+"""Asks an LM: sends chats, reads each reply strictly, repeats unreadable ones, and counts the cost."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gre_bench.core.replies import without_thinking
 from gre_bench.examiners.answers import hallucinated_answers
 
 RETRIES = 2
-"""How often a reply that cannot be read is asked for anew, with another seed."""
+"""How often an unreadable reply is requested again, with another seed."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was asked: *replies* that came, tokens as the endpoint states them, and of the replies
+    """Counts of the *replies* received and of tokens, as the endpoint states them.
 
-    *unparsable*: those that cannot be read; *hallucinated*: those that announce an "Answer:" nobody asked for.
+    *unparsable* counts replies that cannot be read, *hallucinated* replies with an "Answer:" that nobody requested.
     """
 
     replies: int = 0
@@ -44,17 +44,20 @@ FREE = Cost()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
-    """What one chat came to: what was *read*, or why nothing could be, and what it cost."""
+class ChatOutcome(Generic[T]):
+    """The outcome of one chat: what was *read* or why nothing could be read, and its cost."""
 
     read: T | Problem
     cost: Cost
     text: str = ""
 
 
-def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[Asked[T]]:
-    """What each chat came to, read by *read*, which raises `ReplyError`; what cannot be read is asked for anew."""
-    found: list[Asked[T]] = [Asked(Problem("not_asked", "not asked"), Cost())] * len(asking)
+def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
+    """Returns the outcome of each chat.
+
+    *read* raises `ReplyError` for an unreadable reply, which is requested again.
+    """
+    found: list[ChatOutcome[T]] = [ChatOutcome(Problem("not_asked", "not asked"), Cost())] * len(asking)
     due = list(range(len(asking)))
     for attempt in range(RETRIES + 1):
         if not due:
@@ -71,17 +74,17 @@ def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callabl
     return found
 
 
-def _asked(reply: Reply, read: Callable[[str], T]) -> Asked[T]:
+def _asked(reply: Reply, read: Callable[[str], T]) -> ChatOutcome[T]:
     cost = Cost(reply.text is not None, 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
     if reply.outcome not in ("ok", "cut") or not reply.text:
-        return Asked(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
+        return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
     text, _ = without_thinking(reply.text)
     cost = replace(cost, hallucinated=int(hallucinated_answers(text) > 0))
     if reply.outcome == "cut":
-        # The last word may be a part of one: "10" of 100.
+        # The last word may be cut: "10" of 100.
         text = text[: len(text) - len(text.split()[-1])] if text.split() and not text[-1].isspace() else text
     try:
-        return Asked(read(text), cost, text)
+        return ChatOutcome(read(text), cost, text)
     except ReplyError as error:
         what = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
-        return Asked(Problem("unparsable", what), replace(cost, unparsable=1), text)
+        return ChatOutcome(Problem("unparsable", what), replace(cost, unparsable=1), text)

@@ -1,4 +1,4 @@
-"""Close scores made equal (Kim et al. 2023, §4.4): what differs by noise alone is not to be ranked."""
+"""Binning makes close scores equal (Kim et al. 2023, §4.4), so that noise does not rank them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gre_bench.examiners.grading import Grade
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """The scores after binning, in their order, and how many different ones there were *before* and *after*."""
+    """The scores after binning, in their order, and the number of different scores *before* and *after*."""
 
     values: list[float]
     before: int
@@ -22,10 +22,10 @@ class Binned:
 
 
 def binned(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
-    """Each of *values* as the middle of its bin (equal width over *low* to *high*) or the mean of its bin (quantile).
+    """Replaces each of *values* by its bin's middle (equal width over *low* to *high*) or mean (quantile).
 
-    A quantile never parts equal values, so that there may be fewer bins than asked for. The paper does not say how it
-    cut its bins: it went from 36 different scores to 10, and from 46 to 13.
+    Quantile bins never separate equal values, so there may be fewer bins than requested. The paper does not state how
+    it cut its bins: 36 different scores became 10, and 46 became 13.
     """
     if not all(low <= value <= high for value in values):
         raise ValueError(f"a value is outside {low:g} to {high:g}")
@@ -37,7 +37,7 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
 
 
 def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
-    """*grades* with their values in the bins of *examiner* (as they are if it has none), and what that came to."""
+    """Returns *grades* with their values binned as *examiner* says (unchanged without binning), and a summary."""
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
         return list(grades), Binned(values, len(set(values)), len(set(values)))

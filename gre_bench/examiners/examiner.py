@@ -1,7 +1,7 @@
-"""An examiner: one value that says how an LM is asked to grade a text.
+"""An examiner: one value that describes how an LM grades a text.
 
-template × granularity × demonstration × aggregation × rationale × filtering × binning (Kim et al. 2023, §4), with the
-parts of a guideline beside. What no paper defines is refused when the value is made, in one line.
+template × granularity × demonstration × aggregation × rationale × filtering × binning (Kim et al. 2023, §4), plus the
+parts of a guideline. A combination that no paper defines is refused at once, in one line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAMPLES = 20
 
 
 class Binning(BaseModel):
-    """How close scores become one: *bins* of equal width over the scale, or of equal size over the scores at hand."""
+    """How close scores are made equal: *bins* of equal width over the scale, or of equal size over the scores."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,7 +35,7 @@ class Binning(BaseModel):
 
 
 class Examiner(BaseModel, frozen=True, extra="forbid"):
-    """How a text is graded. ``None`` is what the template has of itself."""
+    """How a text is graded. ``None`` means the template's own choice."""
 
     template: str = Field(default="human", description="which prompt")
     item: ItemKind = Field(
@@ -47,7 +47,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     demonstration: Demonstration = Field(default="none", description="one example for each aspect, score 1 or 5")
     aggregation: Aggregation = Field(default="direct", description="how replies become a score")
     mass: Literal["normalised", "raw"] | None = Field(
-        default=None, description="logprob: over the declared scores, or as is"
+        default=None, description="logprob: normalised over the declared scores, or raw"
     )
     samples: int | None = Field(default=None, ge=1, le=1000, description="approximation: replies averaged; 20")
     rationale: bool | None = Field(default=None, description="whether reasons are asked for; the template decides")
@@ -72,12 +72,12 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def form(self) -> Template:
-        """The template's own entry."""
+        """The template's entry."""
         return TEMPLATES[self.template]
 
     @property
     def aspects(self) -> tuple[str | None, ...]:
-        """What is asked about in a chat each; None is the text as a whole."""
+        """The aspects, one for each chat; None is the text as a whole."""
         return self.form.aspects if self.granularity == "fine" else (None,)
 
     @property
@@ -91,7 +91,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def name(self) -> str:
-        """The choices that differ from the plain ones, such as ``human-fine-logprob``."""
+        """The choices that differ from the defaults, such as ``human-fine-logprob``."""
         parts = [self.template, self.granularity, *(() if self.demonstration == "none" else (self.demonstration,))]
         if self.aggregation != "direct":
             parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
@@ -112,7 +112,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
 
     def _problems(self) -> Iterator[str]:
-        """What does not go together, each in one line."""
+        """Yields what does not fit together, each in one line."""
         if self.template not in TEMPLATES:
             yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
             return
@@ -121,7 +121,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         yield from self._wording_problems(self.form, f"template {self.template}")
 
     def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Of what each chat asks about, and what it shows."""
+        """Problems of what each chat asks about and shows."""
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other choice"
         if self.granularity not in form.granularities:
@@ -133,9 +133,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
 
     def _score_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Of how replies become a score."""
+        """Problems of how replies become a score."""
         if self.aggregation == "logprob" and not form.scale.declared:
-            yield f"{template} declares no scores whose probability could be asked: take direct or approximation"
+            yield f"{template} declares no scores that could have a probability: use direct or approximation"
         if self.aggregation == "logprob" and not form.bare:
             yield f"{template} asks for more than a score: logprob needs a reply that is the score alone"
         if self.mass is not None and self.aggregation != "logprob":
@@ -144,7 +144,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
 
     def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Of the words of the prompt."""
+        """Problems of the prompt's words."""
         guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:
             yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (
@@ -163,7 +163,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
-    """The examiner that a plain *tree* of settings states; `SettingsError` in one line that names *origin*."""
+    """Returns the examiner that a plain *tree* of settings describes; `SettingsError` names *origin* in one line."""
     try:
         return Examiner.model_validate(tree)
     except ValidationError as error:

@@ -1,6 +1,6 @@
-"""Prompts that an LM writes or improves, and the checks that Kotonya et al. 2023, §5.2, made of them by hand.
+"""Prompts that an LM writes or improves, with the checks that Kotonya et al. 2023, §5.2, made by hand.
 
-What went wrong there: numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4, and an "Answer:" in the middle.
+Their faults were numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4, and an "Answer:" in the middle.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _FIELD = re.compile(r"\{\w+\}")
 
 
 def writing_chat(item: Literal["summary", "review"]) -> Chat:
-    """What asks an LM to write instructions from nothing (Table 4)."""
+    """Returns the chat that asks an LM to write instructions from scratch (Table 4)."""
     return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 
 
 def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
-    """What asks an LM to write *instructions* anew."""
+    """Returns the chat that asks an LM to rewrite *instructions*."""
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 
 def sound(reply: str) -> str:
-    """The instructions of a *reply*, without the quotation marks around them; `ReplyError` if they are not sound."""
+    """Returns the instructions in *reply* without enclosing quotation marks; raises `ReplyError` if they are faulty."""
     instructions = reply.strip().strip('"“”').strip()
     if found := findings(instructions):
         raise ReplyError(found[0])
@@ -39,18 +39,18 @@ def sound(reply: str) -> str:
 
 
 def findings(instructions: str) -> list[str]:
-    """What is wrong with *instructions* that an LM has written, each in a few words; nothing if they are sound.
+    """Lists the faults of *instructions* that an LM wrote, each in a few words; empty if there are none.
 
-    A numbering may start again at 1 (an example has its own), and must else go up by one.
+    Numbers must rise by one, but may start again at 1, because an example has its own numbering.
     """
-    found = []
+    faults = []
     before = 0
     for number in map(int, _NUMBERED.findall(instructions)):
         if number not in (before + 1, 1):
-            found.append(f"number {number} follows {before}" if before else f"the numbering begins with {number}")
+            faults.append(f"number {number} follows {before}" if before else f"the numbering begins with {number}")
         before = number
     if stray := len(_ANSWER.findall(instructions)):
-        found.append(f'{stray} stray "Answer:"')
+        faults.append(f'{stray} stray "Answer:"')
     if fields := _FIELD.findall(instructions):
-        found.append(f"a field {fields[0]} is left in the text")
-    return found if instructions.strip() else ["there is no text"]
+        faults.append(f"a field {fields[0]} is left in the text")
+    return faults if instructions.strip() else ["there is no text"]

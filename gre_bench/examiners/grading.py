@@ -1,7 +1,7 @@
-"""Grades of items by an LM that writes: chats out, replies in, one grade or one problem for each item.
+"""Grades items with an LM that writes: one grade or one problem for each item.
 
-A reply that cannot be read is asked for again with another seed; what still cannot be read is missing, with its
-reason, and counted. There is no default score.
+An unreadable reply is requested again with another seed. If it stays unreadable, the grade is missing, with its reason,
+and is counted. There is no default score.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Problem, Sampling, Writer
 from gre_bench.examiners import answers
 from gre_bench.examiners.aggregation import approximation, aspect_mean
-from gre_bench.examiners.asking import FREE, Asked, Cost, ask
+from gre_bench.examiners.asking import FREE, ChatOutcome, Cost, ask
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.wordings import Item, chats, filter_chat
 
 TOP_P = 0.1
-"""For all that is generated (Kim et al. 2023, §5.1)."""
+"""Sampling of everything that is generated (Kim et al. 2023, §5.1)."""
 SHORT, LONG = 64, 1000
-"""Tokens of a reply that is a score alone, and of one with reasons or aspects."""
+"""Token limits of a reply that is a score alone, and of one with reasons or aspects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The grade of one item, or the problem that stands in its place: exactly one of the two.
+    """The grade of one item, or the problem that replaces it: exactly one of the two.
 
-    *parts*: the score of each aspect (``overall`` for the text as a whole). *filtered*: called redundant, so that it
-    has the lowest score. *mass*: with logprob, the probability of all declared scores together, by aspect.
+    *parts*: the score of each aspect (``overall`` for the text as a whole). *filtered*: the LM called the text
+    redundant, so it gets the lowest score. *mass*: with logprob, the total probability of the declared scores, by
+    aspect.
     """
 
     item_id: str
@@ -47,9 +48,10 @@ class Grade:
 
 
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
-    """How each chat is answered: once at temperature 0, or *n* times at temperature 1 with a seed each.
+    """Returns the sampling of each request: one at temperature 0, or *n* at temperature 1 with a seed each.
 
-    *base* is what the model takes: a value that it leaves out (None) stays out, and its limit is kept if it is higher.
+    *base* holds the model's own sampling: values that it omits (None) stay omitted, and its token limit is kept if
+    higher.
     """
     base = base or Sampling(0.0, SHORT if examiner.form.bare else LONG, TOP_P)
     heat = 1.0 if examiner.aggregation == "approximation" else 0.0
@@ -63,9 +65,9 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
 
 
 def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
-    """One grade or problem for each of *items*, in order, binning aside; aggregation direct or approximation.
+    """Returns one grade or problem for each of *items*, in order, before binning; aggregation direct or approximation.
 
-    *asker* is None for the random baseline alone, which asks nobody.
+    *asker* is None only for the random baseline, which asks no LM.
     """
     if examiner.form.answer == "nothing":
         return [_random(examiner, item) for item in items]
@@ -74,25 +76,25 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
     if asker is None:
         raise SettingsError(f"examiner {examiner.name} needs an LM to ask")
     verdicts = redundant(examiner, items, asker, base)
-    found: dict[int, Grade] = {}
-    for place, (item, asked) in enumerate(zip(items, verdicts, strict=True)):
+    results: dict[int, Grade] = {}
+    for index, (item, asked) in enumerate(zip(items, verdicts, strict=True)):
         if asked is not None and asked.read is not False:
-            found[place] = filtered(examiner, item, asked)
-    due = [place for place in range(len(items)) if place not in found]
-    asking = [chat for place in due for chat in chats(examiner, items[place])]
+            results[index] = filtered(examiner, item, asked)
+    due = [index for index in range(len(items)) if index not in results]
+    asking = [chat for index in due for chat in chats(examiner, items[index])]
     each = len(examiner.aspects)
     said = [ask(asker, asking, sampling, lambda text: _read(examiner, text)) for sampling in samplings(examiner, base)]
-    for turn, place in enumerate(due):
+    for turn, index in enumerate(due):
         mine = [[one[turn * each + part] for one in said] for part in range(each)]
-        before = verdict.cost if (verdict := verdicts[place]) else FREE
-        found[place] = _graded(examiner, items[place], mine, before)
-    return [found[place] for place in range(len(items))]
+        before = verdict.cost if (verdict := verdicts[index]) else FREE
+        results[index] = _graded(examiner, items[index], mine, before)
+    return [results[index] for index in range(len(items))]
 
 
 def redundant(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
-) -> list[Asked[bool] | None]:
-    """Whether the LM calls each text redundant; None for each if the examiner does not filter."""
+) -> list[ChatOutcome[bool] | None]:
+    """Returns whether the LM calls each text redundant; None for each if the examiner does not filter."""
     if not examiner.filtering:
         return [None] * len(items)
     plain = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
@@ -100,28 +102,28 @@ def redundant(
     return list(ask(asker, [filter_chat(examiner, item) for item in items], sampling, answers.yes_or_no))
 
 
-def filtered(examiner: Examiner, item: Item, asked: Asked[bool]) -> Grade:
-    """The grade of an *item* that the filter called redundant, or could not be asked about."""
+def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
+    """Returns the grade of an *item* that the filter called redundant, or could not judge."""
     if isinstance(asked.read, Problem):
         return Grade(item.item_id, None, replace(asked.read, message=f"filter: {asked.read.message}"), cost=asked.cost)
     return Grade(item.item_id, examiner.form.scale.low, filtered=True, cost=asked.cost)
 
 
 def _read(examiner: Examiner, text: str) -> dict[str, float]:
-    """The scores that a reply holds: of all aspects, or of the one that was asked about."""
+    """Returns the scores in a reply: of all aspects, or of the requested one."""
     form = examiner.form
     if form.answer == "aspects":
         return answers.aspects(text, form.scale, form.aspects, repeats=form.repeats)
     return {"": answers.score(text, form.scale)}
 
 
-def _graded(examiner: Examiner, item: Item, said: list[list[Asked[dict[str, float]]]], before: Cost) -> Grade:
-    """The grade of *item* from what was said about each aspect, *before* being the filter's cost."""
-    cost = sum((one.cost for part in said for one in part), before)
+def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str, float]]]], before: Cost) -> Grade:
+    """Returns the grade of *item* from the replies about each aspect; *before* is the filter's cost."""
+    cost = sum((sample.cost for part in said for sample in part), before)
     parts: dict[str, float] = {}
     reasons: dict[str, str] = {}
     for aspect, samples in zip(examiner.aspects, said, strict=True):
-        read = [one.read for one in samples if isinstance(one.read, dict)]
+        read = [sample.read for sample in samples if isinstance(sample.read, dict)]
         problem = _first_problem(samples, aspect)
         if problem and (not read or not problem.final):
             return Grade(item.item_id, None, problem, cost=cost)
@@ -132,9 +134,11 @@ def _graded(examiner: Examiner, item: Item, said: list[list[Asked[dict[str, floa
     return Grade(item.item_id, aspect_mean(list(parts.values())), None, parts, reasons, cost=cost)
 
 
-def _first_problem(samples: list[Asked[dict[str, float]]], aspect: str | None) -> Problem | None:
+def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | None) -> Problem | None:
     """What went wrong: what may pass by itself goes before what is final, so that the next run tries again."""
-    problems = sorted((one.read for one in samples if isinstance(one.read, Problem)), key=lambda problem: problem.final)
+    problems = sorted(
+        (sample.read for sample in samples if isinstance(sample.read, Problem)), key=lambda problem: problem.final
+    )
     if not problems:
         return None
     return replace(problems[0], message=f"{aspect}: {problems[0].message}") if aspect else problems[0]

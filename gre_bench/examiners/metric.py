@@ -1,4 +1,4 @@
-"""Any examiner is a metric: a case's candidate is the text it grades, its synopsis the whole text it is about."""
+"""Makes any examiner a metric: a case's candidate is the graded text, its synopsis the full source text."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ Grader = Callable[[Sequence[Item]], list[Grade]]
 
 
 def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -> Grader:
-    """Grades by what an LM writes."""
+    """Grades from the replies of an LM that writes."""
     return lambda items: grade(examiner, items, asker, base)
 
 
 def by_nobody(examiner: Examiner) -> Grader:
-    """Grades of an examiner that asks no LM: the random baseline."""
+    """Grades of an examiner without an LM: the random baseline."""
     return lambda items: grade(examiner, items, None)
 
 
 def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
-    """Grades by what an evaluation LM finds likely."""
+    """Grades from the probabilities of an evaluation LM."""
     return lambda items: grade_by_lm(examiner, items, lm)
 
 
 def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Sampling | None = None) -> Grader:
-    """Grades by what an endpoint shows of its likeliest tokens."""
+    """Grades from the likeliest tokens that an endpoint shows."""
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 
 
 def asked(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
-    """What of an examiner and of whom it asks belongs in a signature: a *writer*, its *base* sampling, or an *lm*."""
+    """Returns the identity of an examiner for signatures: with a *writer* and its *base* sampling, or with an *lm*."""
     of = f"examiner {examiner.identity}"
     if lm is not None:
         return replace(lm, engine_version=f"{lm.engine_version}, {of}")
@@ -49,18 +49,18 @@ def asked(
 
 
 def check_metric(examiner: Examiner) -> None:
-    """`SettingsError` if *examiner* can grade texts and yet be no metric of reviews."""
+    """Raises `SettingsError` if *examiner* can grade texts but cannot be a metric of reviews."""
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
     if examiner.binning and examiner.binning.method != "equal_width":
         raise SettingsError(
-            f"examiner {examiner.name}: quantile bins depend on which other texts are graded; "
+            f"examiner {examiner.name}: quantile bins depend on the other graded texts; "
             'as a metric, set binning.method = "equal_width"'
         )
 
 
 class ExaminerMetric:
-    """A `Metric` that needs no reference. Keeps the *grades* of its last `score`, one for each case."""
+    """A `Metric` without references. It keeps the *grades* of its last `score`, one for each case."""
 
     needs_reference = False
     reads = "review"
@@ -73,7 +73,7 @@ class ExaminerMetric:
         self.grades: list[Grade] = []
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """One score or problem for each of *cases*, in order."""
+        """Returns one score or problem for each of *cases*, in order."""
         lacks = [_lack(case) for case in cases]
         items = [
             Item(case.name, case.synopsis or "", case.candidate)
@@ -98,7 +98,7 @@ class ExaminerMetric:
 
 
 def _lack(case: Case) -> Problem | None:
-    """Why the examiner cannot be asked about *case*."""
+    """Returns why the examiner cannot grade *case*; None if it can."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

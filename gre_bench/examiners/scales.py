@@ -1,4 +1,4 @@
-"""Scales that examiners grade on: which scores a prompt declares, and what a score is worth."""
+"""The scales of examiners: which scores a prompt declares, and the value of each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Scale:
     """Scores from *low* to *high*.
 
-    *declared*: the scores as a reply spells them, each with its value; none where the prompt declares no steps.
-    *only_declared*: the prompt lists the possible scores, so that no other counts. *words*: they are words.
+    *declared*: the scores as replies spell them, each with its value; empty where the prompt declares no steps.
+    *only_declared*: the prompt lists the possible scores, so no other counts. *words*: the scores are words.
     """
 
     low: float
@@ -34,14 +34,14 @@ class Scale:
 
 
 def numbers(values: Iterable[float], *, only: bool = False) -> Scale:
-    """The scale whose declared scores are *values*, spelt as short as they can be."""
+    """Returns the scale whose declared scores are *values*, spelt as short as possible."""
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)
 
 
 def labels(*names: str) -> Scale:
-    """The scale of qualitative *names* from worst to best, worth 1, 2, 3 and so on."""
-    return Scale(1.0, float(len(names)), tuple((name, float(place)) for place, name in enumerate(names, 1)), True, True)
+    """Returns the scale of qualitative *names* from worst to best, worth 1, 2, 3 and so on."""
+    return Scale(1.0, float(len(names)), tuple((name, float(index)) for index, name in enumerate(names, 1)), True, True)
 
 
 FIVE = numbers(range(1, 6))
@@ -51,7 +51,7 @@ HALVES = numbers([place / 2 for place in range(2, 11)], only=True)
 FREE_FIVE = Scale(1.0, 5.0)
 """An average between 1 and 5: no steps are declared."""
 HUNDRED = numbers(range(101))
-"""0 to 100, continuous; the whole numbers are what a probability can be asked of."""
+"""0 to 100, continuous; probabilities are computed for the whole numbers."""
 UNITS = numbers(range(101), only=True)
 TENS = numbers(range(0, 101, 10), only=True)
 FIVES = numbers(range(0, 101, 5), only=True)

@@ -1,7 +1,7 @@
-"""Every template by name: its prompt, its scale, what its reply looks like, and what can be varied.
+"""Every template by name: its prompt, its scale, the form of its reply, and what can be varied.
 
-The approaches of P1 to P14 are those of Kotonya et al. 2023, Table 8, never what the text suggests: P10 counts as
-one-shot and shows no example, P12 nearly repeats it and counts as zero-shot.
+The approaches of P1 to P14 are those of Kotonya et al. 2023, Table 8, even where the text suggests others. P10 counts
+as one-shot and shows no example; P12 nearly repeats it and counts as zero-shot.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ APPROACHES = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt and how it is used; *prompt* is its file, ``{item}`` being summary or review.
+    """A prompt and how it is used; *prompt* is its file, where ``{item}`` is summary or review.
 
     *answer*: one score, a score for each of *aspects* in one reply, or nothing because no LM is asked. *bare*: the
-    prompt asks for the score and nothing else, so that probabilities of whole replies mean something. *repeats*: an
-    aspect may be scored several times, sentence by sentence, and its mean counts.
+    prompt requests the score alone, so probabilities of whole replies are meaningful. *repeats*: an aspect may be
+    scored several times, sentence by sentence, and its mean counts.
     """
 
     name: str

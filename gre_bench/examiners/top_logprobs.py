@@ -1,9 +1,10 @@
-"""Probabilities of declared scores from an endpoint's likeliest tokens, with what it does not show.
+"""Estimates the probabilities of declared scores from an endpoint's likeliest tokens, and says what is not shown.
 
-At each place of its one reply an endpoint names the likeliest tokens. The probability of a score that the reply
-itself leads to is the product along it. Of any other score only a first token is seen: that is enough where the token
-is the whole score and begins no other declared one; else its share is *unseen*. Whether the reply would have ended
-after a score is not shown either, but where longer declared scores begin alike (1 and 10) the next place shows them.
+At each position of its one reply, an endpoint lists the likeliest tokens. For a score along the reply itself, the
+probability is the product over its tokens. For any other score only the first token is seen. That is enough if the
+token is the whole score and begins no other declared score; otherwise its share is *unseen*. The endpoint does not show
+whether the reply would have ended after a score. Where longer declared scores begin alike (1 and 10), the next position
+shows it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from gre_bench.examiners.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of the reply, and the likeliest tokens at its place with their probabilities, itself among them."""
+    """A token of the reply.
+
+    *shown* lists the likeliest tokens at its position with their probabilities, itself included.
+    """
 
     text: str
     shown: tuple[tuple[str, float], ...]
@@ -30,8 +34,8 @@ class Token:
 class Seen:
     """The score from what is shown, and what is missing.
 
-    *mass*: probability of all declared scores together, as far as it is seen. *low*, *high*: where the score would
-    lie if all that is unseen were the lowest, or the highest score. *unseen*: declared scores without a probability.
+    *mass*: total probability of the declared scores, as far as it is seen. *low*, *high*: the score if everything
+    unseen were the lowest, or the highest score. *unseen*: declared scores without a probability.
     """
 
     score: float
@@ -42,7 +46,10 @@ class Seen:
 
 
 def tokens_of(document: str) -> list[Token]:
-    """The tokens in a reply's *document*; `ReplyError` if they do not spell the reply, as when it thinks first."""
+    """Returns the tokens in a reply's *document*.
+
+    Raises `ReplyError` if they do not spell the reply, as after thinking.
+    """
     tree = json.loads(document)
     tokens = [Token(each["token"], _shown(each)) for each in tree["tokens"]]
     spelt = "".join(token.text for token in tokens)
@@ -52,16 +59,19 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float | None]:
-    """The probability of each of *spellings* as the reply, None where nothing is seen of it."""
-    found = {}
+    """Returns the probability of each of *spellings* as the reply; None where nothing of it is seen."""
+    results = {}
     for spelling in spellings:
         seen, unseen = _along(tokens, 0, spelling, spelling, spellings)
-        found[spelling] = seen if seen > 0 or not unseen else None
-    return found
+        results[spelling] = seen if seen > 0 or not unseen else None
+    return results
 
 
 def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> Seen:
-    """Σ p(s)·s over the declared scores of *scale*, ``raw`` or over their mass; `ReplyError` if none is seen."""
+    """Returns Σ p(s)·s over the declared scores of *scale*, ``raw`` or over their mass.
+
+    Raises `ReplyError` if none is seen.
+    """
     found = probabilities(tokens, scale.spellings)
     known = [(found[spelling] or 0.0, value) for spelling, value in scale.declared]
     total = math.fsum(share for share, _ in known)
@@ -71,7 +81,7 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     missing = max(0.0, 1.0 - total)
     ends = [missing * scale.low, missing * scale.high]
     if mass == "normalised":
-        # What is unseen may also be no score at all, and then moves nothing: the ends are the farthest it can move.
+        # Unseen probability may belong to no score and then changes nothing: *low* and *high* are the extremes.
         low, high = ((product + end) / (total + missing) for end in ends)
     else:
         low, high = product + min(0.0, ends[0]), product + max(0.0, ends[1])
@@ -80,13 +90,16 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
 
 
 def _along(tokens: Sequence[Token], place: int, rest: str, whole: str, spellings: Sequence[str]) -> tuple[float, bool]:
-    """Probability that the reply goes on with *rest* from *place* and ends there, and whether some of it is unseen."""
+    """Returns the probability that the reply goes on with *rest* from *place* and ends there.
+
+    The second value says whether some of it is unseen.
+    """
     if place >= len(tokens):
         return 0.0, True
     seen, unseen = 0.0, False
     for text, share in tokens[place].shown:
         if not text:
-            continue  # an end of turn that has no text
+            continue  # an end of turn without text
         piece = text.lstrip() if rest == whole else text
         own = text == tokens[place].text
         if not piece or (piece != rest and rest.startswith(piece)):
@@ -102,7 +115,7 @@ def _along(tokens: Sequence[Token], place: int, rest: str, whole: str, spellings
 
 
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
-    """Probability that what reads *whole* so far becomes no other number or label; None where that is not shown."""
+    """Returns the probability that *whole* does not grow into another number or label; None where that is not shown."""
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:
         return None
@@ -117,7 +130,7 @@ def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings:
 
 
 def _shown(each: dict) -> tuple[tuple[str, float], ...]:
-    """Tokens at a place with their probabilities; the one written is among them even if it was not likely."""
+    """Returns the tokens at a position with their probabilities, always including the written one."""
     shown = {token: math.exp(logprob) for token, logprob in each["top"]}
     shown.setdefault(each["token"], math.exp(each["logprob"]))
     return tuple(shown.items())

@@ -1,7 +1,7 @@
-"""An LM is asked for many things of one kind; each comes back as what it was asked for, or as the problem it met.
+"""Asks an LM for many replies of one kind, and returns each as the parsed value or as its problem.
 
-A reply that cannot be read is asked for anew with another seed, a bounded number of times, then it is missing for
-good. Nothing is ever put in its place.
+An unreadable reply is requested again with another seed, a bounded number of times; then it is missing for good.
+Nothing ever replaces it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from gre_bench.core.records import Chat, Problem, Reply, Sampling, Writer
 T = TypeVar("T")
 
 RETRIES = 2
-"""How often a reply that cannot be read is asked for anew."""
+"""How often an unreadable reply is requested again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply(Generic[T]):
-    """What a reply holds, or the problem in its place: exactly one; *text* is the reply itself, if there was one."""
+    """The value parsed from a reply, or the problem instead: exactly one of the two.
+
+    *text* is the reply, if there was one.
+    """
 
     value: T | None
     problem: Problem | None = None
@@ -31,16 +34,18 @@ class ParsedReply(Generic[T]):
 
 
 def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ParsedReply[T]]:
-    """One answer for each of *chats*, in the same order; *read* raises `ReplyError` for what it cannot use."""
-    found = [_answer(reply, read) for reply in writer.write(chats, sampling)]
+    """Returns one answer for each of *chats*, in the same order; *read* raises `ReplyError` for an unusable reply."""
+    results = [_answer(reply, read) for reply in writer.write(chats, sampling)]
     for attempt in range(1, RETRIES + 1):
-        again = [place for place, answer in enumerate(found) if answer.problem and answer.problem.code == "unparsable"]
+        again = [
+            index for index, answer in enumerate(results) if answer.problem and answer.problem.code == "unparsable"
+        ]
         if not again:
             break
         other = replace(sampling, seed=(sampling.seed or 0) + attempt)
-        for place, reply in zip(again, writer.write([chats[place] for place in again], other), strict=True):
-            found[place] = _summed(found[place], _answer(reply, read))
-    return found
+        for index, reply in zip(again, writer.write([chats[index] for index in again], other), strict=True):
+            results[index] = _summed(results[index], _answer(reply, read))
+    return results
 
 
 def _answer(reply: Reply, read: Callable[[str], T]) -> ParsedReply[T]:
@@ -55,7 +60,7 @@ def _answer(reply: Reply, read: Callable[[str], T]) -> ParsedReply[T]:
 
 
 def _summed(first: ParsedReply[T], second: ParsedReply[T]) -> ParsedReply[T]:
-    """*second* with the tokens of both."""
+    """Returns *second* with the tokens of both."""
     return replace(
         second,
         prompt_tokens=first.prompt_tokens + second.prompt_tokens,

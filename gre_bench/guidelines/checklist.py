@@ -1,4 +1,4 @@
-"""A guideline that imitates reviewers, as its questions (listing 1 shows the form, listings 10 to 12 are such)."""
+"""Reads the questions of a guideline that imitates reviewers (form: listing 1; examples: listings 10 to 12)."""
 
 from __future__ import annotations
 
@@ -11,37 +11,40 @@ from gre_bench.guidelines.strict_yaml import mapping
 ROOT = "peer_review_behavior_checklist"
 SIDES = ("good_paper", "bad_paper")
 PREAMBLE = "Provide the following based on the Peer Review Behavior Checklist:"
-"""What stands before each printed checklist."""
+"""The line before each printed checklist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Questions whose Yes speaks for a paper, and those whose Yes speaks against it."""
+    """Questions whose Yes counts for a paper (*good*), and those whose Yes counts against it (*bad*)."""
 
     good: tuple[str, ...]
     bad: tuple[str, ...]
 
     @property
     def counts(self) -> bool:
-        """Whether a rubric can count it: ten questions on either side."""
+        """Whether a rubric can count it: it needs ten questions on either side."""
         return len(self.good) == len(self.bad) == QUESTIONS
 
 
 def read(text: str) -> Checklist:
-    """The questions of *text*, which may open with other lines; `ReplyError` ``no_checklist`` says what is amiss."""
+    """Returns the questions of *text*, which may begin with other lines.
+
+    `ReplyError` ``no_checklist`` names the fault.
+    """
     at = text.find(f"{ROOT}:")
     if at < 0:
         raise ReplyError(f"no_checklist: no {ROOT}")
     tree = mapping(text[at:])[ROOT]
     if not isinstance(tree, dict) or set(tree) != set(SIDES):
-        raise ReplyError(f"no_checklist: it has not the parts {' and '.join(SIDES)}")
+        raise ReplyError(f"no_checklist: it lacks the parts {' and '.join(SIDES)}")
     return Checklist(*(tuple(_questions(side, tree[side])) for side in SIDES))
 
 
 def _questions(side: str, groups: object) -> list[str]:
     if not isinstance(groups, dict) or not groups:
         raise ReplyError(f"no_checklist: {side} has no categories")
-    found = []
+    questions = []
     for category, items in groups.items():
         if not isinstance(items, list) or not items:
             raise ReplyError(f"no_checklist: {side}.{category} has no questions")
@@ -49,5 +52,5 @@ def _questions(side: str, groups: object) -> list[str]:
             question = item.get("question") if isinstance(item, dict) else None
             if not isinstance(question, str) or not question.strip():
                 raise ReplyError(f"no_checklist: {side}.{category} has an item without a question")
-            found.append(question.strip())
-    return found
+            questions.append(question.strip())
+    return questions

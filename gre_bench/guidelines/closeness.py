@@ -1,9 +1,9 @@
 """How close ratings come to the mean human rating of the same papers: RMSE, bias, Spearman, with intervals by paper.
 
 RMSE = √(mean (r − h)²) over papers ("Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer
-Review", §2; lower is better); bias = mean (r − h). The paper prints no intervals. Here, at 95%: Student's for the bias;
-the studentised bootstrap by paper on the scale of log MSE for the RMSE (percentiles of RMSE* cover 92% at 120 papers);
-`gre_bench.stats.correlation` for Spearman.
+Review", §2; lower is better); bias = mean (r − h). The paper prints no intervals. Ours are 95% intervals. The bias uses
+Student's t. The RMSE uses the studentised bootstrap by paper on the scale of log MSE, because percentiles of RMSE*
+cover only 92% at 120 papers. Spearman uses `gre_bench.stats.correlation`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gre_bench.stats.samples import Array, finite
 LEVEL = 0.95
 RESAMPLES = 10_000
 FEWEST = 3
-"""Papers below which nothing is computed."""
+"""Fewest papers for any result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """Ratings against human means over *papers*; *spearman* is None where the ratings, or the means, hardly vary."""
+    """Ratings against human means over *papers*; *spearman* is None if either of them hardly varies."""
 
     papers: int
     rmse: Estimate
@@ -49,7 +49,10 @@ class Closeness:
 def closeness(
     ratings: Sequence[float], human: Sequence[float], resamples: int = RESAMPLES, seed: int = 0
 ) -> Closeness | None:
-    """*ratings* against the mean *human* ratings of the same papers, in the same order; None under three papers."""
+    """Compares *ratings* with the mean *human* ratings of the same papers, in the same order.
+
+    None for under three papers.
+    """
     if len(ratings) != len(human):
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
     if len(ratings) < FEWEST:
@@ -63,7 +66,7 @@ def closeness(
 
 
 def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """The root of the mean square of *errors* (papers,), with its interval; of no width where all are alike."""
+    """Returns the root mean square of *errors* (papers,) with its interval, which has no width if all are equal."""
     squares = errors**2
     size, value = len(squares), float(squares.mean())
     spread = float(squares.std(ddof=1)) / math.sqrt(size)
@@ -83,7 +86,7 @@ def _spearman(given: Array, means: Array, resamples: int, seed: int) -> tuple[Es
     if np.ptp(given) == 0 or np.ptp(means) == 0:
         return None, None
     try:
-        found = correlate("spearman", given.tolist(), means.tolist(), range(len(given)), LEVEL, resamples, seed)
+        correlation = correlate("spearman", given.tolist(), means.tolist(), range(len(given)), LEVEL, resamples, seed)
     except ValueError:  # too few papers whose ratings differ for an interval
         return None, None
-    return Estimate(found.value, found.low, found.high), found.p
+    return Estimate(correlation.value, correlation.low, correlation.high), correlation.p

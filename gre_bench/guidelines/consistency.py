@@ -1,7 +1,7 @@
-"""Points of a human review that an LM gives, by the prompts and in the form of listings 2, 3 and 4.
+"""Points that an LM gives a human review, with the prompts and the reply form of listings 2, 3 and 4.
 
-The reply is YAML with a score and a word for it. Both must be there, and the word must be the one that the listing
-assigns to the score: a reply that contradicts itself is not believed.
+The reply is YAML with a score and a word for it. Both must be present, and the word must be the one that the listing
+assigns to the score. A contradictory reply is rejected.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ class Criterion:
         return max(self.words)
 
     def chat(self, review: FieldedReview) -> Chat:
-        """What an LM is asked about *review*, which has the fields that the prompt reads."""
+        """Returns the chat about *review*, which must have the fields that the prompt reads."""
         return fill(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
 
     def points(self, text: str) -> int:
-        """The score in the reply *text*; `ReplyError` ``no_yaml``, ``no_score``, ``score_off_scale`` and the like."""
+        """Returns the score in the reply *text*.
+
+        Raises `ReplyError` ``no_yaml``, ``no_score``, ``score_off_scale`` and others.
+        """
         tree = mapping(block(without_thinking(text)[0]))
         score = tree.get("quality_score")
         if isinstance(score, bool) or not isinstance(score, int):
@@ -82,4 +85,4 @@ CRITERIA = {
         ),
     )
 }  # fmt: skip
-"""The three criteria by their name: 0-3, 0-2 and 0-2 points (appendix A.2)."""
+"""The three criteria by name: 0-3, 0-2 and 0-2 points (appendix A.2)."""

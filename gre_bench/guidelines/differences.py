@@ -1,4 +1,4 @@
-"""Conditions compared on the papers that both rate: the difference of their RMSE, tested in pairs."""
+"""Compares conditions on the papers that both rate: a paired test of the difference of their RMSE."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gre_bench.stats.samples import Array
 class Difference:
     """RMSE of *first* less that of *second* over the *papers* that both rate; *p* tests the mean squared errors.
 
-    *p_holm* is corrected for all differences of the same call; both are None where no paper's error differs.
+    *p_holm* is corrected over all differences of the same call. Both are None if no paper's error differs.
     """
 
     first: str
@@ -34,29 +34,35 @@ class Difference:
 def differences(
     ratings: Mapping[str, Mapping[str, float]], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Difference]:
-    """Each pair of the *ratings* (by name, then paper) on the papers that both rate and that have a *human* mean.
+    """Returns the difference of each pair of *ratings* (by name, then paper), on papers that both rate with a *human*
+    mean.
 
-    The interval: percentiles of the bootstrap by paper. The test: Student's on the papers' differences of squared
-    error, with Holm's correction over all pairs. Pairs with under three such papers are left out.
+    The interval uses percentiles of the bootstrap by paper. The test is Student's on the papers' differences of squared
+    error, with Holm's correction over all pairs. Pairs with fewer than three such papers are left out.
     """
-    found = []
+    results = []
     for first, second in combinations(ratings, 2):
         common = [paper for paper in ratings[first] if paper in ratings[second] and paper in human]
         if len(common) >= FEWEST:
             one, other = (
                 np.array([ratings[name][paper] - human[paper] for paper in common]) for name in (first, second)
             )
-            found.append(_difference(first, second, one**2, other**2, resamples, seed))
-    tested = [place for place, item in enumerate(found) if item.p is not None]
-    for place, p in zip(tested, holm([found[place].p for place in tested]) if tested else [], strict=True):
-        found[place] = replace(found[place], p_holm=p)
-    return found
+            results.append(_difference(first, second, one**2, other**2, resamples, seed))
+    tested = [index for index, item in enumerate(results) if item.p is not None]
+    for index, p in zip(tested, holm([results[index].p for index in tested]) if tested else [], strict=True):
+        results[index] = replace(results[index], p_holm=p)
+    return results
 
 
-def _difference(first: str, second: str, one: Array, other: Array, resamples: int, seed: int) -> Difference:
-    size = len(one)
-    drawn = [np.sqrt(counts @ one / size) - np.sqrt(counts @ other / size) for counts in weights(size, resamples, seed)]
-    value = math.sqrt(float(one.mean())) - math.sqrt(float(other.mean()))
-    p = paired_test((one - other).tolist()).p
+def _difference(
+    first: str, second: str, first_errors: Array, second_errors: Array, resamples: int, seed: int
+) -> Difference:
+    size = len(first_errors)
+    drawn = [
+        np.sqrt(counts @ first_errors / size) - np.sqrt(counts @ second_errors / size)
+        for counts in weights(size, resamples, seed)
+    ]
+    value = math.sqrt(float(first_errors.mean())) - math.sqrt(float(second_errors.mean()))
+    p = paired_test((first_errors - second_errors).tolist()).p
     interval = equal_tailed(np.concatenate(drawn), LEVEL)
     return Difference(first, second, size, Estimate(value, *interval), None if math.isnan(p) else p)

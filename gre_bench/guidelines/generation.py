@@ -1,4 +1,4 @@
-"""A guideline made from a group of reviews by an LM, which then imitates those reviewers (appendix A.3)."""
+"""An LM makes a guideline from a group of reviews, to imitate those reviewers (appendix A.3)."""
 
 from __future__ import annotations
 
@@ -14,29 +14,32 @@ from gre_bench.guidelines.strict_yaml import block
 from gre_bench.prompts.library import fill
 
 SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
-"""What of a review the LM sees: the fields of table 3, but for the date."""
+"""The fields of a review that the LM sees: those of table 3, except the date."""
 
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """A guideline from *reviews*, ready for a condition: ten questions on either side, or the problem it met."""
+    """Returns a guideline from *reviews*, ready for a condition with ten questions on either side, or its problem."""
     return ask(writer, sampling, [chat(reviews)], guideline)[0]
 
 
 def chat(reviews: Sequence[FieldedReview]) -> Chat:
-    """What an LM is asked: all *reviews* as one text."""
+    """Returns the chat, with all *reviews* as one text."""
     texts = [f"## Review {number}\n\n{_shown(review.fields)}" for number, review in enumerate(reviews, start=1)]
     return fill("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
 
 
 def guideline(text: str) -> str:
-    """The guideline in the reply *text*; `ReplyError` if it is no checklist, or not of ten and ten questions."""
-    found = block(without_thinking(text)[0]).strip()
-    questions = checklist.read(found)
+    """Returns the guideline in the reply *text*.
+
+    Raises `ReplyError` unless it is a checklist of ten and ten questions.
+    """
+    reply = block(without_thinking(text)[0]).strip()
+    questions = checklist.read(reply)
     if not questions.counts:
         raise ReplyError(
             f"no_checklist: {len(questions.good)} good and {len(questions.bad)} bad questions, not 10 and 10"
         )
-    return f"{checklist.PREAMBLE}\n\n{found[found.index(checklist.ROOT) :]}"
+    return f"{checklist.PREAMBLE}\n\n{reply[reply.index(checklist.ROOT) :]}"
 
 
 def _shown(fields: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Reviews that were written elsewhere, as ratings under conditions: a run of a model is its condition."""
+"""Turns reviews written elsewhere into ratings under conditions; the condition is the model's run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_REVIEW = Problem("no_review", "the run has no review of the paper")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A review of a paper by *model* under *condition*, and the *rating* as it was written, if at all."""
+    """A review of a paper by *model* under *condition*, and its *rating* as written, if it has one."""
 
     paper_id: str
     model: str
@@ -24,12 +24,15 @@ class Given:
 
 
 def condition_of(model: str, run: str) -> str:
-    """*run* without the model's name at its beginning; ``given`` if nothing is left."""
+    """Returns *run* without the model's name at its beginning; ``given`` if nothing is left."""
     return run.removeprefix(model).strip("_-. ") or "given"
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Each of *names* without the parts, joined by ``_``, that all begin and end with; ``plain`` for nothing."""
+    """Returns each of *names* without the parts, joined by ``_``, that all begin or end with.
+
+    ``plain`` if nothing is left.
+    """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
         return {name: name for name in parts}
@@ -39,9 +42,9 @@ def shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
-    """For each model and condition one rating of each of *papers* and of each further paper that it reviews.
+    """Returns for each model and condition one rating of each of *papers*, and of each further paper that it reviews.
 
-    What is no integer from 1 to 10 is a problem, and so is a paper without review.
+    A rating that is no integer from 1 to 10 is a problem, and so is a paper without review.
     """
     runs: dict[tuple[str, str], dict[str, Given]] = {}
     for review in reviews:
@@ -75,10 +78,10 @@ def _integer(rating: str | None) -> int:
 
 
 def _common(lists: Sequence[Sequence[str]]) -> list[str]:
-    """What all *lists* begin with."""
-    found = []
+    """Returns the common beginning of all *lists*."""
+    common = []
     for words in zip(*lists, strict=False):
         if len(set(words)) > 1:
             break
-        found.append(words[0])
-    return found
+        common.append(words[0])
+    return common

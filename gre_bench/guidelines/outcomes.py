@@ -1,4 +1,4 @@
-"""What ratings under guidelines came to: one row per model and condition, every planned paper accounted for."""
+"""The results of ratings under guidelines: one row per model and condition, with every planned paper accounted for."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ NO_HUMAN = "no_human_rating"
 class ConditionResult:
     """One *model* under one *condition*: planned = scored + excluded + failed + missing papers.
 
-    *excluded* papers have no human rating, *failed* ones no usable reply (*reasons* by code), *missing* ones are to be
-    tried again. *recomputed*: the ratings that a rubric's rule gives, where a review states its temporary score.
+    *excluded* papers have no human rating, *failed* ones no usable reply (*reasons* by code), and *missing* ones will
+    be tried again. *recomputed*: the closeness of the ratings that a rubric's rule gives, where reviews state their
+    temporary score.
     """
 
     model: str
@@ -40,11 +41,11 @@ class ConditionResult:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """What an RMSE is to be held against, on the same papers.
+    """Reference values for an RMSE, on the same papers.
 
-    *constant*: the RMSE of the best single number (the mean of the human means); *reviewer*: of one human rating
-    against the mean of the paper's others, over *ratings* of papers with at least two. *distribution*: papers by their
-    human mean, rounded half down.
+    *constant*: the RMSE of the best single number, the mean of the human means. *reviewer*: the RMSE of one human
+    rating against the mean of the paper's others, over *ratings* of papers with at least two. *distribution*: papers by
+    their human mean, rounded half down.
     """
 
     papers: int
@@ -56,14 +57,14 @@ class Yardstick:
 
 
 def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """The mean human rating of each paper that has any: the reference of all comparisons."""
+    """Returns the mean human rating of each paper that has one: the reference of all comparisons."""
     return {paper: fmean(ratings) for paper, ratings in human.items() if ratings}
 
 
 def outcomes(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[ConditionResult]:
-    """One row for each model and condition of *ratings*, in order of appearance."""
+    """Returns one row for each model and condition of *ratings*, in order of appearance."""
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         groups.setdefault((rating.model, rating.condition), []).append(rating)
@@ -73,25 +74,25 @@ def outcomes(
 def compared(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, list[Difference]]:
-    """For each model the differences between its conditions, by their names."""
+    """Returns for each model the differences between its conditions."""
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
         if rating.value is not None:
             tables.setdefault(rating.model, {}).setdefault(rating.condition, {})[rating.paper_id] = float(rating.value)
-    found = {model: differences(table, human, resamples, seed) for model, table in tables.items()}
-    return {model: rows for model, rows in found.items() if rows}
+    results = {model: differences(table, human, resamples, seed) for model, table in tables.items()}
+    return {model: rows for model, rows in results.items() if rows}
 
 
 def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
-    """Of the papers of *human*; None if none has a rating."""
+    """Returns the reference values on the papers of *human*; None if none has a rating."""
     means = list(human_means(human).values())
     if not means:
         return None
     errors = [
-        (ratings[place] - fmean([*ratings[:place], *ratings[place + 1 :]])) ** 2
+        (ratings[index] - fmean([*ratings[:index], *ratings[index + 1 :]])) ** 2
         for ratings in human.values()
         if len(ratings) > 1
-        for place in range(len(ratings))
+        for index in range(len(ratings))
     ]
     one = math.sqrt(fmean(errors)) if errors else None
     rounded = Counter(math.ceil(mean - 0.5) for mean in means)
@@ -110,8 +111,8 @@ def _outcome(
     counted = Counter(rating.value for rating in group if rating.value is not None)
 
     def close(values: Mapping[str, int | None]) -> Closeness | None:
-        found = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
-        return closeness([*found.values()], [human[paper] for paper in found], resamples, seed)
+        results = {paper: float(value) for paper, value in values.items() if value is not None and paper in human}
+        return closeness([*results.values()], [human[paper] for paper in results], resamples, seed)
 
     return ConditionResult(
         model=model,

@@ -1,4 +1,4 @@
-"""How ratings are distributed under each condition, as a static picture."""
+"""Plots how ratings are distributed under each condition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw(outcomes: Sequence[ConditionResult], human: Mapping[str, float], folder
 
 
 def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
-    """The picture itself: a panel for each model and condition, bars for its ratings, a line for the human means."""
+    """Returns the chart: a panel for each model and condition, bars for its ratings, a line for the human means."""
     try:
         import altair
     except ImportError as error:
@@ -53,7 +53,7 @@ def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title
 
 
 def shares(outcomes: Sequence[ConditionResult], human: Mapping[str, float]) -> list[dict[str, str | int | float]]:
-    """One row per panel, who rates, and rating: the share of papers. Human means are rounded, a half down."""
+    """Returns one row per panel, rater and rating: the share of papers. Human means are rounded half down."""
     scale = range(LOWEST, HIGHEST + 1)
     rounded = [math.ceil(mean - 0.5) for mean in human.values()]
     rows: list[dict[str, str | int | float]] = []

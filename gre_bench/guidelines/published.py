@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the guideline paper as they are printed, from ``data/published/002_table*.csv``."""
+"""Tables 1 and 2 of the guideline paper as printed, from ``data/published/002_table*.csv``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """An RMSE as printed, with what is odd about it (*anomaly*, in words in *note*)."""
+    """A printed RMSE; *anomaly* marks an oddity that *note* explains."""
 
     row: str
     column: str
@@ -24,7 +24,10 @@ class Printed:
 
 @cache
 def printed(table: Literal[1, 2]) -> tuple[Printed, ...]:
-    """The cells of *table*, row by row. Rows are ``official: MODEL`` in table 1, ``MODEL: w/o Rubric`` in table 2."""
+    """Returns the cells of *table*, row by row.
+
+    Rows are ``official: MODEL`` in table 1, ``MODEL: w/o Rubric`` in table 2.
+    """
     path = resource("data", "published", f"002_table{table}.csv")
     with path.open(encoding="utf-8", newline="") as lines:
         return tuple(map(_printed, csv.DictReader(lines, strict=True)))

@@ -1,4 +1,4 @@
-"""What a review under a guideline rates its paper, read from an LM's reply. Replies are hostile input.
+"""Reads the rating of a paper from an LM's review under a guideline. Replies are hostile input.
 
 The form is that of listings 5, 6 and 13 of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated
 Peer Review": ``Overall Rating: (Your Rating)``, an integer from 1 to 10.
@@ -15,7 +15,7 @@ from gre_bench.core.replies import without_thinking
 
 LOWEST, HIGHEST = 1, 10
 QUESTIONS = 10
-"""Questions on either side of a checklist, each worth one point."""
+"""Number of questions on either side of a checklist, each worth one point."""
 
 _MARKS = r"[*_`\"'\s]{0,8}"
 _NUMBER = r"[+\-\u2212]?\d{1,6}(?:\.\d{1,6})?"
@@ -30,10 +30,10 @@ _OUT_OF = re.compile(r"\s*(?:/|out of)\s*(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What *model* under *condition* rates a paper, or the problem in its place: exactly one of the two.
+    """The rating of a paper by *model* under *condition*, or the problem instead: exactly one of the two.
 
-    *recomputed*: with a rubric, what its rule makes of the temporary score that the review states (None: it states
-    none, or one off its scale); *value* stays the rating that the model gives itself. *text* is the review.
+    *value* is the rating that the model states. *recomputed*: with a rubric, the rating that its rule gives for the
+    review's temporary score (None: not stated, or off its scale). *text* is the review.
     """
 
     paper_id: str
@@ -50,38 +50,41 @@ class Rating:
 
 
 def overall_rating(text: str) -> int:
-    """The last ``Overall Rating: n`` of *text*, thinking left out, n in parentheses or not, of ten or not.
+    """Returns the last ``Overall Rating: n`` of *text*, ignoring thinking; n may stand in parentheses or before "/10".
 
-    `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range), ``rating_off_scale``.
+    Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range), ``rating_off_scale``.
     """
-    found = [*_RATING.finditer(without_thinking(text)[0])]
-    if not found:
+    matches = [*_RATING.finditer(without_thinking(text)[0])]
+    if not matches:
         raise ReplyError("no_rating")
-    return on_scale(_integer(found[-1], "rating", HIGHEST))
+    return on_scale(_integer(matches[-1], "rating", HIGHEST))
 
 
 def on_scale(rating: int) -> int:
-    """*rating* if it is one of 1 to 10; `ReplyError` if not."""
+    """Returns *rating* if it is one of 1 to 10; else raises `ReplyError`."""
     if not LOWEST <= rating <= HIGHEST:
         raise ReplyError(f"rating_off_scale: {rating}")
     return rating
 
 
 def temporary_score(text: str) -> int:
-    """The last ``temporary score: t`` of *text* (listing 13), −10 to 10; `ReplyError` as for a rating."""
-    found = [*_TEMPORARY.finditer(without_thinking(text)[0])]
-    if not found:
+    """Returns the last ``temporary score: t`` of *text* (listing 13), −10 to 10.
+
+    Raises `ReplyError` as for a rating.
+    """
+    matches = [*_TEMPORARY.finditer(without_thinking(text)[0])]
+    if not matches:
         raise ReplyError("no_temporary_score")
-    score = _integer(found[-1], "temporary_score", QUESTIONS)
+    score = _integer(matches[-1], "temporary_score", QUESTIONS)
     if abs(score) > QUESTIONS:
         raise ReplyError(f"temporary_score_off_scale: {score}")
     return score
 
 
 def normalised(temporary: int) -> int:
-    """round(((t + 10)/20)·9 + 1), a half rounded down, as listing 13's own "0 → 5" asks.
+    """Returns round(((t + 10)/20)·9 + 1), a half rounded down, as listing 13's own "0 → 5" requires.
 
-    In whole numbers, ⌈(9·(t + 10) + 10)/20⌉. ValueError for a *temporary* score off the scale.
+    In whole numbers this is ⌈(9·(t + 10) + 10)/20⌉. Raises ValueError for a *temporary* score off the scale.
     """
     if abs(temporary) > QUESTIONS:
         raise ValueError(f"temporary score {temporary} is not between -10 and 10")

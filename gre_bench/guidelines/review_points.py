@@ -1,7 +1,7 @@
 """Points of a human review that follow from a rule: its date and its length.
 
-"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.2. All
-comparisons are exact: a review on a cut-off falls where the printed sign puts it.
+"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.2. All comparisons
+are exact: the printed sign decides about a review on a cut-off.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from statistics import median
 DAY_MS = 86_400_000
 
 DATE_CUTS = ((2, 5), (5, 4), (10, 3), (20, 2))
-"""(most days from the mean, points); later or earlier than the last: 1 point."""
+"""(most days from the mean, points); beyond the last row: 1 point."""
 
 LENGTH_CUTS = ((Fraction(3, 2), 5), (Fraction(6, 5), 4), (Fraction(4, 5), 3), (Fraction(1, 2), 2))
-"""(multiple of the median that must be exceeded, points); not above the last: 1 point."""
+"""(multiple of the median to exceed, points); not above the last row: 1 point."""
 
 LENGTH_FIELDS = ("summary", "strengths", "weaknesses", "questions")
 SCORE_FIELDS = ("soundness", "presentation", "contribution")
@@ -25,9 +25,9 @@ SCORE_FIELDS = ("soundness", "presentation", "contribution")
 
 @dataclass(frozen=True, slots=True)
 class FieldedReview:
-    """A human review by its fields as they were filled in (table 3), and when it was written (epoch ms).
+    """A human review by its fields (table 3), and when it was written (epoch ms).
 
-    A field that the venue has and the reviewer left empty is there and empty; one that the venue lacks is absent.
+    A field that the reviewer left empty is present and empty; a field that the venue lacks is absent.
     """
 
     review_id: str
@@ -36,35 +36,40 @@ class FieldedReview:
     written_ms: int | None = None
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Those of *names* that the review does not have."""
+        """Returns those of *names* that the review does not have."""
         return [name for name in names if name not in self.fields]
 
 
 def date_points(written_ms: int, mean_ms: Fraction) -> int:
-    """1 to 5 by d = |t − mean| in days: 5 up to 2, 4 up to 5, 3 up to 10, 2 up to 20, then 1."""
+    """Returns 1 to 5 by d = |t − mean| in days: 5 up to 2, 4 up to 5, 3 up to 10, 2 up to 20, then 1."""
     days = abs(written_ms - mean_ms) / DAY_MS
     return next((points for most, points in DATE_CUTS if days <= most), 1)
 
 
 def length_points(characters: int, middle: Fraction) -> int:
-    """1 to 5 by l against the median M: 5 above 1.5·M, 4 above 1.2·M, 3 above 0.8·M, 2 above 0.5·M, else 1."""
+    """Returns 1 to 5 by length against the median M: 5 above 1.5·M, 4 above 1.2·M, 3 above 0.8·M, 2 above 0.5·M, else
+    1.
+    """
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 
 
 def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
-    """The mean of the dates of all *reviews* that have one (epoch ms, exact); None if none has."""
+    """Returns the exact mean date of those *reviews* that have one (epoch ms); None if none has."""
     dates = [review.written_ms for review in reviews if review.written_ms is not None]
     return Fraction(sum(dates), len(dates)) if dates else None
 
 
 def characters(review: FieldedReview) -> int | None:
-    """Characters of summary, strengths, weaknesses and questions together; None if one of these fields is lacking."""
+    """Counts the characters of summary, strengths, weaknesses and questions together.
+
+    None if one of these is absent.
+    """
     if review.lacking(LENGTH_FIELDS):
         return None
     return sum(len(review.fields[name]) for name in LENGTH_FIELDS)
 
 
 def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
-    """The median of the `characters` of all *reviews* that have them; None if none has."""
+    """Returns the median of `characters` over those *reviews* that have them; None if none has."""
     lengths = [length for review in reviews if (length := characters(review)) is not None]
     return Fraction(median(map(Fraction, lengths))) if lengths else None

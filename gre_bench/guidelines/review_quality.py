@@ -1,10 +1,10 @@
-"""How good a human review is by the five criteria of the guideline study (appendix A.2), and the groups made by it.
+"""Rates human reviews by the five criteria of the guideline study (appendix A.2), and groups them by the total.
 
-A total is 2 to 17. Where a criterion has no points, because a field, a date or an LM's verdict is missing, the total
-is *not computable*; it never comes out smaller instead.
+A total is 2 to 17. If a criterion has no points, because a field, a date or an LM's verdict is missing, the total is
+*not computable*; it is never merely smaller.
 
 Beside the paper's three groups there are two for each criterion alone, ``good.NAME`` and ``bad.NAME``: the reviews with
-the most and with the fewest points that it gives. A guideline from these says whether the one criterion helps.
+the most and the fewest points for it. A guideline made from these shows whether the criterion helps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAMES = (*BY_RULE, *CRITERIA)
 """The five criteria, in the paper's order."""
 
 ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, one.most) for name, one in CRITERIA.items()}
-"""The fewest and the most points of each criterion."""
+"""Criterion → its fewest and its most points."""
 GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side in ("good", "bad")))
 
 LEAST, MOST = 2, 17
@@ -54,13 +54,13 @@ class Quality:
 
     @property
     def total(self) -> int | None:
-        """The sum of all five; None where one is missing."""
+        """The sum of all five; None if one is missing."""
         given = [points for points in self.points.values() if isinstance(points, int)]
         return sum(given) if len(given) == len(NAMES) else None
 
     @property
     def lacking(self) -> dict[str, Problem]:
-        """Why the total is not computable, by criterion; empty if it is."""
+        """Why the total is not computable, by criterion; empty if it is computable."""
         return {name: points for name, points in self.points.items() if isinstance(points, Problem)}
 
     @property
@@ -70,7 +70,7 @@ class Quality:
 
 
 def group_of(total: int) -> Group | None:
-    """The group of a *total*, None between the groups; ValueError off the scale."""
+    """Returns the group of a *total*; None between the groups. Raises ValueError off the scale."""
     if not LEAST <= total <= MOST:
         raise ValueError(f"a total of {total} is not between {LEAST} and {MOST}")
     return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
@@ -79,19 +79,20 @@ def group_of(total: int) -> Group | None:
 def judge(
     reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points], dated: bool = True
 ) -> list[Quality]:
-    """The quality of each of *reviews*, which are all reviews of one conference: its mean date and median length.
+    """Returns the quality of each of *reviews*, which must be all reviews of one conference, for its mean date and
+    length.
 
-    *verdicts*: an LM's points by (review id, criterion). *dated*: False where the dates are not to be believed.
+    *verdicts*: an LM's points by (review id, criterion). *dated*: False if the dates are unreliable.
     """
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
-    found = []
+    qualities = []
     for review in reviews:
         length = characters(review)
         lacks = ", ".join(review.lacking(LENGTH_FIELDS))
         points: dict[str, Points] = {
             "submission_date": date_points(review.written_ms, mean)
             if mean is not None and review.written_ms is not None
-            else Problem("no_date", "no date" if dated else "the dates are not to be believed"),
+            else Problem("no_date", "no date" if dated else "the dates are unreliable"),
             "review_length": length_points(length, middle)
             if length is not None and middle is not None
             else Problem("no_field", f"no {lacks}"),
@@ -100,12 +101,12 @@ def judge(
             absent = review.lacking(criterion.needs)
             verdict = verdicts.get((review.review_id, name), NOT_ASKED)
             points[name] = Problem("no_field", f"no {', '.join(absent)}") if absent else verdict
-        found.append(Quality(review.review_id, review.paper_id, points, length))
-    return found
+        qualities.append(Quality(review.review_id, review.paper_id, points, length))
+    return qualities
 
 
 def members(qualities: Sequence[Quality], group: str) -> list[str]:
-    """The ids of the reviews in one of `GROUPS`, in order."""
+    """Returns the ids of the reviews in one of `GROUPS`, in order."""
     side, _, name = group.partition(".")
     if not name:
         return sorted(quality.review_id for quality in qualities if quality.group == group)
@@ -114,7 +115,10 @@ def members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
-    """For each group the ids of *size* of its reviews, drawn with *seed*; all of a smaller group. Order is by id."""
+    """Returns for each group the ids of *size* of its reviews, sampled with *seed*; all of a smaller group.
+
+    Sorted by id.
+    """
     drawn = {}
     for group in GROUPS:
         ids = members(qualities, group)

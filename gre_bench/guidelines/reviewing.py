@@ -1,4 +1,4 @@
-"""Papers reviewed under a guideline by an LM, and what the reviews rate them."""
+"""An LM reviews papers under a guideline; the results are its ratings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NO_TEXT = Problem("no_text", "the paper has no text")
 def rate(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """The rating of each of *papers*, each (paper id, content), by *model* under *condition*; same order.
+    """Returns the rating of each of *papers*, pairs (paper id, content), by *model* under *condition*, in order.
 
-    A paper without content gets the problem ``no_text`` and is not asked about.
+    A paper without content gets the problem ``no_text`` and is not sent.
     """
     able = [(paper_id, content) for paper_id, content in papers if content.strip()]
     answers = ask(writer, sampling, [condition.chat(content) for _, content in able], overall_rating)
-    found = {paper_id: answer for (paper_id, _), answer in zip(able, answers, strict=True)}
-    return [_rating(paper_id, model, condition, found.get(paper_id)) for paper_id, _ in papers]
+    results = {paper_id: answer for (paper_id, _), answer in zip(able, answers, strict=True)}
+    return [_rating(paper_id, model, condition, results.get(paper_id)) for paper_id, _ in papers]
 
 
 def _rating(paper_id: str, model: str, condition: Condition, answer: ParsedReply[int] | None) -> Rating:

@@ -1,4 +1,4 @@
-"""YAML that an LM wrote, as a mapping of plain values: no tags, no anchors, no key twice, nothing huge."""
+"""Reads YAML from an LM as a mapping of plain values: no tags, no anchors, no duplicate keys, nothing huge."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import yaml
 from gre_bench.core.errors import ReplyError
 
 LARGEST = 40_000
-"""Characters; a checklist of twenty questions has about 5,000."""
+"""Most characters; a checklist of twenty questions has about 5,000."""
 
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, which refuses what only makes replies harder to trust."""
+    """PyYAML's safe loader without features that only make replies harder to trust."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent) or getattr(self.peek_event(), "anchor", None):
@@ -27,12 +27,12 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         if len(set(keys)) < len(node.value) or "<<" in keys:
-            raise yaml.YAMLError("a key is there twice, or is no plain text")
+            raise yaml.YAMLError("a key occurs twice, or is not plain text")
         return super().construct_mapping(node, deep)
 
 
 def block(text: str) -> str:
-    """The last fenced block of *text*, also one that is not closed; the whole of a text without one."""
+    """Returns the last fenced block of *text*, closed or not; without one, the whole text."""
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():
@@ -45,10 +45,10 @@ def block(text: str) -> str:
 
 
 def mapping(text: str) -> Mapping[str, Any]:
-    """*text* as a YAML mapping; `ReplyError` ``no_yaml`` if it is none.
+    """Returns *text* as a YAML mapping; raises `ReplyError` ``no_yaml`` if it is none.
 
-    Listings 2 and 4 print their form with a comma after each line, which YAML allows within braces only: a text that
-    is no mapping as it stands, or one whose values end with commas, is read within braces.
+    Listings 2 and 4 print their form with a comma after each line, which YAML allows only within braces. A text that is
+    no mapping by itself, or whose values end with commas, is therefore read within braces.
     """
     if len(text) > LARGEST:
         raise ReplyError(f"no_yaml: {len(text)} characters")

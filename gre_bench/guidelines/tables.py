@@ -1,7 +1,7 @@
-"""RMSE in the layout of tables 1 and 2 of the guideline paper, the published values beneath one's own.
+"""RMSE in the layout of tables 1 and 2 of the guideline paper, with the published values below ours.
 
 Table 1: no guideline, ARR, NeurIPS, ICLR, as official text and as instructions. Table 2: Base., Good, Mid., Bad,
-without and with a rubric. Conditions of neither stand in a table of the same form, above the published table 1.
+without and with a rubric. Other conditions form a table of the same layout, above the published table 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
 
 @dataclass(frozen=True, slots=True)
 class RmseCell:
-    """An RMSE; *low* and *high* are those of its 95% interval where there is one, *papers* what it rests on."""
+    """An RMSE with its 95% interval (*low*, *high*) if there is one, and the number of *papers* behind it."""
 
     value: float
     low: float | None = None
@@ -36,14 +36,14 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row: its *labels*, and its cells by column. *published*: printed in the paper, not found here."""
+    """A row: its *labels*, and its cells by column. *published*: printed in the paper, not computed here."""
 
     labels: tuple[str, ...]
     cells: dict[str, RmseCell]
     published: bool = False
 
     def place(self, column: str) -> int | None:
-        """1 for the lowest RMSE of the row, 2 for the next; None for the rest, and in a row of one cell."""
+        """Returns 1 for the lowest RMSE of the row, 2 for the next; None for the others, and in a row of one cell."""
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
             return None
@@ -62,23 +62,23 @@ class Table:
 
 
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """The tables that *outcomes* fill: 1 by block, 2, and one of the conditions of neither."""
-    found = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
+    """Returns the tables that *outcomes* fill: 1 by block, 2, and one for all other conditions."""
+    results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
-    conditions = {condition for _, condition in found}
+    conditions = {condition for _, condition in results}
     tables = [
-        _conference(block, found, models)
+        _conference(block, results, models)
         for block in BLOCKS
         if any(_name(block, venue) in conditions for venue in VENUES)
     ]
     if conditions & {f"{group}{end}" for group in ("good", "middle", "bad") for end in ("", RUBRIC)}:
-        tables.append(_imitating(found, models))
+        tables.append(_imitating(results, models))
     known = {"none", *(_name(block, venue) for block in BLOCKS for venue in VENUES)}
     known |= {f"{group}{end}" for group in GROUPS for end in ("", RUBRIC)}
     others = tuple(dict.fromkeys(outcome.condition for outcome in outcomes if outcome.condition not in known))
     if others or not tables:
         columns = (*(["none"] if "none" in conditions else []), *others)
-        lines = tuple(RmseRow((model,), _cells(found, model, {name: name for name in columns})) for model in models)
+        lines = tuple(RmseRow((model,), _cells(results, model, {name: name for name in columns})) for model in models)
         tables.append(Table("RMSE by condition, in the layout of table 1", ("Model",), columns, lines))
         if len(tables) == 1:
             tables += [_conference(block, {}, ()) for block in BLOCKS]
@@ -86,7 +86,7 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
 
 
 def _name(block: str, venue: str) -> str:
-    """``arr`` is the instruction, ``arr_official`` the text that the user supplies."""
+    """Names the condition of *venue*: ``arr`` is the instruction, ``arr_official`` the text that the user supplies."""
     return venue if block == "instruction" else f"{venue}_official"
 
 

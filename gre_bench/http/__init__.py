@@ -1,1 +1,1 @@
-"""What all HTTP clients share: retries, rate limits, size limits, masking of secrets, one-time codes."""
+"""Shared by all HTTP clients: retries, rate limits, size limits, masking of secrets, one-time codes."""

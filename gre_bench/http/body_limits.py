@@ -1,7 +1,7 @@
-"""How much of an HTTP answer is read, and for how long: no server fills our memory or holds us by dripping.
+"""Limits the size and duration of an HTTP answer, so no server can fill our memory or stall us with a slow body.
 
-Timeouts of the client bound the wait for each part of a body, not for all of it; the openai client reads what comes
-with an error to its end. Hooks for ``event_hooks`` of a client of httpx2, which is imported by who makes one.
+Timeouts of the client limit the wait for each part of a body, not for all of it. The openai client reads the body of an
+error to its end. These are hooks for ``event_hooks`` of an httpx2 client; the caller imports httpx2.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import cast
 import httpx2
 
 LARGEST_PROBLEM = 64 * 2**10
-"""Bytes that are read of an answer other than 200: what an endpoint says of its trouble is short."""
+"""Largest body in bytes that is read of an answer other than 200; error messages are short."""
 
 
 def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None]:
-    """The hook: at most *most_bytes* of a body within *seconds* of its head; ``httpx2.HTTPError`` beyond."""
+    """Returns a hook that raises ``httpx2.HTTPError`` beyond *most_bytes* of a body or *seconds* after its head."""
 
     def limit(response: httpx2.Response) -> None:
         response.stream = _Body(cast(httpx2.SyncByteStream, response.stream), _Bounds(response, most_bytes, seconds))
@@ -26,7 +26,7 @@ def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None
 
 
 def limited_async(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """`limited` for an asynchronous client."""
+    """Returns `limited` for an asynchronous client."""
 
     async def limit(response: httpx2.Response) -> None:
         stream = cast(httpx2.AsyncByteStream, response.stream)
@@ -43,10 +43,10 @@ class _Bounds:
         self._left = self._most = LARGEST_PROBLEM if self._cut else most_bytes
 
     def admit(self, part: bytes) -> bool:
-        """Whether to read on after *part*; an error of httpx2 if the answer is of no use by now."""
+        """Whether to read on after *part*; raises an error of httpx2 if the answer has become useless."""
         self._left -= len(part)
         if time.monotonic() > self._until:
-            raise httpx2.ReadTimeout(f"no whole answer in {self._seconds:g} s", request=self._request)
+            raise httpx2.ReadTimeout(f"no complete answer in {self._seconds:g} s", request=self._request)
         if self._left < 0 and not self._cut:
             raise httpx2.ReadError(f"an answer of more than {self._most // 2**20} MiB", request=self._request)
         return self._left >= 0

@@ -1,4 +1,4 @@
-"""Where LMs are reached, and what each endpoint takes from all models behind it together."""
+"""The endpoints of LMs, and the limits that all models behind an endpoint share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """What an endpoint takes, from all models behind it together; what is None is not limited by us."""
+    """An endpoint's limits, over all models behind it together; None sets no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,19 +24,21 @@ class Limits(BaseModel):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Seconds that one request and one token take of a minute."""
+        """The seconds of a minute that one request takes, and that one token takes."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
 
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
-    """Limits by base URL, of the entries *endpoints* of the models file *path*; `SettingsError` names a wrong one.
+    """Returns limits by base URL from the entries *endpoints* of the models file *path*.
 
-    One that is none of the *known* URLs of models would limit nothing, and is refused.
+    `SettingsError` names a wrong one.
+
+    An entry whose URL is not among the *known* URLs of models would limit nothing, so it is refused.
     """
-    found: dict[str, Limits] = {}
-    for place, entry in enumerate(endpoints, 1):
-        where = f"models file {path}, endpoint (entry {place})"
+    results: dict[str, Limits] = {}
+    for index, entry in enumerate(endpoints, 1):
+        where = f"models file {path}, endpoint (entry {index})"
         entry = dict(entry) if isinstance(entry, dict) else {}
         try:
             url = base_url(str(entry.pop("url", "")))
@@ -45,13 +47,19 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
             raise SettingsError(f"{where}: {wrong(error)}") from None
         except ValueError as error:
             raise SettingsError(f"{where}: url: {error}") from None
-        if url not in known or url in found:
-            why = "stands there twice" if url in found else "is the endpoint of no model there: write it as they do"
+        if url not in known or url in results:
+            why = (
+                "stands there twice"
+                if url in results
+                else "is the endpoint of no model there: write the URL as the model's entry does"
+            )
             raise SettingsError(f"{where}: {url} {why}")
-        found[url] = limits
-    return found
+        results[url] = limits
+    return results
 
 
 def wrong(error: ValidationError) -> str:
-    """What is wrong with an entry, key by key, without the values: a secret may have been pasted in the wrong place."""
+    """Returns what is wrong with an entry, key by key, without values: a secret may have been pasted in the wrong
+    place.
+    """
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

@@ -1,7 +1,7 @@
-"""Secrets taken out of a text in each of the writings that servers and libraries give them back in.
+"""Removes secrets from a text in every encoding in which servers and libraries repeat them.
 
-Plain, URL-encoded, in base64 (of a longer text too, wherever the secret begins in it) and in hex: what is said of a
-request's headers, body or address. Whoever has a secret and means harm can write it so that nobody finds it.
+It covers plain text, URL encoding, hex, and base64, also within a longer encoded text. This is how messages about a
+request repeat its headers, body or address. It cannot stop anyone who hides a secret on purpose.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 SHORTEST_SECRET = 8
-"""A shorter one is a placeholder or a word: taking it out would only mangle the text."""
+"""A shorter secret is a placeholder or a word; removing it would only garble the text."""
 
 
 def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
-    """*text* with *mark* in the place of each of *secrets*; those that are too short to be one are left."""
+    """Replaces each of *secrets* in *text* by *mark*; strings too short for a secret stay."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
             for writing in _writings(secret):
@@ -26,12 +26,12 @@ def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
 
 @lru_cache(maxsize=64)
 def _writings(secret: str) -> tuple[str, ...]:
-    """How *secret* may stand in a text, plain first."""
+    """Returns the encodings of *secret* that may occur in a text, plain first."""
     raw = secret.encode()
-    found = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
+    results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
     for ahead in range(3):
-        # What stands beside the secret decides the first and the last sign of its base64, but none between.
+        # The neighbours of a secret change only the first and the last character of its base64.
         coded = base64.b64encode(b"\0" * ahead + raw).decode()
-        found.append(coded[4 if ahead else 0 : (ahead + len(raw)) // 3 * 4])
-    found += [text.replace("+", "-").replace("/", "_") for text in found[-3:]]
-    return tuple(dict.fromkeys(found))
+        results.append(coded[4 if ahead else 0 : (ahead + len(raw)) // 3 * 4])
+    results += [text.replace("+", "-").replace("/", "_") for text in results[-3:]]
+    return tuple(dict.fromkeys(results))

@@ -1,7 +1,7 @@
-"""What a response says of rate limits: in its ``ratelimit-*`` and ``Retry-After`` headers, or in an error's body.
+"""Reads the rate limits of a response: from ``ratelimit-*`` and ``Retry-After`` headers, or from an error's body.
 
-Times come as seconds from now, as epochs or as dates by the server's clock; all are made seconds since the epoch by
-this machine's clock, with the help of the ``Date`` header.
+Servers state times as seconds from now, as epochs, or as dates of their own clock. All become seconds since the epoch
+by this machine's clock, corrected with the ``Date`` header.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ _AGAIN = re.compile(r"try again in (?:(\d+) hours?)?(?:,? ?(?:and )?(\d+) minute
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """*remaining* of *limit* requests until *resets_at* (epoch seconds; None: the window of *window_s* is not open)."""
+    """*remaining* of *limit* requests until *resets_at* (epoch seconds.
+
+    None: the window of *window_s* has not begun).
+    """
 
     limit: int
     remaining: int
@@ -30,7 +33,7 @@ class Limit:
 
 
 def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
-    """The limit of the ``ratelimit-*`` headers; None if they state none."""
+    """Returns the limit in the ``ratelimit-*`` headers; None if they state none."""
     known = {name.lower(): value for name, value in headers.items()}
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
     if limit is None or remaining is None:
@@ -45,7 +48,7 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 
 
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
-    """The limit that the body of an error states in ``details``; None if there is none."""
+    """Returns the limit in ``details`` of an error's body; None if there is none."""
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
         return None
@@ -57,7 +60,7 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
 
 
 def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Seconds to wait: the longest that a refusal asks for in any of its ways; None if it asks for none."""
+    """Returns the longest wait in seconds that a refusal states anywhere; None if it states none."""
     known = {name.lower(): value for name, value in headers.items()}
     waits = [_after(known, now)]
     if _number(known.get("ratelimit-remaining")) == 0:
@@ -82,7 +85,7 @@ def _after(known: Mapping[str, str], now: float) -> float | None:
 
 
 def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
-    """``resetTime`` by our clock: a date, or an epoch in seconds or milliseconds."""
+    """Returns ``resetTime`` by our clock; it is a date, or an epoch in seconds or milliseconds."""
     value = details.get("resetTime")
     stated = _number(value)
     if stated is not None:
@@ -99,11 +102,11 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
 
 
 def _said(message: str) -> float | None:
-    """Seconds of "Please try again in 60 minutes and 13 seconds"."""
-    found = _AGAIN.search(message)
-    if not found or not any(found.groups()):
+    """Returns the seconds in "Please try again in 60 minutes and 13 seconds"."""
+    match = _AGAIN.search(message)
+    if not match or not any(match.groups()):
         return None
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return float(hours * 3600 + minutes * 60 + seconds)
 
 

@@ -1,7 +1,7 @@
-"""How hard an endpoint is tried, whatever is asked of it: one policy for writers, examiners and evaluation LMs.
+"""One retry policy for every endpoint: writers, examiners and evaluation LMs.
 
-What passes by itself (`passes`, no connection, no answer in time) is tried again, waiting as the endpoint says or twice
-as long each time, with jitter. What would come again, such as a refusal or a bad request, is not tried again.
+Passing faults (`passes`, no connection, no answer in time) are retried. The wait is the one the endpoint states, or
+doubles each time, with jitter. Lasting faults, such as a refusal or a bad request, are not retried.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PASSING = frozenset({408, 409, 425, 429})
-"""Statuses that pass by themselves, besides all from 500."""
+"""Statuses of passing faults, besides all from 500."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How hard an endpoint is tried. Times in seconds; *timeout_s* is for one whole answer, however slowly it drips.
+    """How persistently an endpoint is tried. Times are in seconds; *timeout_s* limits one complete answer.
 
-    *attempts* are all tries of one request; *concurrency* requests are in flight at most, where nobody says otherwise.
+    *attempts* counts all tries of one request. At most *concurrency* requests are in flight, unless stated otherwise.
     """
 
     concurrency: int = 8
@@ -31,10 +31,10 @@ class RetryPolicy:
     longest_wait_s: float = 120.0
 
     def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
-        """Seconds to wait after *attempt* (from 0) failed; None if no further one is worth it.
+        """Returns the seconds to wait after *attempt* (from 0) failed; None if no further attempt is worthwhile.
 
-        ``U(0.5, 1) · min(longest, first · 2^attempt)``, or what the endpoint *stated* plus ``U(0, 0.5) · first``, for
-        all who were turned away come back at that moment.
+        ``U(0.5, 1) · min(longest, first · 2^attempt)``, or what the endpoint *stated* plus ``U(0, 0.5) · first``. The
+        jitter spreads clients that were all told to return at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
             return None
@@ -44,12 +44,12 @@ class RetryPolicy:
 
 
 def passes(status: int) -> bool:
-    """Whether an answer with *status* may be another one a moment later."""
+    """Whether a repeated request may get another answer than *status* shortly after."""
     return status in PASSING or status >= 500
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as the header Retry-After states them (a number or a date), None without a usable one."""
+    """Returns the seconds to wait in the header Retry-After (a number or a date); None if there is no usable one."""
     stated = headers.get("retry-after", "").strip()
     try:
         seconds = float(stated)

@@ -14,7 +14,7 @@ DIGITS = 6
 
 
 def code_now(secret: str, at: float | None = None) -> str:
-    """The code of *secret* (base32, as the app was given it) at epoch second *at*, now if None."""
+    """Returns the code of *secret* (base32, as for an authenticator app) at epoch second *at*, now if None."""
     text = secret.replace(" ", "").upper()
     try:
         key = base64.b32decode(text + "=" * (-len(text) % 8))

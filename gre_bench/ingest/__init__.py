@@ -1,1 +1,1 @@
-"""The outside world as records: files of papers and reviews, and the sample drawn from them."""
+"""Turns outside sources into records: files of papers and reviews, and the sample drawn from them."""

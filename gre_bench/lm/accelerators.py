@@ -1,4 +1,4 @@
-"""What torch finds to compute on."""
+"""The torch installation and the CUDA devices it can use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """A CUDA device: its name, and its free and whole memory in bytes."""
+    """A CUDA device: its name, its free memory and its total memory in bytes."""
 
     name: str
     free: int
@@ -16,7 +16,7 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Torch:
-    """The torch that is installed: its version, the CUDA it was built for (None: none), the devices it sees."""
+    """The installed torch: its version, the CUDA version it was built for (None: CPU only), and the devices it sees."""
 
     version: str
     cuda: str | None
@@ -24,11 +24,11 @@ class Torch:
 
 
 def torch_here() -> Torch | None:
-    """What is there; None if torch is not installed."""
+    """Returns the installed torch and its devices; None if torch is not installed."""
     try:
         import torch
     except ImportError:
         return None
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    devices = [(torch.cuda.get_device_name(place), *torch.cuda.mem_get_info(place)) for place in range(count)]
+    devices = [(torch.cuda.get_device_name(index), *torch.cuda.mem_get_info(index)) for index in range(count)]
     return Torch(torch.__version__, torch.version.cuda, tuple(Accelerator(*device) for device in devices))

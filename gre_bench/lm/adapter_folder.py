@@ -1,4 +1,4 @@
-"""A folder that holds an adapter (LoRA, as peft saves it) and names the folder of the base it belongs to."""
+"""Folders that hold a LoRA adapter in the format of peft and name the folder of its base model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASE = "base_model_name_or_path"
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """An adapter's folder, its *config*, its *base*'s folder, and the base's digest when it was trained, if known."""
+    """An adapter: its folder, its config, its base model's folder, and the base's digest at training, if recorded."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -32,14 +32,15 @@ class Adapter:
 
     @property
     def described(self) -> dict[str, Any]:
-        """What of the config decides what the model is: all but where the base lies on this machine."""
+        """The entries of the config that define the model: all except the path of the base on this machine."""
         return {name: value for name, value in self.config.items() if name != BASE}
 
 
 def read_adapter(folder: Path) -> Adapter | None:
-    """The adapter in *folder*, None if it holds none; `LMError` naming what it lacks.
+    """Returns the adapter in *folder*, or None if the folder holds none.
 
-    A relative path to the base is taken from *folder*; the name of a pretrained model stands for the fetched one.
+    A relative path to the base is resolved against *folder*. The name of a pretrained model means its copy in the
+    cache. Raises `LMError` naming what the adapter lacks.
     """
     if not (folder / CONFIG).is_file():
         return None
@@ -49,13 +50,13 @@ def read_adapter(folder: Path) -> Adapter | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LMError(f"evaluation LM {folder}: {CONFIG} cannot be read: {error!r}") from None
     if kind != "LORA" or config.get("megatron_config"):
-        raise LMError(f"evaluation LM {folder}: an adapter of kind {kind}; only plain LoRA adapters are opened")
+        raise LMError(f"evaluation LM {folder}: the adapter's kind is {kind}; only plain LoRA adapters are supported")
     if not (folder / WEIGHTS).is_file():
         raise LMError(f"evaluation LM {folder}: no {WEIGHTS}; other weight formats can run code and are refused")
     base = located(placed(str(named or ""), folder), "lm")
     if not named or not base.is_dir():
         raise LMError(
-            f"evaluation LM {folder}: its base {named} is no folder on this machine; put the base's folder "
+            f"evaluation LM {folder}: its base {named} is no folder on this machine; write the base's folder "
             f"into {BASE} of {folder / CONFIG}"
         )
     if (base / CONFIG).is_file():
@@ -64,16 +65,19 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
-    """*model* with the *adapter* in place, merged into its weights or beside them; `LMError` if it does not fit."""
+    """Returns *model* with *adapter* added, either merged into its weights or kept beside them.
+
+    Raises `LMError` if the adapter's tensors do not fit the model.
+    """
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of tensors that are absent, which is an error here, and of old names
+        warnings.simplefilter("ignore")  # absent tensors raise an error below; old names are harmless
         adapted = PeftModel.from_pretrained(model, str(adapter.folder), is_trainable=False)
     with safe_open(adapter.folder / WEIGHTS, "pt") as file:
         there = set(file.keys())
-    # Saying that embeddings are no part of it keeps peft from asking a hub about the base.
+    # With save_embedding_layers=False peft does not ask a model hub about the base.
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if absent := sorted(expected ^ there):
         raise LMError(f"{WEIGHTS} does not fit the base {adapter.base}, as at {absent[0]}")
@@ -81,7 +85,7 @@ def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTraine
 
 
 def _digest_at_training(folder: Path) -> str | None:
-    """The base's digest that the training record beside the adapter states, if there is one."""
+    """The base's digest as the training record beside the adapter states it; None if there is no record."""
     path = folder / RECORD
     if not path.is_file():
         return None

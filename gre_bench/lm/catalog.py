@@ -41,7 +41,7 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
     if settings.folder is None:
         raise SettingsError("the vllm backend needs the served model's tokenizer: --set evaluation_lm.folder=FOLDER")
     if "dtype" not in settings.model_fields_set:
-        raise SettingsError("a vLLM server does not tell its dtype: state it, --set evaluation_lm.dtype=bfloat16")
+        raise SettingsError("a vLLM server does not report its dtype: state it, --set evaluation_lm.dtype=bfloat16")
     return VLLM.open(
         settings.endpoint,
         settings.folder,
@@ -71,7 +71,10 @@ BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
 
 @lru_cache(maxsize=1)
 def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
-    """The evaluation LM of *settings*, kept open for this process; `SettingsError` or `LMError` if it cannot be."""
+    """Opens the evaluation LM that *settings* describe and keeps it open for this process.
+
+    Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
+    """
     if settings.backend not in BACKENDS:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
     given = settings.folder

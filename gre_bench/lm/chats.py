@@ -1,7 +1,7 @@
-"""Evaluation LMs that give the log-probability of a reply to any chat, not only of judgments.
+"""Evaluation LMs that can score a reply to any chat, not only judgments.
 
-An evaluation LM that runs a chat model renders a prediction to a chat and scores its reply; handed a `Chat` with a
-reply, it does the same. The embedded n-gram LM reads the parts of a prediction instead.
+An evaluation LM that runs a chat model renders each prediction to a chat and scores its reply. Such an LM also accepts
+a `Chat` with a reply. The embedded n-gram LM reads the parts of a prediction instead, so it cannot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from gre_bench.lm.protocol import EvaluationLM
 
 
 class ChatLM(Protocol):
-    """One answer for each chat, in the same order: log P(its reply and the end of the turn | what stands before)."""
+    """An evaluation LM that scores chats.
+
+    ``logprob`` returns one answer for each chat, in the same order: log P(reply and end of turn | the chat before it).
+    """
 
     @property
     def identity(self) -> LMIdentity: ...
@@ -24,7 +27,7 @@ class ChatLM(Protocol):
 
 
 def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
-    """*lm* if it reads chats; `LMError` if it does not."""
+    """Returns *lm* as a `ChatLM`; raises `LMError` if it cannot score chats."""
     if not getattr(lm, "reads_chats", False):
         raise LMError(
             f"evaluation LM {lm.identity.name} scores judgments only: give a chat model "

@@ -1,7 +1,7 @@
-"""How fast this machine scores: the same predictions by several methods, in turn, in one run.
+"""How fast this machine scores: several methods score the same predictions, in turn, in one run.
 
-On a shared machine times drift, so methods alternate: each round measures them all, ratios are taken within a round,
-and what is reported is the median over rounds.
+Times drift on a shared machine, so the methods alternate. Each round measures every method, and ratios are taken within
+a round. Reports state the median over the rounds.
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ Papers = Sequence[Sequence[Prediction]]
 """The predictions of each paper."""
 Totals = list[float]
 Method = Callable[[Sequence[Prediction]], Totals]
-"""Predictions in, the log-probability of each reply out, in nats."""
+"""Takes predictions and returns the log-probability of each reply in nats."""
 
 
 @dataclass(slots=True)
 class Timing:
-    """One method: per round its *wall* and *cpu* seconds (cpu None: not of this process); bytes at the peak."""
+    """The measurements of one method.
+
+    *wall* and *cpu* hold seconds for each round; *cpu* is None if another process computes. *peak_memory* is in bytes.
+    """
 
     name: str
     wall: list[float] = field(default_factory=list)
@@ -54,30 +57,30 @@ class Timing:
 def methods(
     weights: Weights, budget: int | None = None, server: EvaluationLM | None = None
 ) -> tuple[dict[str, Method], list[str]]:
-    """What can be measured here, and why the engine is left out if it cannot run this model.
+    """Returns the methods that can be measured here, and a remark if the trie engine cannot run this model.
 
-    The engines, lm-evaluation-harness where it is installed, a vLLM *server* if given.
+    The methods are the engines, lm-evaluation-harness if it is installed, and the vLLM *server* if one is given.
     """
     template = ChatTemplate.of(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
     chosen, remark = engine_for(weights, template, "trie", budget)
     if remark is None:
         engines.append(chosen)
-    found: dict[str, Method] = {
+    by_name: dict[str, Method] = {
         engine.version.rpartition("-")[0]: _totals(TransformersLM(weights, template, engine)) for engine in engines
     }
     try:
         import lm_eval  # noqa: F401
 
         logging.getLogger("lm_eval").setLevel(logging.ERROR)
-        found["lm-evaluation-harness"] = lambda asked: harness_logprobs(
-            weights, [template.encode(render(one)) for one in asked], HARNESS_BATCH
+        by_name["lm-evaluation-harness"] = lambda predictions: harness_logprobs(
+            weights, [template.encode(render(prediction)) for prediction in predictions], HARNESS_BATCH
         )
     except ImportError:
         pass
     if server is not None:
-        found["vllm"] = _totals(server)
-    return found, [remark] if remark else []
+        by_name["vllm"] = _totals(server)
+    return by_name, [remark] if remark else []
 
 
 def measured(
@@ -87,7 +90,7 @@ def measured(
     rounds: int,
     on_round: Callable[[int, str], None] = lambda done, name: None,
 ) -> dict[str, Timing]:
-    """Times of each of *ways* over *rounds*, paper by paper as in a refresh, after a warm-up on a few predictions."""
+    """Times each of *ways* over *rounds*, paper by paper as in a refresh, after a warm-up on a few predictions."""
     timings = {name: Timing(name) for name in ways}
     for name, method in ways.items():
         on_round(0, name)
@@ -104,24 +107,25 @@ def measured(
 
 
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
-    """Per method: pairs and seconds, ratios to one at a time, share of *peak* (multiply-adds a second), disagreement.
+    """Summarises *timings* per method.
 
-    *work_ratio* is how many times less the method has to compute, *token_ratio* how many times fewer tokens it reads:
-    what sharing alone can give. Methods that share nothing have 1. The largest disagreement is that of a reply's
-    log-probability, relative.
+    The report gives pairs and seconds, ratios to one conversation at a time, the share of *peak* (multiply-adds a
+    second), and the disagreement. *work_ratio* is how many times less the method computes, and *token_ratio* how many
+    times fewer tokens it reads: the gain from sharing alone, 1 for methods that share nothing. The disagreement is the
+    largest relative difference of a reply's log-probability.
     """
     template = ChatTemplate.of(weights.tokenizer)
     alone = shared = work.Work(0, 0, 0)
     for paper in papers:
-        conversations = list(dict.fromkeys(template.encode(render(one)) for one in paper))
+        conversations = list(dict.fromkeys(template.encode(render(prediction)) for prediction in paper))
         alone, shared = alone + work.alone(conversations), shared + work.shared(conversations)
     config = weights.model.config.get_text_config()
     reference = timings[REFERENCE]
-    found = {}
+    summary = {}
     for name, timing in timings.items():
         done = shared if name == "trie" else alone
         wall = statistics.median(timing.wall)
-        found[name] = {
+        summary[name] = {
             "wall_s": wall,
             "cpu_s": statistics.median(timing.cpu) if timing.cpu else None,
             "pairs_per_s": pairs / wall,
@@ -133,10 +137,10 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
             "peak_fraction": None if name == "vllm" else done.multiply_adds(config) / wall / peak,
             "peak_memory_bytes": timing.peak_memory,
             "largest_disagreement": max(
-                abs(one - other) / abs(one) for one, other in zip(reference.totals, timing.totals, strict=True)
+                abs(total - other) / abs(total) for total, other in zip(reference.totals, timing.totals, strict=True)
             ),
         }
-    return found
+    return summary
 
 
 def use_threads(count: int) -> None:
@@ -147,18 +151,18 @@ def use_threads(count: int) -> None:
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Multiply-adds a second in products of square matrices of the model's dtype, the best of five."""
+    """Multiply-adds a second for square matrices of the model's dtype: the best of five products."""
     import torch
 
     device = weights.model.device
     size = size or (2048 if device.type == "cpu" else 8192)
-    one = torch.randn(size, size, device=device, dtype=getattr(torch, weights.dtype))
+    square = torch.randn(size, size, device=device, dtype=getattr(torch, weights.dtype))
     best = 0.0
     for _ in range(5):
         _finish(weights)
         began = time.perf_counter()
         for _ in range(4):
-            _ = one @ one
+            _ = square @ square
         _finish(weights)
         best = max(best, 4 * size**3 / (time.perf_counter() - began))
     return best
@@ -167,13 +171,13 @@ def matmul_peak(weights: Weights, size: int | None = None) -> float:
 def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> float | None:
     if not reference or not other:
         return None
-    return statistics.median(one / two for one, two in zip(reference, other, strict=True))
+    return statistics.median(a / b for a, b in zip(reference, other, strict=True))
 
 
 def _totals(lm: EvaluationLM) -> Method:
-    def run(asked: Sequence[Prediction]) -> Totals:
+    def run(predictions: Sequence[Prediction]) -> Totals:
         totals = []
-        for answer in map(checked, lm.logprob(asked)):
+        for answer in map(checked, lm.logprob(predictions)):
             if isinstance(answer, SpanError):
                 raise LMError(f"the benchmark's own texts cannot be scored: {answer}")
             totals.append(answer.total)
@@ -195,7 +199,7 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
 
 @contextmanager
 def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
-    """The most memory in use within, the model's weights included: of the device, or of this process on the CPU."""
+    """Records the peak memory within the block, model weights included, of the device or of this process on the CPU."""
     import torch
 
     on_gpu = weights.model.device.type == "cuda"
@@ -210,7 +214,7 @@ def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
 
 
 def _forget_peak() -> bool:
-    """Starts the process's peak of resident memory anew, where the system can (Linux)."""
+    """Resets the process's peak of resident memory where the system allows it (Linux); returns whether it did."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -226,7 +230,7 @@ def _process_peak() -> int:
 
 
 def _finish(weights: Weights) -> None:
-    """Waits for what the device has still to do."""
+    """Waits until the device has finished its pending work."""
     import torch
 
     if weights.model.device.type == "cuda":

@@ -1,6 +1,6 @@
-"""A reply as the pieces of text that its tokens stand for, so that log-probabilities can be read beside words.
+"""Splits a reply into the text of each token, so that log-probabilities can be shown beside words.
 
-No model is opened: the tokenizer alone says it.
+Only the tokenizer is needed; no model is opened.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
 
 def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
-    """What takes a reply's text and token ids apart for this evaluation LM; None where its tokenizer is not at hand.
+    """Returns a function that splits a reply into the text of each token; None if no tokenizer is at hand.
 
-    The pieces are as many as the ids; None where text and ids do not belong together.
+    The function takes the reply's text and token ids. It returns one piece for each id, or None if the text and the ids
+    do not belong together.
     """
     if settings.backend == "cache-ngram":
         return _words
@@ -50,15 +51,15 @@ def _words(text: str, ids: Sequence[int]) -> list[str] | None:
 
 
 def _decoded(decode: Callable[..., str]) -> Pieces:
-    """Each token gets what the decoded text grows by; one that ends inside a character gives it to the next."""
+    """Each token gets the text that it adds to the decoded reply; a token that ends inside a character adds none."""
 
     def pieces(_text: str, ids: Sequence[int]) -> list[str]:
-        found, before = [], ""
+        pieces_so_far, before = [], ""
         for end in range(1, len(ids) + 1):
             whole = decode(list(ids[:end]), skip_special_tokens=True)
             whole = before if whole.endswith("\ufffd") else whole
-            found.append(whole.removeprefix(before))
+            pieces_so_far.append(whole.removeprefix(before))
             before = whole
-        return found
+        return pieces_so_far
 
     return pieces

@@ -1,8 +1,8 @@
-"""What an evaluation LM is.
+"""The interface of an evaluation LM.
 
-An evaluation LM gives log P(reply | first review, synopsis) in nats for each prediction. A prediction
-whose log-probability cannot be had is answered by a `SpanError` in its place, so that one hostile text
-never takes its neighbours down; an exception means that the LM as a whole cannot be used.
+An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. A prediction that cannot be
+scored gets a `SpanError` in its place, so one hostile text never affects its neighbours. An exception means that the LM
+as a whole is unusable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALLOWED_EXCESS = 1e-6
 
 
 class EvaluationLM(Protocol):
-    """One answer for each prediction, in the same order; ``identity`` goes into every signature."""
+    """Returns one answer for each prediction, in the same order; ``identity`` goes into every signature."""
 
     @property
     def identity(self) -> LMIdentity: ...
@@ -28,7 +28,10 @@ class EvaluationLM(Protocol):
 
 
 def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
-    """What *lm* has put into its list ``remarks``, if it keeps one: what it did otherwise than asked. Each once."""
+    """Removes and returns the distinct remarks of *lm*: what it did differently from its settings.
+
+    Empty if it keeps none.
+    """
     remarks = getattr(lm, "remarks", [])
     taken = tuple(dict.fromkeys(remarks))
     remarks.clear()
@@ -36,21 +39,22 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 
 
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
-    """*span*, or the `SpanError` that says why its numbers cannot be trusted.
+    """Returns *span*, or a `SpanError` that says why its numbers cannot be trusted.
 
-    Not finite, positive, empty, misaligned, or all exactly zero: each is a broken evaluation LM.
+    A span is refused if it is empty, misaligned, not finite, above zero, or all exactly zero: the evaluation LM is
+    broken.
     """
     if isinstance(span, SpanError):
         return span
     if not span.logprobs or len(span.ids) != len(span.logprobs):
         return _broken("misaligned", f"{len(span.ids)} tokens but {len(span.logprobs)} log-probabilities")
-    # A sum is finite only if all its terms are; token by token takes six times as long, and nearly all spans are sound.
+    # A finite sum has finite terms only. Checking each token takes six times as long, and nearly all spans are sound.
     suspect = not math.isfinite(sum(span.logprobs)) or max(span.logprobs) > ALLOWED_EXCESS
-    for place, value in enumerate(span.logprobs if suspect else ()):
+    for index, value in enumerate(span.logprobs if suspect else ()):
         if not math.isfinite(value):
-            return _broken("not_finite", f"log-probability {value} at token {place}")
+            return _broken("not_finite", f"log-probability {value} at token {index}")
         if value > ALLOWED_EXCESS:
-            return _broken("positive", f"log-probability {value} above zero at token {place}")
+            return _broken("positive", f"log-probability {value} above zero at token {index}")
     if not math.isfinite(span.total) or span.total > ALLOWED_EXCESS:
         return _broken("not_finite", f"log-probability of the whole reply is {span.total}")
     if not any(span.logprobs):

@@ -1,4 +1,4 @@
-"""Models of a given shape with random weights: as slow as real ones, good for nothing but measuring."""
+"""Models of a given shape with random weights: as slow as real ones, useful only for speed measurements."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def random_weights(
     dtype: DType = "float32",
     attention: Attention = "sdpa",
 ) -> Weights:
-    """A random Llama of *shape* that reads by *tokenizer*; `LMError` if it cannot be had here."""
+    """Returns a Llama of *shape* with random weights and *tokenizer*.
+
+    Raises `LMError` if this machine cannot hold or run it.
+    """
     if shape not in SHAPES:
         raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
     refuse_unknown(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
@@ -69,7 +72,7 @@ def random_weights(
             with torch.device("meta"):
                 wanted = sum(weight.nbytes for weight in LlamaForCausalLM(config).parameters())
             _look_for_memory(shape, wanted)
-        with blamed(Path(shape), "no random model can be made"), torch.random.fork_rng(), torch.device(device):
+        with blamed(Path(shape), "the random model cannot be made"), torch.random.fork_rng(), torch.device(device):
             torch.manual_seed(0)
             model = LlamaForCausalLM(config).eval()
     finally:
@@ -78,7 +81,7 @@ def random_weights(
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a model folder; `LMError` if it has none."""
+    """Returns the tokenizer of a model folder; raises `LMError` if it has none."""
     from transformers import AutoTokenizer
 
     with blamed(folder, "its tokenizer cannot be read"):
@@ -86,7 +89,7 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
-    """A byte-level BPE of *size* tokens at most, learnt from *texts*, with a ChatML template."""
+    """Returns a byte-level BPE tokenizer of at most *size* tokens, learnt from *texts*, with a ChatML template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -100,13 +103,13 @@ def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokeni
             vocab_size=size, special_tokens=list(_CONTROL), initial_alphabet=alphabet, show_progress=False
         ),
     )
-    found = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
-    found.chat_template = _CHATML
-    return found
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
+    tokenizer.chat_template = _CHATML
+    return tokenizer
 
 
 def _look_for_memory(shape: str, wanted: int) -> None:
-    """`LMError` if this machine has less memory left than the *wanted* bytes, where it tells (Linux)."""
+    """Raises `LMError` if this machine has less than *wanted* bytes free, as far as the system tells (Linux)."""
     try:
         lines = MEMINFO.read_text().splitlines()
     except OSError:

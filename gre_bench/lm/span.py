@@ -1,8 +1,8 @@
-"""Which tokens of a conversation are the reply: the only definition of the scored span.
+"""Finds the tokens of a conversation that are the reply: the only definition of the scored span.
 
-The span goes from the first token that reaches past the right-stripped generation prompt to the end-of-turn token,
-included (Xu et al. 2025, C.2, as their code does it). Both ends are found on what the tokenizer's chat template
-writes; the text is never searched for the reply, which may repeat any part of the prompt.
+The span starts at the first token that reaches past the right-stripped generation prompt. It ends with the end-of-turn
+token, included (Xu et al. 2025, C.2, as implemented in their code). Both ends are found in what the tokenizer's chat
+template writes. The text is never searched for the reply, because a reply may repeat any part of the prompt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 DATE = "26 Jul 2024"
-"""The day every template is told it is; a moving date line would make numbers of different days differ."""
+"""The date that every template sees. With the true date, the same text would score differently on different days."""
 
 _CLOCK = (
     "%d 26, %-d 26, %b Jul, %B July, %m 07, %-m 7, %Y 2024, %y 24, %A Friday, %a Fri, %F 2024-07-26, "
@@ -34,9 +34,9 @@ _STOPPED_CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Token ids of a chat, up to its end of turn; ``ids[first : last + 1]`` is the span (first >= 1).
+    """Token ids of a chat up to its end of turn; ``ids[first : last + 1]`` is the span (first >= 1).
 
-    *escaped* counts the control tokens that were written inside the texts and have been broken up.
+    *escaped* counts the control tokens inside the texts that were broken up.
     """
 
     ids: tuple[int, ...]
@@ -49,8 +49,8 @@ class Conversation:
 class ChatTemplate:
     """How one tokenizer writes a chat, probed once.
 
-    *merged*: the template has no place for a system text, so that it opens the user message, a blank line between.
-    *ending*: what the template writes after a reply. *control*: ids of the tokens no text may contain.
+    *merged*: the template has no system role, so the system text opens the user message, followed by a blank line.
+    *ending*: what the template writes after a reply. *control*: ids of the tokens that no text may contain.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -62,7 +62,7 @@ class ChatTemplate:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase) -> ChatTemplate:
-        """The template of *tokenizer*; `LMError` if replies cannot be scored with it."""
+        """Returns the template of *tokenizer*; raises `LMError` if replies cannot be scored with it."""
         if not tokenizer.is_fast:
             raise LMError("the tokenizer gives no offsets: a fast tokenizer (tokenizer.json) is needed")
         if not tokenizer.chat_template:
@@ -88,11 +88,14 @@ class ChatTemplate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides how a chat is written: template text, date, place of the system text."""
+        """SHA-256 of everything that decides how a chat is written: template text, date, place of the system text."""
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 
     def encode(self, chat: Chat) -> Conversation:
-        """Tokens and span of *chat*; `SpanError` if its texts cannot be encoded or the template changes the reply."""
+        """Returns the tokens and span of *chat*.
+
+        Raises `SpanError` if its texts cannot be encoded or the template changes the reply.
+        """
         try:
             "".join((chat.system, chat.user, chat.reply)).encode()
         except UnicodeEncodeError as error:
@@ -107,25 +110,25 @@ class ChatTemplate:
             raise SpanError("bad_span", "the chat template changes the reply")
         encoded = self.tokenizer(full, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         ids, ends = encoded["input_ids"], [stop for _, stop in encoded["offset_mapping"]]
-        first = next((place for place, stop in enumerate(ends) if stop > start), len(ids))
-        last = next((place for place in range(first, len(ids)) if ends[place] > end and ids[place] in self.control), 0)
+        first = next((index for index, stop in enumerate(ends) if stop > start), len(ids))
+        last = next((index for index in range(first, len(ids)) if ends[index] > end and ids[index] in self.control), 0)
         if not 1 <= first <= last:
             raise SpanError("bad_span", "the template writes no end-of-turn token after the reply")
         return Conversation(tuple(ids[: last + 1]), first, last, escaped)
 
     def _probed(self) -> ChatTemplate:
-        """Itself with its ending: what two chats share after their different replies of one character."""
+        """Returns itself with its *ending*: the common end of two chats with different one-character replies."""
         system, user = "What is to be done.", "What is known."
-        prompt, one, other = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
+        prompt, first, second = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
         if system not in prompt or user not in prompt:
             raise SpanError("bad_span", "the chat template leaves a message out")
-        shared = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(one), reversed(other), strict=False))
-        template = replace(self, ending=one[len(one) - len(list(shared)) :])
+        shared = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(first), reversed(second), strict=False))
+        template = replace(self, ending=first[len(first) - len(list(shared)) :])
         template.encode(Chat(system, user, "0"))
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """What the template writes: the generation prompt, or with a *reply* the whole chat."""
+        """Returns the template's text: up to the generation prompt, or the whole chat if *reply* is given."""
         if not system:
             messages = [{"role": "user", "content": user}]
         elif self.merged:
@@ -134,7 +137,7 @@ class ChatTemplate:
             messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         if reply is not None:
             messages.append({"role": "assistant", "content": reply})
-        # The stopped clock ends in a newline that Jinja swallows, so that the template still starts on its own line.
+        # The fixed date's macro ends in a newline that Jinja swallows, so the template still starts on its own line.
         text = _STOPPED_CLOCK + self.text if "strftime_now" in self.text else self.text
         try:
             written = self.tokenizer.apply_chat_template(
@@ -145,25 +148,28 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
     def _escaped(self, *texts: str) -> tuple[list[str], int]:
-        """*texts* with a space after the first character of each control token, and how many there were."""
+        """Returns *texts* with a space after the first character of each control token, and how many it changed."""
         broken, total = [], 0
         for text in texts:
-            # Again until none is left: breaking one token up may leave another that overlapped it.
-            found = 1
-            while self.pattern and found:
-                text, found = self.pattern.subn(lambda sign: f"{sign[0][0]} {sign[0][1:]}", text)
-                total += found
+            # Repeated until none is left: breaking up one token may leave another that overlapped it.
+            count = 1
+            while self.pattern and count:
+                text, count = self.pattern.subn(lambda sign: f"{sign[0][0]} {sign[0][1:]}", text)
+                total += count
             broken.append(text)
         return broken, total
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, chat: Chat) -> Conversation:
-    """Tokens and span of one *chat*; for many, keep the `ChatTemplate`. `LMError` if no chat can be scored."""
+    """Returns the tokens and span of one *chat*; raises `LMError` if the tokenizer cannot score any chat.
+
+    For many chats, make one `ChatTemplate` and call its `encode`.
+    """
     return ChatTemplate.of(tokenizer).encode(chat)
 
 
 def _controls(sign: str) -> bool:
-    """Whether an added token is a control token: runs of blanks and single characters are ordinary text."""
+    """Whether an added token is a control token; runs of blanks and single characters are ordinary text."""
     return len(sign.replace("▁", " ").strip()) > 1
 
 

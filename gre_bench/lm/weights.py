@@ -1,7 +1,7 @@
-"""Opening a folder of weights: the model, its tokenizer, and what of them belongs in a signature.
+"""Opens a folder of weights: the model, its tokenizer, and the facts about them that belong in a signature.
 
-The folder holds a whole model, or an adapter that names the folder of its base. Local files and safetensors only;
-nothing in the folder is run as code.
+The folder holds a whole model, or an adapter that names the folder of its base. Only local files and safetensors are
+read, and nothing in the folder is run as code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _DIGESTED = (
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model in evaluation mode on its device, and how it came to be there. *quantisation* is ``none`` or its name."""
+    """A model in evaluation mode on its device, with its tokenizer, its digest and the options it was opened with.
+
+    *quantisation* is ``none`` or the name of the method.
+    """
 
     folder: Path
     model: PreTrainedModel
@@ -48,7 +51,7 @@ class Weights:
 
     @property
     def context(self) -> int | None:
-        """The longest conversation that the model was made for, in tokens, if it says so."""
+        """The longest conversation the model was made for, in tokens; None if its config does not state it."""
         return getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
 
 
@@ -60,17 +63,18 @@ def open_weights(
     attention: Attention = "sdpa",
     quantisation: Quantisation = "none",
 ) -> Weights:
-    """The weights in *folder*; `LMError` naming what it lacks or why they cannot be opened.
+    """Opens the weights in *folder*.
 
-    An adapter is merged into its base, unless that is quantised; the digest covers both. *quantisation* nf4 packs the
-    weights into 4 bits as they are loaded (the paper's evaluation LM).
+    An adapter is merged into its base unless the base is quantised; the digest covers both. *quantisation* ``nf4``
+    packs the weights into 4 bits while loading, as the paper's evaluation LM does. Raises `LMError` naming what the
+    folder lacks or why it cannot be opened.
     """
     folder = Path(folder)
     adapter = adapter_folder.read_adapter(folder)
     base = adapter.base if adapter else folder
     _look(base)
-    of = f"evaluation LM {folder}"
-    refuse_unknown(of, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
+    subject = f"evaluation LM {folder}"
+    refuse_unknown(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
@@ -106,32 +110,35 @@ def open_weights(
             output_loading_info=True,
         )
         quantised = getattr(model.config, "quantization_config", None)
-        # Quantised weights are put in their place as they are loaded and cannot be moved.
+        # Quantised weights are put on the device while loading and cannot be moved.
         model = model if quantised else model.to(device)
-    # transformers fills weights that the files lack with random numbers and only warns.
+    # transformers fills absent weights with random numbers and only warns.
     if absent := sorted([*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]):
         raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, as {absent[0]}")
-    found = folder_digest(base)
+    model_digest = base_digest = folder_digest(base)
     if adapter is not None:
-        if adapter.base_digest not in (None, found):
-            raise LMError(f"evaluation LM {folder}: its base {base} is not the one it was trained on; find that one")
+        if adapter.base_digest not in (None, base_digest):
+            raise LMError(f"evaluation LM {folder}: its base {base} is not the one it was trained on; use that one")
         with blamed(folder, "its adapter cannot be used"):
             model = adapter_folder.apply(adapter, model, merge=not quantised)
-        found = digest([found, adapter.described, folder_digest(folder)])
+        model_digest = digest([base_digest, adapter.described, folder_digest(folder)])
     named = quantisation if quantisation != "none" else _quantisation(quantised) if quantised else "none"
-    return Weights(folder, model.eval(), tokenizer, found, dtype, attention, named)
+    return Weights(folder, model.eval(), tokenizer, model_digest, dtype, attention, named)
 
 
-def refuse_unknown(of: str, *chosen: tuple[str, Any]) -> None:
-    """`LMError` on *of* if one of *chosen*, each with its `Literal`, is none of the known ones."""
+def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
+    """Raises `LMError` about *subject* if one of *chosen* is unknown.
+
+    *chosen* holds pairs of an option and the `Literal` of its known values.
+    """
     for option, known in chosen:
         if option not in get_args(known):
-            raise LMError(f"{of}: {option!r} is none of {', '.join(get_args(known))}")
+            raise LMError(f"{subject}: {option!r} is none of {', '.join(get_args(known))}")
 
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Keeps the loaders' own progress bars off a screen where another is drawn."""
+    """Hides the loaders' own progress bars, which would disturb another bar on the screen."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -144,7 +151,7 @@ def no_bars() -> Iterator[None]:
 
 
 def lacks_nf4(device: str) -> str | None:
-    """What 4-bit weights on *device* lack on this machine; None if they can be had."""
+    """Names what this machine lacks for 4-bit weights on *device*; None if it lacks nothing."""
     if device != "cuda":
         return "a CUDA device"
     there = importlib.util.find_spec("bitsandbytes")
@@ -153,7 +160,7 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, what: str) -> Iterator[None]:
-    """Any failure within as one line on *folder*: the loaders of transformers raise almost anything."""
+    """Turns any failure within into one line about *folder*; the loaders of transformers raise almost anything."""
     try:
         yield
     except Exception as error:
@@ -162,7 +169,7 @@ def blamed(folder: Path, what: str) -> Iterator[None]:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 over the names and contents of the files that decide what the model in *folder* is."""
+    """SHA-256 over the names and contents of the files that define the model in *folder*."""
     files = sorted({path for pattern in _DIGESTED for path in folder.glob(pattern) if path.is_file()})
     contents = []
     for path in files:
@@ -172,7 +179,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def _look(folder: Path) -> None:
-    """`LMError` naming what *folder* lacks."""
+    """Raises `LMError` naming what *folder* lacks."""
     if not folder.is_dir():
         what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
         raise LMError(f"evaluation LM {folder}: {what}")

@@ -1,7 +1,9 @@
-"""How a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1; formulas: `gre_bench.stats`).
+"""How well a metric's scores of graded reviews agree with the grades (Xu et al.
 
-Beside the plain coefficient: that among the reviews of one item, that with log length held fixed, and how much it is
-above that of mere length on the same reviews. Items with all their reviews are resampled.
+2025, §4.1; formulas: `gre_bench.stats`).
+
+Besides the plain coefficient it gives three others: among the reviews of one item, with log length held fixed, and the
+gain over mere length on the same reviews. Items are resampled with all their reviews.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One coefficient over *reviews* of *items*, of *graded* reviews in all; *problem* in its place says why not."""
+    """One coefficient over *reviews* of *items*; *graded* counts all graded reviews.
+
+    *problem* says why there is no value.
+    """
 
     kind: Literal["spearman", "kendall", "pearson"]
     value: float | None
@@ -53,7 +58,7 @@ def agreements(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Agreement]:
-    """Every coefficient of *scores* with the grades; *words*: length of each review, by review id."""
+    """Returns every coefficient of *scores* with the grades; *words* maps review ids to lengths in words."""
     scored = [row for row in scores if row.value is not None]
     counts = {"reviews": len(scored), "items": len({row.paper_id for row in scored}), "graded": len(scores)}
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
@@ -71,7 +76,9 @@ def _agreement(
     values = [float(row.value or 0.0) for row in scored]
     grades, items = [row.grade for row in scored], [row.paper_id for row in scored]
     if len(scored) < 3:
-        return Agreement(kind, None, **counts, problem=f"{len(scored)} graded reviews have a score: three are needed")
+        return Agreement(
+            kind, None, **counts, problem=f"only {len(scored)} graded reviews have a score; three are needed"
+        )
     length = [math.log(max(1, words.get(row.review_id, 0))) for row in scored]
     try:
         plain = correlate(kind, values, grades, items, **how)
@@ -89,7 +96,7 @@ def _agreement(
 
 
 def _where_there_is_one(made: Callable[[], Result]) -> Result | None:
-    """What is *made*, or None where these data have none: a group of one review, a length that never varies."""
+    """Returns the result of *made*, or None where the data define none: one review per group, or constant length."""
     try:
         return made()
     except ValueError:

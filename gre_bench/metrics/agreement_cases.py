@@ -2,8 +2,8 @@
 
     score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
 
-A metric that needs no reference is computed once a review. A review of an item without another one has no score under
-a metric that needs a reference; neither does one that nobody graded, though it serves the others as a reference.
+A metric without references is computed once per review. A metric with references gives no score to the only review of
+an item. Ungraded reviews serve as references, but get no score of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_GRADED = "no_grade"
 
 @dataclass(frozen=True, slots=True)
 class GradedItem:
-    """An item with its reviews, and the grade of each review that has one, by review id."""
+    """An item with its reviews; *grades* maps the ids of graded reviews to their grades."""
 
     paper: Paper
     responses: tuple[Response, ...]
@@ -36,7 +36,10 @@ class GradedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """A graded review's score: the mean over *pairs* of the *planned* ones; else None, and the *reason*."""
+    """A graded review's score: the mean over *pairs* of the *planned* pairs.
+
+    None, with the *reason*, if there is none.
+    """
 
     paper_id: str
     review_id: str
@@ -48,7 +51,7 @@ class ReviewScore:
 
 
 def candidate_of(review_id: str) -> Candidate:
-    """The candidate that a graded review is: one of its own, for an item has several."""
+    """Returns the candidate that stands for one graded review; each review is its own, since an item has several."""
     return Candidate(f"review:{review_id}", "graded")
 
 
@@ -60,10 +63,12 @@ def plan_agreement(
     ungraded: bool = False,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """All ordered pairs of different reviews of an item, item by item; one a review where no reference is needed.
+    """Returns all ordered pairs of different reviews of an item, item by item.
 
-    *ungraded*: reviews without a grade are scored as well. Every review appears: what cannot be scored is excluded with
-    `NOT_REFERENCED` or `NOT_GRADED`, or failed as in `gre_bench.metrics.cases.plan`, which says what *moved* is.
+    One per review where no reference is needed.
+
+    *ungraded*: score ungraded reviews as well. Every review appears. Those that cannot be scored are excluded with
+    `NOT_REFERENCED` or `NOT_GRADED`, or fail as in `gre_bench.metrics.cases.plan`, which also explains *moved*.
     """
     return [
         planned
@@ -74,7 +79,7 @@ def plan_agreement(
 
 
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
-    """The reviews of *items* that *recipe* can read, each moved to another item (`gre_bench.metrics.chance`)."""
+    """Moves each review of *items* that *recipe* can read to another item (`gre_bench.metrics.chance`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
@@ -83,7 +88,7 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
             if words := length(response, recipe, writer):
                 responses[response.review_id] = response
                 placed.append(Placed(response.review_id, name, frozenset((name,)), words))
-    at = {one.key: one.item for one in placed}
+    at = {review.key: review.item for review in placed}
     return [
         Moved(
             signed_writer(recipe, writer),
@@ -99,9 +104,9 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
 def review_scores(
     items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
 ) -> list[ReviewScore]:
-    """One row a graded review of the *items*: its mean score over the references it was scored against.
+    """Returns one row per graded review of *items*: its mean score over the references it was scored against.
 
-    A review that lacks some of its pairs keeps the mean of the others, and says how many those are.
+    A review that lacks some of its pairs keeps the mean of the others; *pairs* counts these.
     """
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:
@@ -143,11 +148,11 @@ def _mean(
     scores: Mapping[tuple[str, str], Score],
 ) -> ReviewScore:
     mine = pairs.get(candidate_of(review_id).candidate_id, ())
-    found = [scores.get((pair.candidate_id, pair.reference_id)) for pair in mine]
-    values = [score.value for score in found if score is not None and score.value is not None]
+    answers = [scores.get((pair.candidate_id, pair.reference_id)) for pair in mine]
+    values = [score.value for score in answers if score is not None and score.value is not None]
     planned = sum(pair.state != "excluded" for pair in mine)
     if values:
         return ReviewScore(paper_id, review_id, grade, fmean(values), len(values), planned)
-    codes = [score.problem.code for score in found if score is not None and score.problem is not None]
+    codes = [score.problem.code for score in answers if score is not None and score.problem is not None]
     reasons = codes or [pair.reason for pair in mine if pair.reason] or ["not_scored"]
     return ReviewScore(paper_id, review_id, grade, None, 0, planned, reasons[0])

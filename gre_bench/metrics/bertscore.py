@@ -1,12 +1,12 @@
-"""BERTScore: how well each sentence, or each token, of one review is met by its nearest one of the other.
+"""BERTScore: how similar each sentence or token of one review is to the nearest one of the other.
 
     P = mean over the candidate's pieces of the largest cosine with a piece of the reference
     R = the same with the two exchanged
     F1 = 2PR/(P + R), the score
 
-Zhang et al. (2019) match tokens in their context, and Xu et al. (2025, D.1) say so; the authors' code matches
-sentences, split at blanks after ``. ! ?``, with the query prompt on the candidate's. ``bertscore`` follows the code,
-``bertscore_tokens`` the papers: no weights by rarity, no baseline subtracted, special tokens left out.
+Zhang et al. (2019) match tokens in their context, and Xu et al. (2025, D.1) describe this. The authors' code matches
+sentences, split at blanks after ``. ! ?``, with the query prompt before the candidate's. ``bertscore`` follows the
+code, ``bertscore_tokens`` the papers: no weights by rarity, no baseline subtracted, no special tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Precision, recall and F1 of two lists of pieces; *f1* is None where it is not defined."""
+    """Precision, recall and F1 of two lists of pieces; *f1* is None where it is undefined."""
 
     precision: float
     recall: float
@@ -34,7 +34,7 @@ class Match:
 
 
 class BertScore:
-    """Scores cases by embeddings of sentences, or of *tokens*; each distinct one is embedded once in a call."""
+    """Scores cases by embeddings of sentences, or of *tokens*; each call embeds each distinct text once."""
 
     needs_reference = True
 
@@ -44,49 +44,49 @@ class BertScore:
         self.pieces = "tokens" if tokens else "sentences"
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """One score or problem for each of *cases*, in order."""
+        """Returns one score or problem for each of *cases*, in order."""
         vectors = self._of_tokens if self.pieces == "tokens" else self._of_sentences
         given, wanted = [case.candidate for case in cases], [case.reference for case in cases]
         if self.embedder.asymmetric:
-            asked, found = vectors(given, query=True), vectors(wanted)
+            queries, documents = vectors(given, query=True), vectors(wanted)
         else:
-            asked = found = vectors([*given, *wanted])
-        return [self._score(case, asked[case.candidate], found[case.reference]) for case in cases]
+            queries = documents = vectors([*given, *wanted])
+        return [self._score(case, queries[case.candidate], documents[case.reference]) for case in cases]
 
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """The vectors of the sentences of each text, shape (sentences, dimension)."""
+        """Returns the vectors of the sentences of each text, shape (sentences, dimension)."""
         parts = {text: sentences(text) for text in texts}
         rows = {sentence: row for row, sentence in enumerate(_distinct(parts.values()))}
         vectors = self.embedder.embed(list(rows), query=query)
-        return {text: vectors[[rows[one] for one in of_text]] for text, of_text in parts.items()}
+        return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
 
     def _of_tokens(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """The vectors of the tokens of each text, shape (tokens, dimension)."""
+        """Returns the vectors of the tokens of each text, shape (tokens, dimension)."""
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self.embedder.embed_tokens(distinct, query=query), strict=True))
 
-    def _score(self, case: Case, asked: NDArray[np.float32], found: NDArray[np.float32]) -> Score:
+    def _score(self, case: Case, queries: NDArray[np.float32], documents: NDArray[np.float32]) -> Score:
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if not len(asked) or not len(found):
-            what = "the reference's text" if len(asked) else "the candidate's text"
+        if not len(queries) or not len(documents):
+            what = "the reference's text" if len(queries) else "the candidate's text"
             return Score(*ids, None, Problem("empty_text", f"{case.name}: {what} has no {self.pieces}"))
-        matched = match(asked @ found.T)
+        matched = match(queries @ documents.T)
         if not np.isfinite([matched.precision, matched.recall]).all():
-            what = f"{case.name}: the embedder answered with numbers that are not finite"
+            what = f"{case.name}: the embedder returned numbers that are not finite"
             return Score(*ids, None, Problem("not_finite", what, broken=True))
         if matched.f1 is None:
             numbers = f"precision {matched.precision:.3f}, recall {matched.recall:.3f}"
-            return Score(*ids, None, Problem("undefined", f"{case.name}: F1 is not defined for {numbers}"))
+            return Score(*ids, None, Problem("undefined", f"{case.name}: F1 is undefined for {numbers}"))
         return Score(*ids, matched.f1)
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of *text* as the authors' code splits it, blanks at their ends off, none empty."""
+    """Splits *text* into sentences as the authors' code does; strips blanks at their ends and drops empty ones."""
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 
 def match(cosines: NDArray[np.float32]) -> Match:
-    """The greedy matching under *cosines*, shape (candidate's pieces, reference's pieces).
+    """Matches pieces greedily by *cosines*, shape (candidate's pieces, reference's pieces).
 
     Cosines can be negative. F1 lies between precision and recall only where both have the same sign.
     """

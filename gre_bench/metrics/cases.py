@@ -1,4 +1,4 @@
-"""The planned pairs of an edition: every (paper, candidate, reference), due or with the reason why it cannot be."""
+"""The planned pairs of an edition: every (paper, candidate, reference), either due or with the reason why it is not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A review as it is scored: its original text, its judgments by writer, and why what is missing is missing."""
+    """A review to be scored: its original text, its judgments by writer, and why absent texts are absent."""
 
     review_id: str
     text: str | None
@@ -45,7 +45,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sampled paper: the human response, the references, the other candidates' responses, the synopses."""
+    """A sampled paper: its human response, its references, the other candidates' responses, its synopses."""
 
     paper: Paper
     human: Response
@@ -55,7 +55,7 @@ class Entry:
 
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
-"""In the place of a reference, for a metric that needs none."""
+"""Stands for the reference of a metric that needs none."""
 
 
 def plan(
@@ -68,19 +68,21 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """All pairs of the first *limit* papers, paper by paper; one a response where the metric needs no reference.
+    """Returns all pairs of the first *limit* papers, paper by paper.
 
-    *Excluded* pairs are outside the metric by rule and the same for all (no synopsis, a control without an original
-    review, a change that cannot be made of the text, a response without another to compare it with); *failed* ones lack
-    a text that should be there, and count against the candidate. *moved*: by candidate and paper, its response to
-    another paper, for specific metrics.
+    One per response where the metric needs no reference.
+
+    *Excluded* pairs lie outside the metric by a rule that treats all candidates alike. Examples are a paper without
+    synopsis, a control without an original review, and a change that the text does not allow. *Failed* pairs lack a
+    text that should exist, and count against the candidate. *moved*, for specific metrics: by candidate and paper, the
+    candidate's response to another paper.
     """
     candidates = list(candidates)
     return [
         _pair(entry, reference, candidate, response, elsewhere, recipe, writer, form)
-        for place, entry in enumerate(entries[:limit])
+        for index, entry in enumerate(entries[:limit])
         for candidate in candidates
-        for response in (response_of(entries, place, candidate, generic),)
+        for response in (response_of(entries, index, candidate, generic),)
         for elsewhere in (_elsewhere(entry, candidate, response, moved or {}),)
         for reference in (entry.references if recipe.needs_reference else (UNREFERENCED,))
     ]
@@ -89,29 +91,29 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """What *candidate* said of another paper."""
+    """Returns the response of *candidate* to another paper."""
     if candidate.candidate_id == controls.GENERIC:
         return response
     return moved.get((candidate.candidate_id, entry.paper.paper_id))
 
 
-def the_writer(entries: Iterable[Entry], asked: str | None, at_work: str | None = None) -> str:
-    """`the_writer_of` the human responses of *entries*."""
-    return the_writer_of(
+def scored_writer(entries: Iterable[Entry], asked: str | None, at_work: str | None = None) -> str:
+    """Applies `scored_writer_of` to the human responses of *entries*."""
+    return scored_writer_of(
         [response for entry in entries for response in (entry.human, *entry.references)], asked, at_work
     )
 
 
-def the_writer_of(responses: Iterable[Response], asked: str | None, at_work: str | None = None) -> str:
-    """The writer whose judgments are scored: *asked*, the one *at_work* in this run, or the only one there is.
+def scored_writer_of(responses: Iterable[Response], asked: str | None, at_work: str | None = None) -> str:
+    """Returns the writer whose judgments are scored: *asked*, the one *at_work* in this run, or the only one there is.
 
-    `SettingsError` if that is unclear, or if there are no judgments by the one asked for.
+    Raises `SettingsError` if the choice is unclear, or if the requested writer has no judgments.
     """
     if at_work is not None and asked in (None, at_work):
         return at_work
     writers = sorted({writer for response in responses for writer in response.judgments})
     if asked is not None and asked not in writers:
-        raise SettingsError(f"no judgments by writer {asked}; the writers are: {', '.join(writers) or 'none'}")
+        raise SettingsError(f"no judgments by writer {asked}; available writers: {', '.join(writers) or 'none'}")
     if asked is None and len(writers) > 1:
         names = ", ".join(writers)
         raise SettingsError(f"judgments by several writers ({names}); choose one: --set scoring.writer=NAME")
@@ -119,16 +121,16 @@ def the_writer_of(responses: Iterable[Response], asked: str | None, at_work: str
 
 
 def response_of(
-    entries: Sequence[Entry], place: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
+    entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
 ) -> Response | None:
-    """What *candidate* said of the paper at *place*, if anything."""
+    """Returns the response of *candidate* to the paper at index *index*, if there is one."""
     if candidate.candidate_id == HUMAN:
-        return entries[place].human
+        return entries[index].human
     if candidate.candidate_id == controls.OTHER_PAPER:
-        return controls.other(entries, place).human
+        return controls.other(entries, index).human
     if candidate.candidate_id == controls.GENERIC:
         return Response(controls.GENERIC, None, {FIXED_WRITER: generic})
-    return entries[place].responses.get(candidate.candidate_id)
+    return entries[index].responses.get(candidate.candidate_id)
 
 
 def _pair(
@@ -178,14 +180,14 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
 
 
 def _only_judges(candidate: Candidate) -> bool:
-    """Whether *candidate* has judgments without a review: the generic control, a change of judgments."""
+    """Whether *candidate* has judgments without a review: the generic control, or a change of judgments."""
     return candidate.candidate_id == controls.GENERIC or (
         candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
     )
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
-    """The text of *response* that the metric reads, or why it is missing or judges nothing."""
+    """Returns the text of *response* that the metric reads, or why it is missing or holds no judgment."""
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)

@@ -1,7 +1,7 @@
 """LMExaminer: an LM reads the whole paper and one review of it, and grades the review (Xu et al. 2025, D.1).
 
-The score is the number inside ``<overall_score>``, 0 to 10. Where it cannot be read the authors silently put 5.0; here
-the LM is asked again with another seed, and what still cannot be read is missing, with its reason.
+The score is the number inside ``<overall_score>``, 0 to 10. Where it cannot be read, the authors' code silently puts
+5.0. Here the LM is asked again with another seed; if that fails, the score is missing, with its reason.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from gre_bench.prompts.library import fill
 PROMPT = "lm_examiner"
 LOWEST, HIGHEST = 0.0, 10.0
 RETRIES = 2
-"""How often a reply without a score is asked for anew, with another seed."""
+"""How often a reply without a score is requested again, with another seed."""
 
 _TAG = re.compile(r"<overall_score>([^<>]*)</overall_score>", re.IGNORECASE)
 _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
 
 class LMExaminer:
-    """Scores cases by an LM. A case's synopsis is the whole text of its paper; its reference is not read."""
+    """Scores cases with an LM. A case's synopsis is the full text of its paper; its reference is not read."""
 
     needs_reference = False
 
@@ -35,44 +35,46 @@ class LMExaminer:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """One score or problem for each of *cases*, in order."""
-        found: dict[int, float | Problem] = {}
+        """Returns one score or problem for each of *cases*, in order."""
+        results: dict[int, float | Problem] = {}
         due = {}
-        for place, case in enumerate(cases):
+        for index, case in enumerate(cases):
             if lack := _lack(case):
-                found[place] = lack
+                results[index] = lack
             else:
-                due[place] = chat(case)
+                due[index] = chat(case)
         for attempt in range(RETRIES + 1):
             if not due:
                 break
             answers = self.writer.write(list(due.values()), self._sampling(attempt))
-            for place, reply in zip(list(due), answers, strict=True):
-                found[place] = _read(reply)
-                if not _unparsable(found[place]):
-                    del due[place]
-        return [self._score(case, found[place]) for place, case in enumerate(cases)]
+            for index, reply in zip(list(due), answers, strict=True):
+                results[index] = _read(reply)
+                if not _unparsable(results[index]):
+                    del due[index]
+        return [self._score(case, results[index]) for index, case in enumerate(cases)]
 
     def _sampling(self, attempt: int) -> Sampling:
         return replace(self.sampling, seed=(self.sampling.seed or 0) + attempt) if attempt else self.sampling
 
-    def _score(self, case: Case, found: float | Problem) -> Score:
+    def _score(self, case: Case, result: float | Problem) -> Score:
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if isinstance(found, Problem):
-            return Score(*ids, None, replace(found, message=f"{case.name}: {found.message}"))
-        return Score(*ids, found)
+        if isinstance(result, Problem):
+            return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
+        return Score(*ids, result)
 
 
 def chat(case: Case) -> Chat:
-    """What the examiner is asked about *case*: the paper and the candidate's review."""
+    """Returns the examiner's prompt for *case*: the paper and the candidate's review."""
     return fill(PROMPT, paper=case.synopsis or "", review=case.candidate)
 
 
 def overall_score(text: str) -> float:
-    """The number inside the last ``<overall_score>`` of *text*, thinking aside; `ReplyError` if there is none.
+    """Returns the number inside the last ``<overall_score>`` of *text*, ignoring its thinking.
 
-    ``7``, ``7.5`` and ``7/10`` are numbers, and no words may stand beside them. A tag that is not closed holds nothing:
-    its number may have been cut.
+    Raises `ReplyError` if absent.
+
+    ``7``, ``7.5`` and ``7/10`` are numbers, and no words may stand beside them. An unclosed tag counts as empty,
+    because its number may be cut off.
     """
     inside = _TAG.findall(without_thinking(text)[0])
     if not inside:
@@ -80,7 +82,7 @@ def overall_score(text: str) -> float:
     said = inside[-1].strip()
     number = _NUMBER.fullmatch(said)
     if number is None or not LOWEST <= float(number[1]) <= HIGHEST:
-        raise ReplyError(f"<overall_score> holds no number from 0 to 10 but {said[:40]!r}")
+        raise ReplyError(f"<overall_score> must hold a number from 0 to 10, not {said[:40]!r}")
     return float(number[1])
 
 
@@ -94,12 +96,12 @@ def _read(reply: Reply) -> float | Problem:
         return Problem("unparsable", f"{error}{cut}")
 
 
-def _unparsable(found: float | Problem) -> bool:
-    return isinstance(found, Problem) and found.code == "unparsable"
+def _unparsable(result: float | Problem) -> bool:
+    return isinstance(result, Problem) and result.code == "unparsable"
 
 
 def _lack(case: Case) -> Problem | None:
-    """Why the examiner cannot be asked about *case*."""
+    """Returns why the examiner cannot grade *case*; None if it can."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

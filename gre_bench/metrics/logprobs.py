@@ -1,17 +1,18 @@
-"""Metrics that are made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a reply.
+"""Metrics made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a reply.
 
 GEM and its variants (Xu et al. 2025, §3): log P(y | x, synopsis) − log P(y | absent, synopsis), never divided by the
 length of y.
 
-The specific form takes the candidate's own review of another paper, x', in the place of "absent":
-log P(y | x, synopsis) − log P(y | x', synopsis), the nats by which a review exceeds what its author says of any paper.
-With an LM that knows the candidate and no synopsis its mean is I(X; Y) + L(X; Y), mutual and lautum information
-(Palomar & Verdú 2008), which garbling never raises. With one LM for all candidates, as on a board, that holds of GEM
-alone: in known worlds a review that is exchanged for a more telling one may gain a little (``tests/simulations``).
+The specific form replaces "absent" by the candidate's own review of another paper, x': log P(y | x, synopsis) − log P(y
+| x', synopsis). This is how much more a review tells than what its author says of any paper. If the LM knows the
+candidate and there is no synopsis, the mean is I(X; Y) + L(X; Y). This is mutual plus lautum information (Palomar &
+Verdú 2008), which garbling never raises. With one LM for all candidates, as on a board, that guarantee holds for GEM
+alone. In simulations with known answers (``tests/simulations``), exchanging a review for a more informative one can
+gain a little.
 
-BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), asked with GEM's prompt and no synopsis: recall = log P(y | x),
-precision = log P(x | y), F1 = their mean. Equal predictions are asked once, whichever metrics and candidates they
-belong to: the marginal of GEM does not depend on the candidate, BARTScore-recall is the first term of GEM-raw.
+BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), with GEM's prompt and no synopsis: recall = log P(y | x), precision =
+log P(x | y), F1 = their mean. Equal predictions are computed once, whichever metrics and candidates they belong to.
+GEM's marginal does not depend on the candidate, and BARTScore-recall is the first term of GEM-raw.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from gre_bench.lm.protocol import EvaluationLM, checked
 from gre_bench.prompts.library import address
 
 RAW_CUT = 10_000
-"""Characters of an original review that are read (the authors' code)."""
+"""An original review is cut to this many characters, as in the authors' code."""
 
 Parts = tuple[tuple[str, Prediction], ...]
-"""What a score is made of: predictions, each with its content address."""
+"""The predictions that make a score, each with its content address."""
 
 Answers = Mapping[str, SpanLogprob | SpanError]
-"""What an evaluation LM said, by address."""
+"""Content address → answer of the evaluation LM."""
 
 
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """The predictions that the score of *case* is made of.
+    """Returns the predictions that make the score of *case*.
 
-    pmi: the conditional and the marginal; specific: the conditional, then the same given the review of another paper;
-    recall and precision: one; f1: recall, then precision.
+    pmi: the conditional and the marginal. specific: the conditional, then the same given the review of another paper.
+    recall and precision: one prediction. f1: recall, then precision.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
     given = _folded(case.synopsis, settings) if case.synopsis is not None else None
@@ -57,30 +58,30 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """The score, from the log-probabilities of its `terms`."""
+    """Returns the score from the log-probabilities of its `terms`."""
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """The `terms` of *case*, each with its content address."""
+    """Returns the `terms` of *case*, each with its content address."""
     return tuple((address(term), term) for term in terms(recipe, case, settings))
 
 
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """All predictions that *cases* need, each once, by content address."""
+    """Returns all predictions that *cases* need, without duplicates, by content address."""
     return dict(place_and_term for case in cases for place_and_term in addressed(recipe, case, settings))
 
 
 def ask(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Answers to the *predictions* that are not *known*, asked in one call: what they share is computed once."""
-    due = {place: term for place, term in predictions.items() if place not in (known or {})}
+    """Returns answers to the *predictions* that are not *known*, in one call so that shared texts are computed once."""
+    due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
 
 
 class LogprobMetric:
-    """Scores cases; what is *known* (by address) is not asked again."""
+    """Scores cases; predictions that are *known* (by address) are not computed again."""
 
     def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
         self.recipe = recipe
@@ -89,31 +90,32 @@ class LogprobMetric:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
-        """One score or problem for each of *cases*, in order."""
+        """Returns one score or problem for each of *cases*, in order."""
         parts = [addressed(self.recipe, case, self.settings) for case in cases]
         answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
         return [
-            score_of(self.recipe, self.signature_id, case, of, answers) for case, of in zip(cases, parts, strict=True)
+            score_of(self.recipe, self.signature_id, case, case_parts, answers)
+            for case, case_parts in zip(cases, parts, strict=True)
         ]
 
 
 def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
-    """The score of *case* from the *answers* to its *parts* (`addressed`), or the problem in its place."""
+    """Returns the score of *case* from the *answers* to its *parts* (`addressed`), or a problem in its place."""
     ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
     if empty := _empty(recipe, parts):
-        what = f"{case.name}: nothing is left of {empty} once it is cut and folded"
+        what = f"{case.name}: {empty} is empty after it was cut and folded"
         return Score(*ids, None, Problem("empty_text", what))
     totals = []
-    for place, _ in parts:
-        found = answers[place]
-        if isinstance(found, SpanError):
-            return Score(*ids, None, Problem(found.code, f"{case.name}: {found}", found.final, found.broken))
-        totals.append(found.total)
-    return Score(*ids, value(recipe, totals), None, tuple(place for place, _ in parts))
+    for part_address, _ in parts:
+        answer = answers[part_address]
+        if isinstance(answer, SpanError):
+            return Score(*ids, None, Problem(answer.code, f"{case.name}: {answer}", answer.final, answer.broken))
+        totals.append(answer.total)
+    return Score(*ids, value(recipe, totals), None, tuple(part_address for part_address, _ in parts))
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Which text of a pair is blank once prepared; such a pair is missing data, not a score of zero."""
+    """Names the text of a pair that is blank once prepared; such a pair is missing data, not a score of zero."""
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
     if not (x or "").strip():

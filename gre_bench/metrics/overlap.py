@@ -1,14 +1,14 @@
 """Metrics that count words: BLEU, ROUGE-L, and length, the baseline that every metric must beat (Xu et al. 2025, D.1).
 
-BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case kept. Where a text shares no n-gram of some order, NLTK
-takes 2.2e-308 for that precision: the score is not quite 0 (1e-77 or less) and still tells texts apart by their shorter
-n-grams. It is left so. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004, equations 2-4 with
-β = 1) on the stemmed words of rouge-score.
+BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case kept. Where two texts share no n-gram of some order, NLTK
+uses 2.2e-308 for that precision. The score is then not quite 0 (1e-77 or less) and still ranks texts by their shorter
+n-grams; this is kept. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004, equations 2-4 with β = 1)
+on the stemmed words of rouge-score.
 
-NLTK's `word_tokenize` first finds sentences by Punkt, whose trained data would have to be downloaded;
-`review_text.split` takes its place. Only words at the ends of sentences can differ for that: a last full stop is a word
-of its own, one inside a sentence stays with its word. Ours also ends one at headings, paragraphs and list marks ("1.",
-"- "), and knows abbreviations by a list.
+NLTK's `word_tokenize` first finds sentences with Punkt, which needs a download of trained data; `review_text.split`
+replaces it. Results can differ only for words at sentence ends: a final full stop is a separate word, one inside a
+sentence stays with its word. Our splitter also ends sentences at headings, paragraphs and list marks ("1.", "- "), and
+knows abbreviations from a list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What counts as a word, and what is made of the words of the candidate and of the reference.
+    """A measure of word overlap: how it splits a text into words, and how it compares candidate and reference.
 
     *identity* (libraries, versions, options) belongs in the signature.
     """
@@ -42,7 +42,7 @@ class Measure:
     identity: str
 
     def score(self, candidate: str, reference: str = "") -> float:
-        """The measure of two texts; `ValueError` if one that it reads has no words."""
+        """Returns the measure of two texts; raises `ValueError` if a text that it reads has no words."""
         x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
         if not x or (self.needs_reference and not y):
             raise ValueError(f"{self.name}: no words to compare")
@@ -58,7 +58,7 @@ class Overlap:
         self.needs_reference = measure.needs_reference
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """One score or problem for each of *cases*, in order; each distinct text is cut into words once."""
+        """Returns one score or problem for each of *cases*, in order; splits each distinct text once."""
         read = {case.candidate for case in cases}
         if self.needs_reference:
             read |= {case.reference for case in cases}
@@ -77,13 +77,13 @@ class Overlap:
 
 
 def bleu_words(text: str) -> Words:
-    """The words of *text* by NLTK's tokenizer, sentence by sentence; case and punctuation kept."""
+    """Returns the words of *text* by NLTK's tokenizer, sentence by sentence; keeps case and punctuation."""
     tokenizer = _nltk_tokenizer()
     return [word for piece in _pieces(text) for word in tokenizer.tokenize(piece)]
 
 
 def bleu(candidate: Words, reference: Words) -> float:
-    """NLTK's unsmoothed sentence BLEU, 0 to 1 (Papineni et al. 2002)."""
+    """Returns NLTK's unsmoothed sentence BLEU, 0 to 1 (Papineni et al. 2002)."""
     from nltk.translate.bleu_score import sentence_bleu
 
     with warnings.catch_warnings():
@@ -93,28 +93,31 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 
 def rouge_words(text: str) -> Words:
-    """The words of *text* by rouge-score: lower case, letters and digits of ASCII only, stemmed if longer than 3."""
+    """Returns the words of *text* by rouge-score: lower case, ASCII letters and digits only, long ones stemmed.
+
+    Words of more than 3 characters are stemmed.
+    """
     return _rouge_tokenizer().tokenize(text)
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
-    """2PR/(P + R), 0 to 1, P and R the longest common subsequence as a share of either text."""
+    """Returns 2PR/(P + R), 0 to 1; P and R are the shares of the longest common subsequence in either text."""
     # 2PR/(P + R) = 2L/(n + m), without a case for L = 0.
     return 2 * common_subsequence(candidate, reference) / (len(candidate) + len(reference))
 
 
 def common_subsequence(x: Words, y: Words) -> int:
-    """The length of the longest common subsequence.
+    """Returns the length of the longest common subsequence.
 
-    The rows of the table are the bits of one number (Hyyrö 2004): a step for each word, not for each pair of words.
+    The bits of one number hold a row of the table (Hyyrö 2004). A row takes one step, not one for each pair of words.
     """
-    places: dict[str, int] = {}
-    for place, word in enumerate(x):
-        places[word] = places.get(word, 0) | 1 << place
+    positions: dict[str, int] = {}
+    for position, word in enumerate(x):
+        positions[word] = positions.get(word, 0) | 1 << position
     whole = (1 << len(x)) - 1
     row = whole
     for word in y:
-        matched = row & places.get(word, 0)
+        matched = row & positions.get(word, 0)
         row = ((row + matched) | (row - matched)) & whole
     return len(x) - row.bit_count()
 
@@ -155,6 +158,6 @@ LENGTH = Measure("length", False, str.split, _length, "words between blanks")
 
 
 def measure_of(recipe: Recipe) -> Measure:
-    """The measure that *recipe*, a metric that asks nothing, names in ``core.metrics``."""
+    """Returns the measure of *recipe*, a metric that needs no LM, as ``core.metrics`` names it."""
     module, _, name = (recipe.measure or "").partition(":")
     return getattr(import_module(f"gre_bench.metrics.{module}"), name)

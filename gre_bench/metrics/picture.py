@@ -1,4 +1,4 @@
-"""Effects of changes as a picture: one panel a change, one line a metric, what passes by colour."""
+"""Plots the effects of changes: one panel per change, one line per metric, the verdict as colour."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MISSING = "altair is not installed: pip install 'gre-bench[plots]'"
 
 
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Writes the picture of *effects* (metric, change, d, low, high, verdict) to *path* (.svg or .png), whole."""
+    """Writes the plot of *effects* (metric, change, d, low, high, verdict) to *path* (.svg or .png) in one step."""
     drawable(path)
     beside = path.with_name(f".{os.getpid()}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
 
 
 def drawable(path: Path) -> None:
-    """`SettingsError` for a *path* that no picture can be drawn into, told before hours of scoring."""
+    """Raises `SettingsError` if *path* is no picture file or altair is absent, before hours of scoring."""
     if path.suffix not in (".svg", ".png"):
         raise SettingsError(f"{path}: a picture is a .svg or .png file")
     if find_spec("altair") is None:
@@ -40,7 +40,7 @@ def drawable(path: Path) -> None:
 
 
 def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
-    """d with its 95% interval; degradations must lie left of zero, manipulations must not lie right of it."""
+    """Plots d with its 95% interval; degradations must lie left of zero, manipulations must not lie right of it."""
     try:
         import altair
     except ImportError as error:

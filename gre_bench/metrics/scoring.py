@@ -1,4 +1,4 @@
-"""Cases of several metrics to scores: what asks an evaluation LM is asked together, paper by paper."""
+"""Scores the cases of several metrics; predictions for an evaluation LM are computed together, paper by paper."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Metric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetricWork:
-    """Cases of one metric that are due."""
+    """The cases of one metric that are due."""
 
     metric: str
     signature_id: str
@@ -33,9 +33,9 @@ class MetricWork:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Scores of some cases, one each, and the spans that were computed for them, by address.
+    """The score of each case, and the spans that were computed for them, by content address.
 
-    *remarks*: what the evaluation LM did otherwise than asked.
+    *remarks*: what the evaluation LM did differently from its settings.
     """
 
     scores: list[Score]
@@ -50,10 +50,10 @@ def score(
     other: Callable[[Recipe, str], Metric],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Scores of all *works*; *known* spans are not computed again.
+    """Scores all *works*; spans that are *known* are not computed again.
 
-    *evaluation_lm* is opened if a metric asks it, and asked once for each paper: it may compute once what its texts
-    share. *other* opens a metric, given its recipe and signature, that asks something else.
+    *evaluation_lm* opens the LM if a metric needs it. The LM gets all predictions of a paper in one call, so it may
+    compute shared texts once. *other* opens any other metric from its recipe and signature.
     """
     by_logprobs = [work for work in works if recipe_of(work.metric).formula]
     scored = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
@@ -66,7 +66,7 @@ def score(
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
-    """*case* with its texts as the settings say that they are read: folded, in their form."""
+    """Returns *case* with its texts prepared as the settings say: folded, in their form."""
     form = settings.form if case.source == "judgments" else "as_written"
     texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
     return replace(case, **texts)
@@ -86,8 +86,8 @@ def _by_logprobs(
         fresh = ask(lm, dict(chain.from_iterable(parts)), known)
         answers = {**known, **fresh}
         scores += [
-            score_of(recipe_of(work.metric), work.signature_id, case, of, answers)
-            for (work, case), of in zip(cases, parts, strict=True)
+            score_of(recipe_of(work.metric), work.signature_id, case, case_parts, answers)
+            for (work, case), case_parts in zip(cases, parts, strict=True)
         ]
-        spans |= {place: answer for place, answer in fresh.items() if isinstance(answer, SpanLogprob)}
+        spans |= {address: answer for address, answer in fresh.items() if isinstance(answer, SpanLogprob)}
     return Scored(scores, spans, take_remarks(lm))

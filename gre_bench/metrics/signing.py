@@ -1,4 +1,4 @@
-"""The signature of each metric's scores: all that they depend on besides their texts."""
+"""The signature of a metric's scores: everything that they depend on except their texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gre_bench.metrics.logprobs import RAW_CUT
 from gre_bench.prompts.library import load
 
 NOTHING = LMIdentity("none", "none", "none", dtype="none")
-"""What a metric asks that asks nothing."""
+"""The identity in signatures of metrics that use no LM and no embedder."""
 
 MOVES = "moved-1"
 """The rule by which `gre_bench.metrics.chance` moves reviews to other papers."""
@@ -23,35 +23,38 @@ _SYNOPSIS_WRITERS = {
 
 def signature(
     recipe: Recipe,
-    asked: LMIdentity,
+    scorer: LMIdentity,
     settings: ScoringSettings,
     writer: str,
     assw_writer: str | None = None,
 ) -> Signature:
-    """The signature of *recipe*, whose scores *asked* gives: an evaluation LM, an embedder, an examiner, a rule."""
+    """Returns the signature of *recipe*.
+
+    *scorer* identifies what computes its scores: an evaluation LM, an embedder, an examiner or a rule.
+    """
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None
     return Signature(
         metric=recipe.name,
         prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
-        evaluation_lm=asked.name,
-        lm_digest=asked.digest,
-        dtype=asked.dtype,
-        quantisation=asked.quantisation,
-        attention=asked.attention,
-        template_digest=asked.template_digest,
+        evaluation_lm=scorer.name,
+        lm_digest=scorer.digest,
+        dtype=scorer.dtype,
+        quantisation=scorer.quantisation,
+        attention=scorer.attention,
+        template_digest=scorer.template_digest,
         writer=signed_writer(recipe, writer),
         synopsis_writer=_synopsis(recipe, settings, assw_writer),
         form=settings.form if reads_judgments else "original",
         text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
         ascii_fold=settings.ascii_fold,
-        engine_version=asked.engine_version,
+        engine_version=scorer.engine_version,
         chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
     )
 
 
 def signed_writer(recipe: Recipe, writer: str) -> str:
-    """Whose judgments *recipe* reads, as a signature says it."""
+    """Returns the writer whose judgments *recipe* reads, as a signature states it."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
 

@@ -1,8 +1,8 @@
 """Effects of changes on a metric, from the pairs that are scored both before and after (Xu et al. 2025, §4.2).
 
-Beside each effect stands the same with length held fixed. How a score goes with length is told by the unchanged human
-reviews alone: b = slope of score on log(words), least squares over them. A changed review's score is then taken at the
-length of the review it was made of, s′ − b·log(words′/words): a fall that length alone explains is gone.
+Beside each effect stands the effect with length held fixed. Only the unchanged human reviews decide how a score depends
+on length: b = least-squares slope of score on log(words). A changed review's score s′ is then moved to the length of
+the original review, s′ − b·log(words′/words). This removes a fall that length alone explains.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Place = tuple[str, str, str]
 """Candidate, paper, reference."""
 
 ENOUGH = 0.98
-"""Share of the pairs scored before that must be scored after for a change to pass, as for a rank on a board."""
+"""A change passes only if at least this share of the pairs scored before is scored after; same as for ranks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The effect of one change and its verdicts; *problem* in the place of d says why there is none."""
+class ChangeResult:
+    """The effect of one change and its verdicts; if *d* is None, *problem* says why."""
 
     d: float | None
     low: float | None
@@ -55,10 +55,10 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _Trial:
     """A change as scored: its effect, plain and with length held fixed, or why there is none.
 
-    *lost*: pairs scored before and, though the change can be made of them, not after.
+    *lost*: pairs that were scored before but not after, although the change could be made.
     """
 
     planned: int
@@ -71,35 +71,35 @@ class _Tried:
     problem: str | None = None
 
 
-def found_effects(
+def change_effects(
     before: Sequence[Row],
     after: Mapping[str, Sequence[Row]],
     words: Mapping[Place, int],
     settings: ValidationSettings,
     by_length: bool = True,
-) -> dict[str, Found]:
-    """The effect of each change, by name.
+) -> dict[str, ChangeResult]:
+    """Returns the effect of each change, by name.
 
     *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
-    and of each change. A change of ours that no pair allows is left out; one of the paper's stays open (undecided).
+    and of each change. If no pair allows a change, the paper's changes count as undecided and our own are left out.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {
-        change: found
-        for change, found in tried.items()
-        if found.plain or CHANGES[change].source != "ours" or not _by_rule(after[change])
+        change: trial
+        for change, trial in tried.items()
+        if trial.plain or CHANGES[change].source != "ours" or not _by_rule(after[change])
     }
     falls = {
-        change: found.plain.p
-        for change, found in tried.items()
-        if found.plain and CHANGES[change].family == "degradation"
+        change: trial.plain.p
+        for change, trial in tried.items()
+        if trial.plain and CHANGES[change].family == "degradation"
     }
     adjusted = dict(zip(falls, holm(list(falls.values())), strict=True))
     return {change: _found(change, item, adjusted.get(change), settings) for change, item in tried.items()}
 
 
 def lengths(cases: Iterable[Case]) -> dict[Place, int]:
-    """Words of the candidate's text of each case."""
+    """Returns the number of words of each case's candidate text."""
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
 
 
@@ -113,23 +113,23 @@ def _tried(
     words: Mapping[Place, int],
     settings: ValidationSettings,
     by_length: bool,
-) -> _Tried:
+) -> _Trial:
     scored = {(row["paper_id"], row["reference_id"]): row for row in before if row["state"] == "scored"}
     both = [(scored[key], row) for row in rows if row["state"] == "scored" and (key := _key(row)) in scored]
     lost = sum(row["state"] not in ("scored", "excluded") and _key(row) in scored for row in rows)
     if not both:
         reasons = sorted({row["reason"] or row["state"] for row in rows})
         why = ", ".join(reasons) or "none planned"
-        return _Tried(len(rows), lost, problem=f"no pair is scored before and after: {why}")
+        return _Trial(len(rows), lost, problem=f"no pair has a score both before and after: {why}")
     old, new = ([row["value"] for row in side] for side in zip(*both, strict=True))
     papers = [row["paper_id"] for row, _ in both]
     tried = {"planned": len(rows), "lost": lost, "before": old, "after": new, "papers": len(set(papers))}
     try:
         plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
     except ValueError as error:
-        return _Tried(**tried, problem=str(error))
+        return _Trial(**tried, problem=str(error))
     at_length = _at_length(scored.values(), both, words, settings) if by_length else None
-    return _Tried(**tried, plain=plain, at_length=at_length)
+    return _Trial(**tried, plain=plain, at_length=at_length)
 
 
 def _key(row: Row) -> tuple[str, str]:
@@ -139,7 +139,7 @@ def _key(row: Row) -> tuple[str, str]:
 def _at_length(
     humans: Iterable[Row], both: Sequence[tuple[Row, Row]], words: Mapping[Place, int], settings: ValidationSettings
 ) -> Effect | None:
-    """The effect with length held fixed; None where it cannot be told."""
+    """Returns the effect with length held fixed; None where the data do not determine it."""
 
     def log_words(row: Row) -> float:
         return math.log(max(1, words[row["candidate_id"], row["paper_id"], row["reference_id"]]))
@@ -155,21 +155,21 @@ def _at_length(
         return None
 
 
-def _found(change: str, tried: _Tried, p_holm: float | None, settings: ValidationSettings) -> Found:
+def _found(change: str, tried: _Trial, p_holm: float | None, settings: ValidationSettings) -> ChangeResult:
     plain, at_length = tried.plain, tried.at_length
     if plain is None:
         nothing: Any = (None,) * 13
         counts = (len(tried.before), tried.planned, tried.papers)
-        return Found(*nothing, *counts, None, "undecided", None, tried.problem)  # pyright: ignore[reportCallIssue]
+        return ChangeResult(*nothing, *counts, None, "undecided", None, tried.problem)  # pyright: ignore[reportCallIssue]
     family = CHANGES[change].family
     if family == "degradation":
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)
     else:
         verdict = manipulation_verdict(plain, settings.margin)
     if verdict == "pass" and len(tried.before) < ENOUGH * (len(tried.before) + tried.lost):
-        # What was lost may be what the change is hardest on: a refusal is no draw by lot.
+        # Lost pairs are not a random sample: they may be those that the change affects most.
         verdict = "undecided"
-    return Found(
+    return ChangeResult(
         plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p,
         at_length and at_length.value, at_length and at_length.low, at_length and at_length.high,
         float(np.mean(tried.before)), float(np.mean(tried.after)),

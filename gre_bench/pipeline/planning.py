@@ -17,7 +17,7 @@ from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, 
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.source_files import read_ids
-from gre_bench.metrics.cases import Entry, Lack, Response, plan, the_writer
+from gre_bench.metrics.cases import Entry, Lack, Response, plan, scored_writer
 from gre_bench.metrics.chance import Moved, moved_responses
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.changes import changed, changed_judgments
@@ -181,7 +181,7 @@ def plan_pairs(
 ) -> Work:
     """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
     scoring = job.settings.scoring
-    writer = the_writer(entries, scoring.writer, judgments_by)
+    writer = scored_writer(entries, scoring.writer, judgments_by)
     if judgments_by is None and not job.changes:
         entries = [_awaiting(entry, writer) for entry in entries]
     # A validation tries the metrics that it is asked to try; what a change scores by chance is nobody's question.

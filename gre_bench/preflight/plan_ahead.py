@@ -17,7 +17,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict_json import loads
-from gre_bench.ingest.openreview.fetch_steps import budget_file, origin, take
+from gre_bench.ingest.openreview.fetch_steps import budget_file, fetch_run, origin
 from gre_bench.ingest.openreview.fetching import is_listed
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
@@ -66,7 +66,7 @@ def plan_ahead(
     venue = venue_of(edition.venue, edition.year)
     store = Store(state, edition.edition)
     asked = bool(settings.fetch.host or venue.host)
-    journal = _journal(take(settings, state)) if asked else None
+    journal = _journal(fetch_run(settings, state)) if asked else None
     have = _already(state, venue, store, journal)
     papers, drawn = _papers(settings, venue, have["sampled"], journal)
     fetching = _fetching(settings, state, venue, None if again else journal, assumed) if asked else None

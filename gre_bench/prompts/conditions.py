@@ -1,8 +1,8 @@
-"""Under which guideline an LM reviews: none, a conference's, or one that imitates reviewers.
+"""The guideline under which an LM reviews: none, a conference's, or one that imitates reviewers.
 
-A `Condition` is a value. Those that "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer
-Review" prints come by name (listings 5 and 7 to 12, with the templates of listings 6 and 13); the official text of a
-conference, or a guideline of one's own, comes from a file.
+A `Condition` is a value. The printed ones come by name: listings 5 and 7 to 12, with the templates of listings 6 and
+13. Their paper is "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". A
+conference's official text, or your own guideline, comes from a file.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ IMITATING = ("good", "middle", "bad")
 """Guidelines made from reviews of that quality (listings 10 to 12)."""
 
 RUBRIC = "+rubric"
-"""Ends the name of a condition whose rating is to be computed from a checklist (listing 13)."""
+"""Suffix of a condition whose rating is computed from a checklist (listing 13)."""
 
 CHECKLIST = "peer_review_behavior_checklist:"
-"""What tells a guideline that imitates reviewers from another text."""
+"""Marks a guideline that imitates reviewers."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A guideline and how it is put to an LM; *guideline* is empty where there is none."""
+    """A guideline and how it is put to an LM; *guideline* is empty if there is none."""
 
     name: str
     kind: Kind
@@ -44,16 +44,16 @@ class Condition:
 
     @property
     def template(self) -> str:
-        """Name of the prompt: listing 5 without a guideline, 13 with a rubric, else 6."""
+        """The prompt's name: listing 5 without a guideline, 13 with a rubric, else 6."""
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 
     @property
     def sha256(self) -> str:
-        """Digest of all that reaches the LM besides the paper."""
+        """Digest of everything that reaches the LM besides the paper."""
         return digest([load(self.template).sha256, self.guideline])
 
     def chat(self, content: str) -> Chat:
-        """What an LM is asked about the paper *content*."""
+        """Returns the chat about the paper *content*."""
         if self.kind == "none":
             return fill(self.template, content=content)
         field = "reviewer_imitating_guideline" if self.rubric else "reviewer_guideline"
@@ -65,15 +65,18 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 
 
 def guided(candidate: str) -> tuple[str, str | None]:
-    """The model and the shipped condition of a *candidate* ``MODEL@CONDITION``; any other name is a model's alone."""
+    """Splits a *candidate* ``MODEL@CONDITION`` into the model and a shipped condition.
+
+    Any other name is a model alone.
+    """
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
 
 
 def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
-    """The condition *name*: a shipped one, or one of *texts* (guidelines by name); ``+rubric`` asks for a rubric.
+    """Returns the condition *name*: a shipped one, or one of *texts* (guidelines by name); ``+rubric`` adds a rubric.
 
-    `SettingsError` for an unknown name, for a text under a shipped name, and for a rubric without a checklist.
+    Raises `SettingsError` for an unknown name, for a text under a shipped name, and for a rubric without a checklist.
     """
     texts = texts or {}
     base, rubric = name.removesuffix(RUBRIC), name.endswith(RUBRIC)

@@ -1,4 +1,4 @@
-"""Loads prompts and renders predictions: the only place where a text meets a prompt."""
+"""Loads prompts and renders predictions: the only module that combines texts and prompts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as its file states it: where it comes from, its texts, the fields they take."""
+    """A prompt as its file states it: its source, its texts, and their fields."""
 
     name: str
     source: str
@@ -29,15 +29,15 @@ class Prompt:
 
     @property
     def sha256(self) -> str:
-        """Digest of all that reaches the LM."""
+        """Digest of everything that reaches the LM."""
         return digest([self.system, self.user, self.absent])
 
 
 @cache
 def load(name: str) -> Prompt:
-    """The prompt *name*, its folder included (``pre/summary/pairwise``).
+    """Returns the prompt *name*, its folder included (``pre/summary/pairwise``).
 
-    `PromptError` if there is none or its fields do not match its text.
+    Raises `PromptError` if there is none or its fields do not match its text.
     """
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
@@ -52,9 +52,9 @@ def load(name: str) -> Prompt:
 
 
 def render(prediction: Prediction | Chat) -> Chat:
-    """*prediction* as system, user and reply messages (Xu et al. 2025, C.2); what is None reads ``absent``.
+    """Renders *prediction* as system, user and reply messages (Xu et al. 2025, C.2); None is written as ``absent``.
 
-    A chat is rendered already: examiners score replies to prompts that are put together of several files.
+    A chat is returned unchanged: examiners score replies to prompts made from several files.
     """
     if isinstance(prediction, Chat):
         return prediction
@@ -65,7 +65,10 @@ def render(prediction: Prediction | Chat) -> Chat:
 
 
 def fill(name: str, **values: str) -> Chat:
-    """The prompt *name* with *values* in its fields, for an LM to answer; `PromptError` if a field has no value."""
+    """Returns the prompt *name* with *values* in its fields, for an LM to answer.
+
+    Raises `PromptError` for missing values.
+    """
     prompt = load(name)
     if set(values) != set(prompt.fields):
         raise PromptError(f"prompt {name!r} takes {sorted(prompt.fields)}, got {sorted(values)}")
@@ -74,7 +77,10 @@ def fill(name: str, **values: str) -> Chat:
 
 @lru_cache(maxsize=8192)
 def address(prediction: Prediction) -> str:
-    """Content address of *prediction*, prompt text included: 32 hex digits. Scoring asks for each several times."""
+    """Returns the content address of *prediction*, prompt text included: 32 hex digits.
+
+    Cached, since scoring repeats it.
+    """
     return digest([_sha256(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
 
 

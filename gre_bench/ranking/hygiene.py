@@ -19,7 +19,7 @@ import numpy as np
 
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.stats.samples import places
+from gre_bench.stats.samples import group_indices
 
 TENTH = 0.1
 LEVEL = 0.90
@@ -87,7 +87,7 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
         values, high = np.array([lead for _, lead, _ in rows]), np.array([high for *_, high in rows])
         means = {side: float(values[high == side].mean()) for side in (True, False)}
         influence = np.where(high, (values - means[True]) / high.sum(), -(values - means[False]) / (~high).sum())
-        groups, size = places([paper for paper, *_ in rows], len(rows))
+        groups, size = group_indices([paper for paper, *_ in rows], len(rows))
         sums = np.bincount(groups, weights=influence, minlength=size)
         half = _t(size) * math.sqrt(size / (size - 1) * float(sums @ sums)) if size > 1 else None
         gap = means[True] - means[False]

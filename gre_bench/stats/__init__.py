@@ -1,6 +1,6 @@
-"""Numbers in, numbers out: nothing here knows a paper from a restaurant, or reads or writes anything.
+"""Statistics on plain numbers: nothing here knows what the numbers mean, or reads or writes files.
 
-samples      what every statistic asks of its numbers
+samples      checks of the numbers that a statistic takes
 intervals    intervals of a mean, the paired test
 auc          separation of two samples
 resampling   bootstrap by group: seeded weights, in blocks
@@ -10,10 +10,10 @@ association  Pearson, Spearman and Kendall of all resamples at once
 correlation  correlations with grades: over all items, within groups, with length held fixed
 comparison   two correlations that share the grades
 length       scores at the length of a human review
-pair_tests   every candidate against every other, papers that would tell two apart
+pair_tests   every candidate against every other, papers needed to tell two apart
 ranks        intervals of ranks, consistency of two boards
 welch        whether a mean has changed from one set of papers to another
-symmetry     whether an evaluation LM gives a pair the same probability both ways round
+symmetry     whether an evaluation LM gives a pair the same probability in both directions
 """
 
 from gre_bench.stats.auc import Separation, separation

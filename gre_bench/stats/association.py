@@ -1,12 +1,13 @@
-"""Pearson, Spearman and Kendall's tau-b of any number of resamples of groups at once.
+"""Pearson, Spearman and Kendall's tau-b of many resamples of groups at once.
 
-Each function takes the values of n items and the groups they belong to and gives a function of counts: for rows
-(resamples, groups) of how often each group was drawn, the coefficient of each resample (resamples,), as if its items
-had been written out as often as their group was drawn. It is NaN where one of the two does not vary.
+Each function takes the values of n items and the groups they belong to, and returns a function of counts. The counts
+(resamples, groups) say how often each resample holds each group. The function returns the coefficient of each resample
+(resamples,), as if a group's items were repeated by its count. It is NaN where one of the two variables does not vary.
 
-Pearson needs group sums of x, y, xy, x², y². Spearman is Pearson on midranks, and the ranks of a resample follow from
-cumulated counts in the order of the values. Kendall's numerator and the two parts of its denominator are quadratic
-forms in the counts: how many pairs between group g and group h agree less those that disagree, and differ in x or y.
+Pearson needs group sums of x, y, xy, x², y². Spearman is Pearson on midranks; the ranks of a resample follow from
+cumulated counts in the order of the values. Kendall's numerator and both parts of its denominator are quadratic forms
+in the counts. Their matrices count, for groups g and h, the concordant less the discordant pairs, and the pairs that
+differ in x or y.
 """
 
 from __future__ import annotations
@@ -16,26 +17,27 @@ from typing import Literal
 
 import numpy as np
 
-from gre_bench.stats.samples import Array, Places
+from gre_bench.stats.samples import Array, Indices
 
 Kind = Literal["pearson", "spearman", "kendall"]
 Estimate = Callable[[Array], Array]
 """Counts (resamples, groups) → one number for each resample."""
 
 CELLS = 1 << 22
-"""Most numbers of an intermediate array (32 MiB)."""
+"""Largest number of elements in an intermediate array (32 MiB)."""
 
 
-def association(kind: Kind, x: Array, y: Array, groups: Places, size: int) -> Estimate:
-    """The coefficient *kind* of *x* and *y* (n,), whose items belong to *size* groups, as a function of counts."""
+def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+    """Returns the coefficient *kind* of *x* and *y* (n,) as a function of counts; items belong to *size* groups."""
     return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
 
 
-def within(kind: Kind, x: Array, y: Array, groups: Places, size: int) -> Estimate:
-    """The same between items of one group only; groups whose items do not differ add nothing.
+def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
+    """Returns the coefficient between items of one group only; groups whose items do not differ add nothing.
 
     Pearson: values less their group's mean. Spearman: midranks within the group over its size + 1, less their mean, so
-    that a group weighs by its items. Kendall: pairs within groups, over √(pairs that differ in x · those in y).
+    a group weighs by its number of items. Kendall: pairs within groups, over √(pairs that differ in x · pairs that
+    differ in y).
     """
     if kind == "kendall":
         sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
@@ -45,7 +47,7 @@ def within(kind: Kind, x: Array, y: Array, groups: Places, size: int) -> Estimat
     return lambda counts: _ratio(*(counts @ sums).T)
 
 
-def _pearson(x: Array, y: Array, groups: Places, size: int) -> Estimate:
+def _pearson(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     a, b = (x - x.mean()) / (x.std() or 1.0), (y - y.mean()) / (y.std() or 1.0)
     columns = (np.ones_like(a), a, b, a * b, a * a, b * b)
     sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
@@ -57,7 +59,7 @@ def _pearson(x: Array, y: Array, groups: Places, size: int) -> Estimate:
     return estimate
 
 
-def _spearman(x: Array, y: Array, groups: Places, size: int) -> Estimate:
+def _spearman(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     ranks_of_x, ranks_of_y = _midranks(x, groups, size), _midranks(y, groups, size)
 
     def estimate(counts: Array) -> Array:
@@ -73,36 +75,42 @@ def _spearman(x: Array, y: Array, groups: Places, size: int) -> Estimate:
     return estimate
 
 
-def _kendall(x: Array, y: Array, groups: Places, size: int) -> Estimate:
+def _kendall(x: Array, y: Array, groups: Indices, size: int) -> Estimate:
     forms = [_pairs(a, b, groups, size) for a, b in ((x, y), (x, x), (y, y))]
     return lambda counts: _ratio(*(np.einsum("rg,rg->r", counts @ form, counts) for form in forms))
 
 
-def _ratio(cross: Array, one: Array, other: Array) -> Array:
+def _ratio(cross: Array, x_spread: Array, y_spread: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = cross / np.sqrt(np.where((one > 1e-9) & (other > 1e-9), one * other, np.nan))
-    return np.clip(found, -1.0, 1.0)
+        ratio = cross / np.sqrt(np.where((x_spread > 1e-9) & (y_spread > 1e-9), x_spread * y_spread, np.nan))
+    return np.clip(ratio, -1.0, 1.0)
 
 
-def _midranks(values: Array, groups: Places, size: int) -> Callable[[Array], Array]:
-    """Counts (resamples, groups) → midranks (resamples, n) of *values*; those of items not drawn mean nothing."""
-    distinct, place = np.unique(values, return_inverse=True)
+def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
+    """Counts (resamples, groups) → midranks (resamples, n) of *values*.
+
+    Ranks of items not in a resample are undefined.
+    """
+    distinct, index = np.unique(values, return_inverse=True)
     untied = len(distinct) == len(values)
     owner = groups[np.argsort(values)]
     held = np.zeros((0, 0))
     if not untied:
-        cells = np.bincount(groups * len(distinct) + place, minlength=size * len(distinct))
+        cells = np.bincount(groups * len(distinct) + index, minlength=size * len(distinct))
         held = cells.reshape(size, -1).astype(np.float64)
 
     def ranks(counts: Array) -> Array:
         drawn = counts[:, owner] if untied else counts @ held
-        return np.asarray((np.cumsum(drawn, axis=1) - (drawn - 1) / 2)[:, place])
+        return np.asarray((np.cumsum(drawn, axis=1) - (drawn - 1) / 2)[:, index])
 
     return ranks
 
 
-def _pairs(x: Array, y: Array, groups: Places, size: int) -> Array:
-    """(groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over items i of one and j of the other, each pair both ways."""
+def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
+    """Returns (groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over items i of one group and j of the other.
+
+    Each pair counts both ways.
+    """
     order = np.argsort(groups, kind="stable")
     a, b = x[order], y[order]
     starts = np.searchsorted(groups[order], np.arange(size))
@@ -115,8 +123,8 @@ def _pairs(x: Array, y: Array, groups: Places, size: int) -> Array:
     return np.asarray(np.add.reduceat(rows, starts, axis=0))
 
 
-def _ranks_within(values: Array, groups: Places) -> Array:
-    """Midranks of *values* (n,) among those of their group, over the group's size + 1."""
+def _ranks_within(values: Array, groups: Indices) -> Array:
+    """Returns the midranks of *values* (n,) within their group, divided by the group's size + 1."""
     order = np.lexsort((values, groups))
     ordered = groups[order]
     starts = np.flatnonzero(np.r_[True, (np.diff(values[order]) > 0) | (np.diff(ordered) > 0)])
@@ -127,6 +135,6 @@ def _ranks_within(values: Array, groups: Places) -> Array:
     return np.asarray(ranks / (np.bincount(groups)[groups] + 1))
 
 
-def _centred(values: Array, groups: Places, size: int) -> Array:
+def _centred(values: Array, groups: Indices, size: int) -> Array:
     means = np.bincount(groups, weights=values, minlength=size) / np.bincount(groups, minlength=size)
     return np.asarray(values - means[groups])

@@ -1,4 +1,4 @@
-"""How well a score tells one sample from another: the area under the ROC curve, its interval clustered by paper."""
+"""How well a score separates two samples: the area under the ROC curve, with an interval clustered by paper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gre_bench.stats.samples import Array, finite, places
+from gre_bench.stats.samples import Array, finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Separation:
 def separation(
     same: Sequence[float], same_papers: Sequence[object], other: Sequence[float], other_papers: Sequence[object]
 ) -> Separation:
-    """AUC of *same* against *other*, ties counted half, with a 95% interval that keeps a paper's scores together.
+    """Returns the AUC of *same* against *other*, ties counted half, with a 95% interval clustered by paper.
 
-    The variance sums each paper's placement values over both samples (Obuchowski 1997), so it is right when the
-    pairs of a paper depend on each other; the interval is cut to [0, 1].
+    The variance sums each paper's placement values over both samples (Obuchowski 1997). It is therefore valid when the
+    pairs of a paper depend on each other. The interval is cut to [0, 1].
     """
     from scipy.special import stdtrit
 
@@ -36,7 +36,7 @@ def separation(
     above_x = _placements(x, y)
     above_y = 1.0 - _placements(y, x)
     auc = float(above_x.mean())
-    groups, size = places([*same_papers, *other_papers], len(x) + len(y))
+    groups, size = group_indices([*same_papers, *other_papers], len(x) + len(y))
     if size < 2:
         raise ValueError("the interval of a separation needs at least two papers")
     parts = np.concatenate([(above_x - auc) / len(x), (above_y - auc) / len(y)])
@@ -47,7 +47,7 @@ def separation(
 
 
 def _placements(x: Array, y: Array) -> Array:
-    """For each of *x*, the share of *y* below it, ties counted half."""
+    """Returns for each of *x* the share of *y* below it, ties counted half."""
     ordered = np.sort(y)
     below = np.searchsorted(ordered, x, side="left")
     upto = np.searchsorted(ordered, x, side="right")

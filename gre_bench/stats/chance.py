@@ -1,8 +1,8 @@
-"""How far a candidate scores above chance, which is what its own reviews of other papers score.
+"""How far a candidate scores above chance: above the score of its own reviews of other papers.
 
-The scores are paired: the same paper and reference, once with the review of the paper, once with that of another one.
-Reviews change places within small groups of papers, the *units*. In the difference of a unit, what its reviews score on
-any paper cancels, and so does what any review scores on its papers. Units share no paper, so they are independent.
+The scores are paired: the same paper and reference, once with the review of the paper and once with a review of another
+paper. Reviews exchange places within small groups of papers, the *units*. In the difference of a unit, effects of a
+review alone and of a paper alone cancel. Units share no paper, so they are independent.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gre_bench.stats.intervals import clustered_test
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """Mean score by chance and the mean difference to it in the metric's unit, with its 90% interval and p-value.
+    """Mean score by chance, and the mean difference to it in the metric's unit with its 90% interval and p-value.
 
-    *low*, *high* and *p* are None where there are fewer than two independent units (*swaps*).
+    *low*, *high* and *p* are None if there are fewer than two independent units (*swaps*).
     """
 
     chance: float
@@ -32,9 +32,9 @@ class AboveChance:
 def above_chance(
     values: Sequence[float], differences: Sequence[float], papers: Sequence[object], units: Sequence[object]
 ) -> AboveChance:
-    """Of *values* (n,), each of a paper and a reference, and their *differences* (n,) to the score by chance.
+    """Returns the mean of *differences* (n,) between *values* (n,) and their scores by chance.
 
-    ValueError: there are no values.
+    Each value belongs to a paper and a reference. Raises ValueError if there are no values.
     """
     if not values:
         raise ValueError("no pair has a score by chance")

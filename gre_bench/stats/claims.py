@@ -1,8 +1,8 @@
-"""Does a claim hold? Contrasts with intervals, and the verdict of all of them, or of any.
+"""Does a claim hold? Contrasts with intervals, and the verdict over all of them or any of them.
 
-A contrast is what the claim says is above zero. A claim about all of its contrasts holds where every 95% interval lies
-above zero (an intersection-union test, of level 2.5% as it stands) and does not where one lies below, at 95% over all
-of them together (Bonferroni). A claim that some contrast is above zero is its mirror image.
+A contrast is a quantity that the claim says is above zero. A claim about all contrasts holds if every 95% interval lies
+above zero. This is an intersection-union test, of level 2.5% without correction. It does not hold if one interval lies
+below zero, at 95% over all of them together (Bonferroni). A claim about any contrast is the mirror image.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """*value* is above zero if the claim is right; *error* its standard error, on *n* papers, items or pairs.
+    """A *value* that is above zero if the claim is right, with its standard *error*, on *n* papers, items or pairs.
 
-    *freedom*: degrees of freedom of Student's t; infinite where the error is that of a published or stored interval.
+    *freedom*: degrees of freedom of Student's t; infinite if the error comes from a published or stored interval.
     """
 
     name: str
@@ -31,15 +31,15 @@ class Contrast:
     freedom: float = math.inf
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """value ± t·error."""
+        """Returns value ± t·error."""
         half = _t(0.5 + level / 2, self.freedom) * self.error
         return self.value - half, self.value + half
 
     @property
     def needed(self) -> int | None:
-        """n at which an effect of this size is found with a power of 80%: n·((t₀.₉₇₅ + z₀.₈)·error/|value|)².
+        """Returns the n that finds an effect of this size with a power of 80%: n·((t₀.₉₇₅ + z₀.₈)·error/|value|)².
 
-        None where the n at hand does, and where the effect is below a thousandth of its error: there is none to find.
+        None if the present n is enough, or if the effect is below a thousandth of its error, which counts as no effect.
         """
         low, high = self.interval()
         if abs(self.value) < self.error / 1000 or low > 0 or high < 0:
@@ -49,7 +49,7 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The *verdict* on a claim, its *contrasts*, and the *needed* n: the most that one of those in doubt asks for."""
+    """The *verdict* on a claim and its *contrasts*; *needed* is the largest n that an undecided contrast needs."""
 
     verdict: Verdict
     contrasts: tuple[Contrast, ...]
@@ -58,33 +58,33 @@ class Told:
 
 
 def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
-    """The mean of *differences*, one a paper; None of fewer than two papers."""
+    """Returns the mean of *differences*, one per paper, as a contrast; None for fewer than two papers."""
     n = len(differences)
     if n < 2:
         return None
     mean = math.fsum(differences) / n
-    variance = math.fsum((one - mean) ** 2 for one in differences) / (n - 1)
+    variance = math.fsum((difference - mean) ** 2 for difference in differences) / (n - 1)
     return Contrast(name, mean, math.sqrt(variance / n), n, n - 1)
 
 
 def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
-    """A contrast whose two-sided interval is known."""
+    """Returns a contrast whose two-sided interval is known."""
     return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
 
 
 def told(contrasts: Sequence[Contrast], over: Quantifier = "all", lacking: str = "nothing to compare") -> Told:
-    """The verdict on a claim that *over* (all or any) of *contrasts* are above zero."""
+    """Returns the verdict on the claim that *over* (all or any) of *contrasts* are above zero."""
     if not contrasts:
         return Told("cannot be told", (), why=lacking)
     together = 1 - 0.05 / len(contrasts)
     every, some = (0.95, together) if over == "all" else (together, 0.95)
-    above = [one.interval(every)[0] > 0 for one in contrasts]
-    below = [one.interval(some)[1] < 0 for one in contrasts]
+    above = [contrast.interval(every)[0] > 0 for contrast in contrasts]
+    below = [contrast.interval(some)[1] < 0 for contrast in contrasts]
     if (all if over == "all" else any)(above):
         return Told("holds", tuple(contrasts))
     if (any if over == "all" else all)(below):
         return Told("does not hold", tuple(contrasts))
-    needs = [one.needed for one, sure in zip(contrasts, above, strict=True) if not sure]
+    needs = [contrast.needed for contrast, sure in zip(contrasts, above, strict=True) if not sure]
     known = [need for need in needs if need is not None]
     return Told("cannot be told", tuple(contrasts), (max if over == "all" else min)(known, default=None))
 

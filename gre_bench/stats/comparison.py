@@ -1,10 +1,10 @@
 """Is one score closer to the human grades than another? Two correlations that share the grades.
 
-They depend on each other, so the difference is taken on the same resamples of groups. Beside it stands Williams'
-t (1959), which Steiger (1980, eq. 7) recommends, and which takes items for independent and all three for normal:
+The correlations are dependent, so their difference is taken on the same resamples of groups. Beside it stands Williams'
+t (1959), recommended by Steiger (1980, eq. 7), which assumes independent items and normal variables:
 
-t = (r₁ − r₂)·√( (n − 1)(1 + r₁₂) / (2·(n − 1)/(n − 3)·|R| + r̄²·(1 − r₁₂)³) ), n − 3 degrees of freedom,
-|R| = 1 − r₁² − r₂² − r₁₂² + 2·r₁r₂r₁₂, r̄ = (r₁ + r₂)/2.
+    t = (r₁ − r₂)·√( (n − 1)(1 + r₁₂) / (2·(n − 1)/(n − 3)·|R| + r̄²·(1 − r₁₂)³) ), n − 3 degrees of freedom,
+    |R| = 1 − r₁² − r₂² − r₁₂² + 2·r₁r₂r₁₂, r̄ = (r₁ + r₂)/2.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 
 from gre_bench.stats.association import Kind, association
 from gre_bench.stats.correlation import resampled, same_length
-from gre_bench.stats.samples import Array, places
+from gre_bench.stats.samples import Array, group_indices
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two correlations with the grades, their difference (first less second) with its interval and p by group.
+    """Two correlations with the grades, and their difference (first less second) with its interval and p by group.
 
-    *williams_t* and *williams_p* are None for Kendall's tau, for which the formula is not made.
+    *williams_t* and *williams_p* are None for Kendall's tau, which the formula does not cover.
     """
 
     kind: Kind
@@ -50,33 +50,33 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Whether *first* follows the *grades* more closely than *second* does, on the same items.
+    """Compares how closely *first* and *second* follow the *grades*, on the same items.
 
-    The interval is difference ± t·se, se the standard deviation over resamples times √(G/(G − 1)), t Student's with
-    G − 1 degrees of freedom. For Spearman Williams' t is an approximation, on ranks.
+    The interval is difference ± t·se. se is the standard deviation over resamples times √(G/(G − 1)), and t is
+    Student's with G − 1 degrees of freedom. For Spearman, Williams' t is an approximation on ranks.
     """
     from scipy.special import stdtr, stdtrit
 
     x, y = same_length(first, grades)
     z, _ = same_length(second, grades)
-    names, size = places(groups, len(x))
-    one, other, between = (association(kind, a, b, names, size) for a, b in ((x, y), (z, y), (x, z)))
+    names, size = group_indices(groups, len(x))
+    of_first, of_second, between = (association(kind, a, b, names, size) for a, b in ((x, y), (z, y), (x, z)))
 
     def estimate(counts: Array) -> Array:
-        return np.asarray(one(counts) - other(counts))
+        return np.asarray(of_first(counts) - of_second(counts))
 
     value, drawn = resampled(estimate, size, resamples, seed)
     spread = float(drawn.std(ddof=1)) * math.sqrt(size / (size - 1))
     half = float(stdtrit(size - 1, 0.5 + level / 2)) * spread
     p = 2 * float(stdtr(size - 1, -abs(value) / spread)) if spread else float(value == 0)
     all_once = np.ones((1, size))
-    r1, r2, r12 = (float(found(all_once)[0]) for found in (one, other, between))
+    r1, r2, r12 = (float(coefficient(all_once)[0]) for coefficient in (of_first, of_second, between))
     t, williams_p = (None, None) if kind == "kendall" else williams(r1, r2, r12, len(x))
     return Comparison(kind, r1, r2, value, value - half, value + half, p, t, williams_p, len(x), size)
 
 
 def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:
-    """Williams' t and its two-sided p, from the two correlations with the shared variable and that *between* them."""
+    """Returns Williams' t and its two-sided p from two correlations with a shared variable and that *between* them."""
     from scipy.special import stdtr
 
     if items < 4:

@@ -1,20 +1,20 @@
 """The standardised mean difference of the same pairs before and after a change (Xu et al. 2025, §4.2), and Holm.
 
-d = (mean′ − mean)/s, s² = (var + var′)/2, variances with ddof = 1. Two intervals stand side by side.
+d = (mean′ − mean)/s, s² = (var + var′)/2, variances with ddof = 1. There are two intervals.
 
-**By paper** (*low*, *high*, *p*): the studentised bootstrap, on neither side narrower than Student's. Papers are
-drawn, not pairs, so the pairs of a paper may depend on each other as they like; each resample has its d* and its
-standard error, and the quantiles of t* = (d* − d)/se* take the place of Student's where they are further out.
-At 30 papers with heavy tails it covers 93 to 95% where 95 are meant, t* alone 92 to 93, BCa 91, percentiles 89: d and
-its standard error grow together, which percentiles of d* do not see.
+**By paper** (*low*, *high*, *p*): the studentised bootstrap, on neither side narrower than Student's. It resamples
+papers, not pairs, so the pairs of a paper may be dependent. Each resample has its d* and its standard error. The
+quantiles of t* = (d* − d)/se* replace Student's where they lie further out. At 30 papers with heavy tails and a nominal
+95%, it covers 93 to 95%, t* alone 92 to 93%, BCa 91%, percentiles 89%. Percentiles of d* do worse because d and its
+standard error grow together.
 
 **Flat** (*flat_low*, *flat_high*, *flat_p*), the published one: d ± z·sd(after − before)/(s·√pairs). The paper states
-no formula; this is the one its tables allow. It takes pairs for independent and s for known: their half-widths (0.045
-at d = −0.975 and 600 pairs) are below 1.96·|d|/√(2n) = 0.055, what the estimation of s alone adds when before and
-after move together; and 0.047 at d = −0.40 asks a correlation of 0.83 between before and after.
+no formula; this one agrees with its tables. It takes pairs for independent and s for known. Two published half-widths
+support it. At d = −0.975 and 600 pairs, 0.045 is below 1.96·|d|/√(2n) = 0.055, which estimating s alone would add when
+before and after move together. At d = −0.40, 0.047 implies a correlation of 0.83 between before and after.
 
-The standard error is the linearised one: with δ = after − before, x the scores less their means, and γ = −d/(4s²),
-ψ = (δ − mean δ)/s + γ·(x² + x′² − mean) sums to zero over the pairs, and se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
+The standard error is the linearised one. Let δ = after − before, x the scores less their means, and γ = −d/(4s²).
+Let ψ = (δ − mean δ)/s + γ·(x² + x′² − mean). The ψ sum to zero over the pairs. se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from typing import Literal
 import numpy as np
 
 from gre_bench.stats.resampling import equal_tailed, two_sided, weights
-from gre_bench.stats.samples import Array, Places, finite, places
+from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
 UNDEFINED = 0.01
-"""Share of resamples without a standard error of their own from which Student's quantiles are used instead."""
+"""Student's quantiles are used if at least this share of resamples has no standard error."""
 
 _FIRST, _SECOND = np.triu_indices(4)
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """d with its interval and two-sided p by paper, and the published flat ones; *method* made the former."""
+    """d with its interval and two-sided p by paper, and the published flat ones; *method* made those by paper."""
 
     value: float
     low: float
@@ -59,17 +59,17 @@ def effect(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Effect:
-    """d of *after* against *before*: the scores of the same (paper, reference) pairs, in the same order.
+    """Returns d of *after* against *before*: the scores of the same (paper, reference) pairs, in the same order.
 
-    Scores that are equal pair by pair are an effect of exactly zero. ValueError: under two papers, a number that is
-    not finite, scores that do not vary at all, or papers so alike that nothing can be said about their spread.
+    Scores that are equal pair by pair give an effect of exactly zero. Raises ValueError for fewer than two papers, a
+    number that is not finite, constant scores, or papers too similar to estimate their spread.
     """
     from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
     old, new = finite(before, at_least=2), finite(after, at_least=2)
     if len(old) != len(new):
         raise ValueError(f"{len(old)} scores before but {len(new)} after: they must be of the same pairs")
-    groups, size = places(papers, len(old))
+    groups, size = group_indices(papers, len(old))
     if size < 2:
         raise ValueError("an effect by paper needs at least two papers")
     scale = math.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
@@ -87,7 +87,7 @@ def effect(
     se = float(_estimates(np.ones((1, size)), sums, products, d)[1][0])
     least = 1e-6 * (abs(d) + error)
     if not se > least:
-        raise ValueError("every paper says the same: the spread of the effect over papers cannot be told")
+        raise ValueError("every paper has the same effect: its spread over papers cannot be estimated")
     drawn = [_estimates(block, sums, products, d) for block in weights(size, resamples, seed)]
     values, errors = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     defined = np.isfinite(values) & (errors > least)
@@ -102,7 +102,10 @@ def effect(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values (Holm 1979) in the given order: the k-th smallest times m − k + 1, never falling, at most 1."""
+    """Returns adjusted p-values (Holm 1979) in the given order.
+
+    The k-th smallest of m is multiplied by m − k + 1; the results never fall and are at most 1.
+    """
     values = np.asarray(p_values, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
         raise ValueError(f"a p-value is not between 0 and 1: {list(p_values)}")
@@ -113,10 +116,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def _sums(old: Array, new: Array, change: Array, groups: Places, size: int) -> tuple[Array, Array]:
-    """Per paper n, Σδ, Σ(x + x′), Σ(x² + x′²) (papers, 4), and their products two by two (papers, 10).
+def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
+    """Returns per paper n, Σδ, Σ(x + x′), Σ(x² + x′²) (papers, 4), and their pairwise products (papers, 10).
 
-    δ stands apart because a small difference of large sums would lose the digits of a small effect.
+    δ is summed separately, because a small difference of large sums would lose the digits of a small effect.
     """
     columns = (np.ones_like(old), change, old + new, old**2 + new**2)
     sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
@@ -125,7 +128,10 @@ def _sums(old: Array, new: Array, change: Array, groups: Places, size: int) -> t
 
 
 def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
-    """d* and its standard error for each of *rows* (resamples, papers) of counts; not finite where s* is zero."""
+    """Returns d* and its standard error for each of *rows* (resamples, papers) of counts.
+
+    Not finite where s* is zero.
+    """
     n, delta, both, squares = (rows @ sums).T
     delta, both = delta / n, both / n
     spread = squares / n - (both**2 + delta**2) / 2

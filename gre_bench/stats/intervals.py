@@ -1,6 +1,6 @@
-"""Intervals of a mean and the paired test.
+"""Intervals of a mean, and the paired test.
 
-The same quantities are columns of ``sql/views/boards.sql``; a test holds the two against each other.
+``sql/views/boards.sql`` computes the same quantities; a test compares the two.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import cache
 
 import numpy as np
 
-from gre_bench.stats.samples import finite, places
+from gre_bench.stats.samples import finite, group_indices
 
 FEW = 30
-"""Independent units below which an interval is shown with a warning.
+"""An interval with fewer independent units than this is shown with a warning.
 
-Of 20,000 samples of a lognormal distribution (σ = 1) the 90% t interval covers the mean in 75% at 4 units, 81% at 16,
-84% at 30 and 86% at 60; of a normal one, and of Student's t with 3 degrees of freedom, in 90% to 92% at each.
+In 20,000 samples of a lognormal distribution (σ = 1), the 90% t interval covers the mean in 75% at 4 units, 81% at 16,
+84% at 30 and 86% at 60. For a normal distribution, and Student's t with 3 degrees of freedom, it covers 90% to 92%.
 """
 FEW_MEANS = (
     f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
@@ -28,7 +28,7 @@ FEW_MEANS = (
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with the ends of its interval, and how many independent units it rests on."""
+    """An estimate with the ends of its interval, and the number of independent units behind it."""
 
     value: float
     low: float
@@ -48,7 +48,10 @@ class PairedTest:
 
 
 def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
-    """mean ± z·sd(ddof=1)/√n: the published interval, which takes pairs for independent (Xu et al. 2025, figure 4)."""
+    """Returns mean ± z·sd(ddof=1)/√n: the published interval, which takes pairs for independent (Xu et al.
+
+    2025, figure 4).
+    """
     from scipy.special import ndtri
 
     scores = finite(values, at_least=2)
@@ -57,18 +60,19 @@ def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
 
 
 def clustered_interval(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> Interval:
-    """Mean of all *values* with a cluster-robust interval (t with clusters − 1 degrees of freedom).
+    """Returns the mean of all *values* with a cluster-robust interval (t with clusters − 1 degrees of freedom).
 
-    se² = G/(G−1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n²: pairs of one paper may be as dependent as they like.
+    se² = G/(G−1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n², which is valid however the pairs of one paper depend on each
+    other.
     """
     test = clustered_test(values, clusters, level)
     return Interval(test.value, test.low, test.high, test.units)
 
 
 def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
-    """Student's test that the mean of *values* is zero, with the interval of `clustered_interval`.
+    """Tests by Student's t that the mean of *values* is zero, with the interval of `clustered_interval`.
 
-    Values that are all zero have p = 1. ValueError: fewer than two clusters.
+    Values that are all zero give p = 1. Raises ValueError for fewer than two clusters.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -80,13 +84,13 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
-    """The standard error (se) of `clustered_interval`. ValueError: fewer than two clusters."""
+    """Returns the standard error of `clustered_interval`; raises ValueError for fewer than two clusters."""
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 
 def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, int]:
-    """The cluster-robust standard error of a mean, and the number of clusters."""
-    groups, size = places(clusters, len(scores))
+    """Returns the cluster-robust standard error of a mean, and the number of clusters."""
+    groups, size = group_indices(clusters, len(scores))
     if size < 2:
         raise ValueError("an interval by cluster needs at least two clusters")
     sums = np.bincount(groups, weights=scores - scores.mean(), minlength=size)
@@ -94,7 +98,7 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Student's test that the mean of per-paper *differences* is zero, with its interval."""
+    """Tests by Student's t that the mean of per-paper *differences* is zero, with its interval."""
     from scipy.special import stdtr, stdtrit
 
     values = finite(differences, at_least=2)
@@ -107,7 +111,7 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 
 @cache
 def student_quantiles(most: int) -> list[dict[str, float | int]]:
-    """Two-sided 90% and 95% quantiles of Student's t for 1 to *most* degrees of freedom."""
+    """Returns the two-sided 90% and 95% quantiles of Student's t for 1 to *most* degrees of freedom."""
     from scipy.special import stdtrit
 
     df = np.arange(1, most + 1)

@@ -1,16 +1,16 @@
-"""The score at the length of a human review: what is left of a lead when longer reviews are not let off.
+"""Scores at the length of a human review: the lead that remains when longer reviews gain nothing by length.
 
-v = α_paper + γ_candidate + β·log(tokens of x) by least squares; a candidate's length-controlled score is its plain mean
-moved along β to the human length, mean(v) − β·(mean log tokens − log at). Three things are decided here.
+v = α_paper + γ_candidate + β·log(tokens of x) by least squares. A candidate's length-controlled score is its plain mean
+moved along β to the human length, mean(v) − β·(mean log tokens − log at). Three choices are made here.
 
-- Candidates have effects of their own. Without them β would take for length what better reviewers who write longer
-  differ in; with them it compares the longer and the shorter reviews of one candidate, paper by paper.
-- One candidate alone has one review a paper, so its length cannot be told from its paper: several candidates share β.
+- Candidates have their own effects γ. Without them, β would mistake the quality of better reviewers who write more for
+  an effect of length. With them, β compares longer and shorter reviews of one candidate, paper by paper.
+- One candidate has one review per paper, so its length cannot be separated from the paper: several candidates share β.
   One set of values (no candidates named) needs papers with reviews of different lengths.
-- The human length is the geometric mean of tokens: then the human score does not move.
+- The human length is the geometric mean of tokens, so the human score does not move.
 
-The interval is cluster-robust by paper, with the estimation of β in it: Student's t with papers − 1 degrees of
-freedom. The length *at* is taken as given. β describes, it does not explain: what is longer may well hold more.
+The interval is cluster-robust by paper and includes the estimation of β: Student's t with papers − 1 degrees of
+freedom. The length *at* is taken as given. β describes and does not explain: a longer review may well say more.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from gre_bench.stats.intervals import Interval
-from gre_bench.stats.samples import Array, Places, finite, places
+from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
 ALL = "all"
-"""Name of the one set where no candidates are named."""
+"""Name of the single set if no candidates are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
-    """Score of each candidate at a length of *at* tokens, and the slope β in nats per unit of log tokens."""
+    """Each candidate's score at a length of *at* tokens, and the slope β in nats per unit of log tokens."""
 
     at: float
     slope: Interval
@@ -38,7 +38,7 @@ class LengthControl:
 
 
 def human_length(tokens: Sequence[float]) -> float:
-    """Geometric mean of the *tokens* of human reviews."""
+    """Returns the geometric mean of the *tokens* of human reviews."""
     return math.exp(float(_logs(tokens).mean()))
 
 
@@ -50,9 +50,10 @@ def length_controlled(
     candidates: Sequence[str] | None = None,
     level: float = 0.90,
 ) -> LengthControl:
-    """Scores of *candidates* at *at* tokens, from the values (n,) of pairs and the tokens of their candidate reviews.
+    """Returns scores of *candidates* at *at* tokens, from the values (n,) of pairs and their candidate reviews' tokens.
 
-    ValueError: fewer than two papers, a review without tokens, or lengths that papers and candidates determine.
+    Raises ValueError for fewer than two papers, a review without tokens, or lengths fully determined by papers and
+    candidates.
     """
     from scipy.special import stdtrit
 
@@ -60,16 +61,18 @@ def length_controlled(
     names = [ALL] * len(scores) if candidates is None else list(candidates)
     if not len(scores) == len(logs) == len(names):
         raise ValueError(f"{len(scores)} values, {len(logs)} lengths and {len(names)} candidates")
-    groups, size = places(papers, len(scores))
+    groups, size = group_indices(papers, len(scores))
     if size < 2:
         raise ValueError("length control needs at least two papers")
     if not at > 0:
         raise ValueError(f"the length to control for must be positive, not {at}")
-    kinds, number = places(names, len(names))
+    kinds, number = group_indices(names, len(names))
     length, score = (_residual(column, groups, size, kinds, number) for column in (logs, scores))
     information = float(length @ length)
     if information <= 1e-9 * max(1e-9, float(((logs - logs.mean()) ** 2).sum())):
-        raise ValueError("length cannot be told from paper and candidate: no paper has reviews of different lengths")
+        raise ValueError(
+            "length cannot be separated from paper and candidate: no paper has reviews of different lengths"
+        )
     slope = float(length @ score) / information
     by_slope = length * (score - slope * length) / information
     t = float(stdtrit(size - 1, 0.5 + level / 2))
@@ -79,18 +82,18 @@ def length_controlled(
         half = t * math.sqrt(size / (size - 1) * float(sums @ sums))
         return Interval(value, value - half, value + half, size)
 
-    found = {}
+    controlled = {}
     for kind, name in enumerate(dict.fromkeys(names)):
         mine = kinds == kind
         away = float(logs[mine].mean()) - math.log(at)
         moved = scores - slope * logs
         own = np.where(mine, moved - moved[mine].mean(), 0.0) / mine.sum()
-        found[name] = interval(float(scores[mine].mean()) - slope * away, own - away * by_slope)
-    return LengthControl(at, interval(slope, by_slope), found)
+        controlled[name] = interval(float(scores[mine].mean()) - slope * away, own - away * by_slope)
+    return LengthControl(at, interval(slope, by_slope), controlled)
 
 
 def adjusted(values: Sequence[float], tokens: Sequence[float], control: LengthControl) -> Array:
-    """Each of *values* moved along the slope to the length of *control*: for effects or correlations at it."""
+    """Returns each of *values* moved along the slope to the length of *control*, for effects or correlations there."""
     return finite(values, at_least=1) - control.slope.value * (_logs(tokens) - math.log(control.at))
 
 
@@ -101,8 +104,8 @@ def _logs(tokens: Sequence[float]) -> Array:
     return np.log(counts)
 
 
-def _residual(column: Array, groups: Places, size: int, kinds: Places, number: int) -> Array:
-    """What is left of *column* when papers and candidates have taken their part (Frisch, Waugh and Lovell)."""
+def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
+    """Returns *column* without the effects of papers and candidates (Frisch, Waugh and Lovell)."""
     members = np.bincount(groups, minlength=size)
 
     def within(values: Array) -> Array:

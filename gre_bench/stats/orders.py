@@ -1,8 +1,8 @@
-"""Two measures of the same candidates on the same papers: do they put them in the same order?
+"""Do two measures order the same candidates on the same papers alike?
 
-Nothing here has a unit, so the measures may be of different kinds: ranks of candidates by mean, Spearman's coefficient
-with a bootstrap interval by paper, leads in standard errors, and which of two candidates each measure surely puts
-first (Student's paired test by paper, Holm-corrected over all pairs of candidates).
+Nothing here has a unit, so the measures may be of different kinds. It compares ranks of candidates by mean, Spearman's
+coefficient with a bootstrap interval by paper, and leads in standard errors. It also compares which of two candidates
+each measure surely puts first (Student's paired test by paper, Holm-corrected over all pairs of candidates).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from gre_bench.stats.pair_tests import PairTest
 from gre_bench.stats.ranks import consistency
 from gre_bench.stats.resampling import equal_tailed, weights
-from gre_bench.stats.samples import Array, finite, places
+from gre_bench.stats.samples import Array, finite, group_indices
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Spearman of the candidates' means with its interval, and Kendall's tau-b."""
+    """Spearman's coefficient of the candidates' means with its interval, and Kendall's tau-b."""
 
     spearman: float
     low: float
@@ -32,7 +32,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Of two candidates each, who is sure of their order; *contradict*: pairs in the order of the first measure."""
+    """Counts of pairs of candidates whose order both measures, one of them, or neither is sure of.
+
+    *contradict*: pairs that both are sure of in opposite order, in the order of the first measure.
+    """
 
     both: int
     only_first: int
@@ -42,31 +45,35 @@ class Orders:
 
 
 def agreement(
-    one: Sequence[float],
-    other: Sequence[float],
+    first: Sequence[float],
+    second: Sequence[float],
     papers: Sequence[object],
     candidates: Sequence[str],
     level: float = 0.90,
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    """Agreement of two measures (n,) of one set of pairs. ValueError: under three candidates, or all means equal."""
+    """Returns the agreement of two measures (n,) of one set of pairs.
+
+    Raises ValueError for fewer than three candidates or for equal means.
+    """
     names = list(dict.fromkeys(candidates))
-    tables = [_sums(column, papers, candidates) for column in (one, other)]
+    tables = [_sums(column, papers, candidates) for column in (first, second)]
     means = [dict(zip(names, (sums.sum(0) / counts.sum(0)).tolist(), strict=True)) for sums, counts in tables]
-    found = consistency(*means)
+    result = consistency(*means)
     drawn = [
         _spearman(*((block @ sums) / np.maximum(block @ counts, 1e-9) for sums, counts in tables))
         for block in weights(len(tables[0][0]), resamples, seed)
     ]
     low, high = equal_tailed(np.concatenate(drawn), level)
-    return Agreement(found.spearman, low, high, found.kendall, found.shared)
+    return Agreement(result.spearman, low, high, result.kendall, result.shared)
 
 
-def orders(one: Sequence[PairTest], other: Sequence[PairTest], alpha: float = 0.05) -> Orders:
-    """What the tests of two measures say of each two candidates; both hold the same pairs in the same order."""
-    sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(one, other, strict=True)]
-    against = [a if a.difference > 0 else a.flipped() for a, b, both in zip(one, other, sure, strict=True)
+def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
+    """Compares the tests of two measures for each pair of candidates; both hold the same pairs in the same order."""
+    sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
+    pairs = zip(first_tests, second_tests, sure, strict=True)
+    against = [a if a.difference > 0 else a.flipped() for a, b, both in pairs
                if all(both) and (a.difference > 0) != (b.difference > 0)]  # fmt: skip
     return Orders(
         sum(map(all, sure)) - len(against),
@@ -78,34 +85,34 @@ def orders(one: Sequence[PairTest], other: Sequence[PairTest], alpha: float = 0.
 
 
 def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> dict[str, int]:
-    """Rank of each candidate by mean, 1 the highest; equal means (to nine digits) share the better rank."""
+    """Returns each candidate's rank by mean, 1 the highest; means equal to nine digits share the better rank."""
     sums, counts = _sums(values, papers, candidates)
     means = np.round(sums.sum(0) / counts.sum(0), 9)
     return {name: 1 + int((means > mean).sum()) for name, mean in zip(dict.fromkeys(candidates), means, strict=True)}
 
 
 def leads(tests: Sequence[PairTest], over: str) -> dict[str, float]:
-    """Each candidate's mean lead over another in standard errors, where it has a spread."""
+    """Returns each candidate's mean lead over *over* in standard errors, where the differences vary."""
     mine = [test if test.second == over else test.flipped() for test in tests if over in (test.first, test.second)]
     return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in mine if test.sd > 0}
 
 
 def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Sums and counts (papers, candidates)."""
+    """Returns sums and counts (papers, candidates)."""
     scores = finite(values, at_least=2)
-    groups, size = places(papers, len(scores))
-    kinds, number = places(candidates, len(scores))
+    groups, size = group_indices(papers, len(scores))
+    kinds, number = group_indices(candidates, len(scores))
     cells = groups * number + kinds
     sums = np.bincount(cells, weights=scores, minlength=size * number).reshape(size, number)
     counts = np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
     return np.asarray(sums, dtype=np.float64), counts
 
 
-def _spearman(one: Array, other: Array) -> Array:
-    """Spearman of each row of two tables (rows, candidates)."""
+def _spearman(first: Array, second: Array) -> Array:
+    """Returns Spearman's coefficient of each row of two tables (rows, candidates)."""
     from scipy.stats import rankdata
 
-    x, y = (rankdata(table, axis=1) for table in (one, other))
+    x, y = (rankdata(table, axis=1) for table in (first, second))
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     spread = np.sqrt((x * x).sum(1) * (y * y).sum(1))
     return np.asarray(np.divide((x * y).sum(1), spread, out=np.zeros_like(spread), where=spread > 0))

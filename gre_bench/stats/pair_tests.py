@@ -1,11 +1,11 @@
-"""Every candidate against every other: Student's paired test by paper, Holm's correction over all pairs of candidates.
+"""Tests every candidate against every other: Student's paired test by paper, Holm's correction over all pairs.
 
-A difference is taken reference by reference, on the pairs that both candidates have, and averaged within a paper: the
-pairs of one paper are one observation. All claims about order come from this one family of tests, so that "better
-than the next", "better than the human baseline" and the interval of a rank never contradict each other.
+A difference is taken reference by reference on the pairs that both candidates have, and averaged within a paper. The
+pairs of one paper are therefore one observation. All claims about order come from this one family of tests. "Better
+than the next", "better than the human baseline" and the interval of a rank thus never contradict each other.
 
 `papers_needed` is the usual sample size of a paired test: the least N with |difference|·√N/sd ≥ t(1 − α/2m) + t(power),
-both Student's with N − 1 degrees of freedom, where m is the number of tests that Holm still counts at this p-value.
+both Student's with N − 1 degrees of freedom. m is the number of tests that Holm still counts at this p-value.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gre_bench.stats.effects import holm
-from gre_bench.stats.samples import Array, Places, finite, places
+from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
 MOST_PAPERS = 1_000_000
-"""A difference that more papers than these would be needed for is called none."""
+"""A difference that would need more papers than this counts as none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class PairTest:
     papers: int
 
     def flipped(self) -> PairTest:
-        """The same test, second less first."""
+        """Returns the same test, second less first."""
         return PairTest(
             self.second, self.first, -self.difference, -self.high, -self.low, self.sd, self.p, self.p_holm,
             self.counted, self.papers,
@@ -53,20 +53,20 @@ def pair_tests(
     references: Sequence[object] | None = None,
     level: float = 0.90,
 ) -> list[PairTest]:
-    """A test for each two of the *candidates*, from *values* (n,), one for each paper, reference and candidate.
+    """Returns a test for each two of the *candidates*, from *values* (n,), one per paper, reference and candidate.
 
-    Without *references* a paper's values of a candidate are averaged first. ValueError: two candidates without two
-    papers in common.
+    Without *references*, a candidate's values for a paper are averaged first. Raises ValueError if two candidates share
+    fewer than two papers.
     """
     from scipy.special import stdtr, stdtrit
 
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
-    owners, size = places(papers, len(scores))
-    kinds, number = places(candidates, len(scores))
+    owners, size = group_indices(papers, len(scores))
+    kinds, number = group_indices(candidates, len(scores))
     units, of_unit = _units(owners, references, len(scores))
     table = _means(scores, units, kinds, len(of_unit), number)
-    found = []
+    tests = []
     for i in range(number):
         for j in range(i + 1, number):
             differences = _by_paper(table[:, i] - table[:, j], of_unit, size)
@@ -76,24 +76,24 @@ def pair_tests(
             error = sd / math.sqrt(count)
             half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
             p = 2 * float(stdtr(count - 1, -abs(mean) / error)) if error else float(mean == 0)
-            found.append(PairTest(names[i], names[j], mean, mean - half, mean + half, sd, p, p, 1, count))
-    return in_one_family(found, ())[0]
+            tests.append(PairTest(names[i], names[j], mean, mean - half, mean + half, sd, p, p, 1, count))
+    return in_one_family(tests, ())[0]
 
 
 def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
-    """*tests* and the p-values *others* of further tests, after Holm's correction over all of them together."""
+    """Returns *tests* and the p-values *others* of further tests, after Holm's correction over all of them together."""
     family = [*(test.p for test in tests), *others]
     adjusted = holm(family)
     order = np.argsort(family, kind="stable")
-    counted = {int(place): len(family) - rank for rank, place in enumerate(order)}
-    together = [replace(test, p_holm=adjusted[place], counted=counted[place]) for place, test in enumerate(tests)]
+    counted = {int(index): len(family) - rank for rank, index in enumerate(order)}
+    together = [replace(test, p_holm=adjusted[index], counted=counted[index]) for index, test in enumerate(tests)]
     return together, adjusted[len(tests) :]
 
 
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
-    """Papers that would show the difference of *test* with probability *power*; None where none ever would.
+    """Returns how many papers would show the difference of *test* with probability *power*; None if no number would.
 
-    It supposes that the difference and its spread stay as they are found; with few papers both are guesses.
+    It assumes that the difference and its spread stay as they are; with few papers both are uncertain.
     """
     from scipy.special import stdtrit
 
@@ -113,18 +113,18 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
     return high
 
 
-def _units(owners: Places, references: Sequence[object] | None, length: int) -> tuple[Places, Places]:
-    """For each value the place of its (paper, reference), and for each of these its paper."""
+def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
+    """Returns the index of each value's (paper, reference), and for each of these the index of its paper."""
     if references is None:
         return owners, np.arange(owners.max() + 1)
-    units, count = places(list(zip(owners.tolist(), references, strict=True)), length)
+    units, count = group_indices(list(zip(owners.tolist(), references, strict=True)), length)
     of_unit = np.empty(count, dtype=np.intp)
     of_unit[units] = owners
     return units, of_unit
 
 
-def _means(scores: Array, units: Places, kinds: Places, size: int, number: int) -> Array:
-    """Means (units, candidates), NaN where there is no value."""
+def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
+    """Returns means (units, candidates), NaN where there is no value."""
     cells = units * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64)
     sums = np.bincount(cells, weights=scores, minlength=size * number)
@@ -132,8 +132,8 @@ def _means(scores: Array, units: Places, kinds: Places, size: int, number: int) 
     return np.asarray(means.reshape(size, number))
 
 
-def _by_paper(differences: Array, of_unit: Places, size: int) -> Array:
-    """Mean difference of each paper that has one."""
+def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
+    """Returns the mean difference of each paper that has one."""
     there = ~np.isnan(differences)
     counts = np.bincount(of_unit[there], minlength=size)
     sums = np.bincount(of_unit[there], weights=differences[there], minlength=size)

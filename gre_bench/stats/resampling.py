@@ -1,7 +1,7 @@
-"""The bootstrap by group: how often each group stands in each resample, seeded, in blocks of bounded memory.
+"""The bootstrap by group: how often each resample holds each group, seeded, in blocks of bounded memory.
 
-A resample of G groups is a row of G counts that sum to G. Whatever is a function of sums over groups needs nothing
-else: the sums of all resamples of a block are one product, ``weights @ sums``.
+A resample of G groups is a row of G counts that sum to G. A function of sums over groups needs only these counts: the
+sums of all resamples in a block are one product, ``weights @ sums``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from gre_bench.stats.samples import Array
 
 BLOCK = 1 << 21
-"""Most weights of a block (16 MiB)."""
+"""Largest number of weights in a block (16 MiB)."""
 
 
 def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
-    """*resamples* rows of multinomial counts over *groups*, in blocks (rows, groups); the same for the same arguments.
+    """Yields *resamples* rows of multinomial counts over *groups*, in blocks (rows, groups); equal for equal arguments.
 
-    Statistics of the same number of groups and the same seed rest on the same resamples.
+    Statistics with the same number of groups and the same seed therefore use the same resamples.
     """
     rows = max(1, BLOCK // groups)
     for number, first in enumerate(range(0, resamples, rows)):
@@ -37,12 +37,12 @@ def _block(groups: int, rows: int, seed: int, number: int) -> Array:
 
 
 def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
-    """The quantiles of *drawn* that leave (1 − level)/2 on either side."""
+    """Returns the quantiles of the resampled values *drawn* that leave (1 − level)/2 on either side."""
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def two_sided(drawn: Array, observed: float) -> float:
-    """Twice the smaller share of *drawn* at or beyond *observed*, which counts as one of them (never 0)."""
+    """Returns twice the smaller share of *drawn* at or beyond *observed*, which counts as one of them (never 0)."""
     above, below = int((drawn >= observed).sum()), int((drawn <= observed).sum())
     return min(1.0, 2 * (1 + min(above, below)) / (1 + len(drawn)))

@@ -1,8 +1,8 @@
-"""Does a metric pass? A verdict for each change from its effect, and one over all of them.
+"""Does a metric pass? A verdict for each change from its effect, and one over all changes.
 
-A metric must fall when a review is degraded and must not rise when it is merely manipulated. What too few papers
-leave open is *undecided*, never a pass. The rule of the paper (Xu et al. 2025, §4.2-4.3) is given beside ours: it
-reads the absence of a significant increase as robustness, however few the papers, and corrects for nothing.
+A metric must fall when a review is degraded, and must not rise when it is merely manipulated. What too few papers leave
+open is *undecided*, never a pass. The paper's rule (Xu et al. 2025, §4.2-4.3) stands beside ours. It takes the absence
+of a significant increase as robustness, however few the papers, and corrects for nothing.
 """
 
 from __future__ import annotations
@@ -16,36 +16,40 @@ Verdict = Literal["pass", "fail", "undecided"]
 ChangeKind = Literal["degradation", "manipulation"]
 
 
-def degradation_verdict(found: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
+def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
     """Pass: the score falls, Holm p < *alpha*. Fail: a fall as large as *smallest* (in d) is excluded. Else undecided.
 
     *p_holm* is `holm` over the degradations of the same metric, evaluation LM and writer.
     """
-    if found.value < 0 and p_holm < alpha:
+    if effect.value < 0 and p_holm < alpha:
         return "pass"
-    return "fail" if found.low > -smallest else "undecided"
+    return "fail" if effect.low > -smallest else "undecided"
 
 
-def manipulation_verdict(found: Effect, margin: float = 0.1) -> Verdict:
+def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
     """Pass: the interval's upper end is below *margin* (in d). Fail: its lower end is not. Else undecided.
 
-    Passing asks that every manipulation keeps below the margin, which is an intersection-union test: no correction.
+    Passing requires every manipulation to stay below the margin. That is an intersection-union test, so no correction
+    is needed.
     """
-    if found.high < margin:
+    if effect.high < margin:
         return "pass"
-    return "fail" if found.low >= margin else "undecided"
+    return "fail" if effect.low >= margin else "undecided"
 
 
-def paper_rule(kind: ChangeKind, found: Effect, alpha: float = 0.05) -> Verdict:
-    """The published rule, by the flat p: a degradation must fall at p < *alpha*, a manipulation must not rise at it."""
-    significant = found.flat_p < alpha
+def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict:
+    """The published rule, by the flat p: a degradation must fall at p < *alpha*.
+
+    A manipulation must not rise at p < *alpha*.
+    """
+    significant = effect.flat_p < alpha
     if kind == "degradation":
-        return "pass" if significant and found.value < 0 else "fail"
-    return "fail" if significant and found.value > 0 else "pass"
+        return "pass" if significant and effect.value < 0 else "fail"
+    return "fail" if significant and effect.value > 0 else "pass"
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Fail if any fails, else undecided if any is, else pass. ValueError without a verdict: nothing was shown."""
+    """Fail if any fails, else undecided if any is, else pass; raises ValueError without verdicts."""
     given = set(verdicts)
     if not given:
         raise ValueError("no change was tried: there is nothing to judge the metric by")

@@ -1,7 +1,7 @@
-"""Have two means changed from one set of papers to another? Welch's test from what is known of each.
+"""Has a mean changed from one set of papers to another? Welch's test from the mean and standard error of each set.
 
-t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom
-(se₁² + se₂²)²/(se₁⁴/(n₁ − 1) + se₂⁴/(n₂ − 1)). The two sets have no paper in common.
+t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom (se₁² + se₂²)²/(se₁⁴/(n₁ − 1) + se₂⁴/(n₂
+− 1)). The two sets have no paper in common.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Change:
 
 
 def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
-    """How far the mean has moved. ValueError: fewer than two units on a side, or no spread on either."""
+    """Returns the second mean less the first.
+
+    Raises ValueError for fewer than two units on a side, or if neither side varies.
+    """
     from scipy.special import stdtr, stdtrit
 
     if min(first.units, second.units) < 2:
@@ -38,7 +41,7 @@ def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
     variances = first.se**2, second.se**2
     total = sum(variances)
     if not total > 0:
-        raise ValueError("neither side varies: the spread of the change cannot be told")
+        raise ValueError("neither side varies: the spread of the change cannot be estimated")
     df = total**2 / (variances[0] ** 2 / (first.units - 1) + variances[1] ** 2 / (second.units - 1))
     value, error = second.mean - first.mean, math.sqrt(total)
     half = float(stdtrit(df, 0.5 + level / 2)) * error

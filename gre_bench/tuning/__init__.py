@@ -1,1 +1,1 @@
-"""Training of evaluation LMs from judgments."""
+"""Trains evaluation LMs on judgments."""

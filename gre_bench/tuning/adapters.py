@@ -1,7 +1,7 @@
-"""What of a model is trained, and how it is kept: an adapter (LoRA, Hu et al. 2022) beside its base, or all of it.
+"""Chooses the trained parameters of a model and saves them: an adapter (LoRA, Hu et al. 2022) or the whole model.
 
-Xu et al. 2025, appendix E.1: rank 16, alpha 16, no dropout, on all matrices of attention and feed-forward layers, the
-base in 4 bits. Where 4 bits cannot be had the base keeps its full precision.
+Xu et al. 2025, appendix E.1: rank 16, alpha 16, no dropout, on all matrices of attention and feed-forward layers, with
+the base in 4 bits. Where 4 bits are unavailable, the base keeps its full precision.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
-    """The model in *folder* as it is trained from: all weights in float32, or in 4 bits or its dtype for an adapter.
+    """Opens the model in *folder* for training: in float32, or for an adapter in 4 bits or the settings' dtype.
 
-    *folder* may be the name of a pretrained model; `LMError` if that is not on this machine.
+    *folder* may be the name of a pretrained model; raises `LMError` if that is not on this machine.
     """
     folder = located(folder, "lm")
     if read_adapter(folder) is not None:
@@ -46,9 +46,9 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
 
 
 def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
-    """The model of *weights* with just those parameters asking for a gradient that the method trains.
+    """Returns the model of *weights* where only the method's parameters require a gradient.
 
-    `LMError` if an adapter cannot be put where it is asked for.
+    Raises `LMError` if the model has no place for the requested adapter.
     """
     import torch
 
@@ -69,25 +69,27 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
         bias="none",
     )
     torch.manual_seed(settings.seed)
-    with blamed(weights.folder, "no adapter can be put in"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an old name
-        # Adapters are kept in float32 whatever the base: steps of 2e-4 vanish in bfloat16.
+    with blamed(weights.folder, "no adapter can be added"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by an old name
+        # Adapters stay in float32 whatever the base's dtype: steps of 2e-4 vanish in bfloat16.
         return get_peft_model(model, config, autocast_adapter_dtype=True)
 
 
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
-    """Writes a trained model and its tokenizer into *folder*; an adapter with the path or name of its *base* instead.
+    """Writes a trained model and its tokenizer into *folder*.
 
-    An adapter's weights are written in *dtype*: the base has no more digits. Its tokenizer is the base's.
+    An adapter is written with the path or name of its *base*.
+
+    An adapter's weights are written in *dtype*, because the base has no more digits. Its tokenizer is the base's.
     """
     with writing(folder):
         wrapped: Any = model
         if hasattr(model, "peft_config"):
             wrapped.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
-            # Embeddings are never part of it; left to guess, peft would ask a hub about the base.
+            # An adapter never holds embeddings; without this argument peft would ask a hub about the base.
             wrapped.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
             _convert(folder / WEIGHTS, dtype)
-            # A card that peft writes of its own accord, full of blanks to be filled in.
+            # peft writes a model card full of blanks.
             (folder / "README.md").unlink(missing_ok=True)
         else:
             wrapped.save_pretrained(folder)
@@ -95,7 +97,7 @@ def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folde
 
 
 def _convert(file: Path, dtype: str) -> None:
-    """Writes the tensors of *file* anew in *dtype*."""
+    """Rewrites the tensors of *file* in *dtype*."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -104,9 +106,9 @@ def _convert(file: Path, dtype: str) -> None:
 
 
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
-    """`LMError` if one of *targets* is an end of the model whose matrix is the other end's as well.
+    """Raises `LMError` if one of *targets* is an input or output embedding that shares its matrix with the other.
 
-    An adapter moves the one end in training; put into the shared matrix for scoring, it would move both.
+    Training would adapt only that one; merging the adapter into the shared matrix would change both.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
     if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]

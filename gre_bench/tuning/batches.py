@@ -1,7 +1,7 @@
-"""Conversations to learn from, in batches of like length, and the loss of a batch.
+"""Groups training conversations into batches of similar length, and computes the loss of a batch.
 
-The batches of an epoch are a function of the seed and the epoch alone, so that a run that was cut short goes on with
-the ones it had not yet seen.
+The batches of an epoch depend on the seed and the epoch alone, so an interrupted run continues with the batches it has
+not seen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _BUCKET = 50
-"""Batches whose sequences are sorted by length together: enough to save padding, few enough to stay shuffled."""
+"""Batches that are sorted by length together: enough to save padding, few enough to stay shuffled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Example:
 
 
 def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
-    """*examples*; `ValueError` on one that nothing can be learnt from or that is too long."""
-    for place, example in enumerate(examples):
+    """Returns *examples*; raises `ValueError` if one is too long or has nothing to learn."""
+    for index, example in enumerate(examples):
         if len(example.ids) != len(example.weights):
-            raise ValueError(f"example {place} has {len(example.ids)} tokens but {len(example.weights)} weights")
+            raise ValueError(f"example {index} has {len(example.ids)} tokens but {len(example.weights)} weights")
         if len(example.ids) > max_tokens:
-            raise ValueError(f"example {place} has {len(example.ids)} tokens; at most {max_tokens} are allowed")
+            raise ValueError(f"example {index} has {len(example.ids)} tokens; at most {max_tokens} are allowed")
         if min(example.weights) < 0 or not any(example.weights[1:]):
-            raise ValueError(f"example {place} has a weight below 0, or none above")
+            raise ValueError(f"example {index} has a weight below 0, or none above")
     return examples
 
 
@@ -53,7 +53,9 @@ def digest_of(examples: Sequence[Example]) -> str:
 def batches_of(
     examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
 ) -> list[list[Example]]:
-    """All *examples* in batches of *size* of like length, or of *neighbours* in their order; the batches shuffled."""
+    """Returns all *examples* in shuffled batches of *size*: of similar length, or with *neighbours* in their given
+    order.
+    """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if neighbours:
         cuts = shuffle.sample(starts := range(0, len(examples), size), len(starts))
@@ -68,15 +70,15 @@ def batches_of(
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """What the summed loss of *batch* is divided by."""
+    """The divisor of the summed loss of *batch*."""
     return float(sum(sum(example.weights[1:]) for example in batch))
 
 
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
-    """Σ weight · −log P(token | those before it) over *batch*, in nats; the log-softmax in float32.
+    """Returns Σ weight · −log P(token | those before it) over *batch*, in nats; the log-softmax is in float32.
 
-    Padding stands on the right with weight 0: a causal model never sees it from the left, so no mask is needed. Only
-    rows that predict a weighted token pass the model's head, where it can leave rows out.
+    Padding stands on the right with weight 0. A causal model never attends to it, so no mask is needed. Only rows that
+    predict a weighted token pass the model's head, if the model supports that.
     """
     import torch
 
@@ -99,7 +101,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def _parameters(model: nn.Module) -> set[str]:
-    """Names that the model's own forward takes, whatever wraps it."""
+    """Returns the argument names of the model's own forward, through any wrapper."""
     wrapped: Any = model
     inner = wrapped.get_base_model() if hasattr(model, "get_base_model") else wrapped
     return set(inspect.signature(inner.forward).parameters)

@@ -1,8 +1,8 @@
-"""Training of `cache-ngram`: counts from training papers, all weights from papers kept aside.
+"""Trains `cache-ngram`: counts from training papers, all weights from papers kept aside.
 
-Counts, topics and spellings come from the judgments of the training papers. The weights of the sources
-(expectation maximisation) and of the features that bend the trigram model (L-BFGS) are then those under
-which the reviews of the papers kept aside best predict one another, both ways, pairs of one paper.
+Counts, topics and spellings come from the judgments of the training papers. The weights of the sources are fitted by
+expectation maximisation, those of the features that reweight the trigram model by L-BFGS. Both maximise the likelihood
+of the reviews of the papers kept aside, each given another review of its paper.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from gre_bench.tuning.topics import shared_topics
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What is set by hand.
+    """The settings of the training.
 
-    *fewest*: how often an n-gram must be seen to be kept. Topics are of words in *rare* papers at least and in a
-    share of *common* at most. *prior*: pairs added to each side of a word's lift. *penalty*: of squared feature
-    weights, in nats a pair. *exponents*: of the inverse document frequency, tried for the copies. *rounds*: of fitting
-    the feature weights (*steps* each) and the source weights in turn.
+    *fewest*: n-grams seen less often are dropped. Topics use words that occur in at least *rare* papers and in at most
+    a share *common* of them. *prior*: pairs added to each side of a word's lift. *penalty*: on squared feature weights,
+    in nats per pair. *exponents*: of the inverse document frequency, tried for the copies. *rounds*: how often the
+    feature weights (*steps* each) and the source weights are fitted in turn.
     """
 
     topics: int = 100
@@ -52,10 +52,10 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Figures on the papers kept aside, over ordered pairs of reviews of one paper (the weights were chosen on them).
+    """Figures on the papers kept aside, over ordered pairs of reviews of one paper; the weights were chosen on them.
 
-    Nats a reply: *marginal* log-probability, *same* mean PMI given a review of the same paper, *other* given one of
-    another paper; *auc* P(a same-paper PMI exceeds an other-paper PMI).
+    In nats per reply: *marginal* log-probability, *same* mean PMI given a review of the same paper, *other* given one
+    of another paper. *auc* is P(a same-paper PMI exceeds an other-paper PMI).
     """
 
     papers: int
@@ -70,12 +70,12 @@ class HeldOut:
 def train(
     papers: Papers, validation: Papers | None = None, recipe: Recipe = Recipe(), alphabet: Alphabet | None = None
 ) -> tuple[CacheNgram, HeldOut]:
-    """The model and its held-out figures; without *validation* every sixth paper is kept aside for it.
+    """Returns the model and its held-out figures; without *validation*, every sixth paper is kept aside for it.
 
-    The same papers and *recipe* give the same model. `SourceError` when there are too few papers, reviews or words.
+    The same papers and *recipe* give the same model. Raises `SourceError` for too few papers, reviews or words.
     """
     if validation is None:
-        papers, validation = [paper for place, paper in enumerate(papers) if place % 6], papers[::6]
+        papers, validation = [paper for index, paper in enumerate(papers) if index % 6], papers[::6]
     if len(papers) < 2 or len(validation) < 2:
         counted = f"{len(papers)} and {len(validation)}"
         raise SourceError(f"training needs at least 2 papers and 2 kept aside, got {counted}; give more rows")
@@ -92,24 +92,24 @@ def train(
 
 
 def save(model: CacheNgram, folder: Path) -> None:
-    """Writes the model's files to *folder* (a card beside them is left alone); `CacheNgram.load` reads them.
+    """Writes the model's files to *folder*; `CacheNgram.load` reads them. A card in the folder is left alone.
 
-    `SettingsError` if they cannot be written.
+    Raises `SettingsError` if they cannot be written.
     """
     with writing(folder):
         write_files(folder, model.config, model.vocabulary, model.arrays)
 
 
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
-    """Figures of *model* on *papers*; the other paper is the one half of the list further on."""
+    """Returns the figures of *model* on *papers*; the other paper lies half the list further on."""
     replies = [[model.read_reply(text) for text in paper] for paper in papers]
     known = [[model.read_known(text) for text in paper] for paper in papers]
     logs: list[tuple[float, float, float]] = []
-    for place, paper in enumerate(papers):
-        strangers = known[(place + len(papers) // 2) % len(papers)]
+    for index, paper in enumerate(papers):
+        strangers = known[(index + len(papers) // 2) % len(papers)]
         for x, y in permutations(range(len(paper)), 2):
-            given = None, known[place][x], strangers[x % len(strangers)]
-            marginal, same, other = (float(model.token_logprobs(replies[place][y], one).sum()) for one in given)
+            given = None, known[index][x], strangers[x % len(strangers)]
+            marginal, same, other = (float(model.token_logprobs(replies[index][y], one).sum()) for one in given)
             logs.append((marginal, same, other))
     marginal, same, other = np.array(logs).T
     above = (same - marginal)[:, None] - (other - marginal)
@@ -127,7 +127,7 @@ def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
 def _count(
     papers: Papers, recipe: Recipe, alphabet: Alphabet
 ) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
-    """Config (source weights even, features off), vocabulary and arrays of a model counted on *papers*."""
+    """Returns the config (equal source weights, no features), vocabulary and arrays of a model counted on *papers*."""
     texts = [[split(text).words for text in paper] for paper in papers]
     papers_with = Counter(word for paper in texts for word in {word for words in paper for word in words})
     shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))

@@ -1,7 +1,7 @@
-"""Fitting the weights of `cache-ngram` on papers kept aside, its counts staying as they are.
+"""Fits the weights of `cache-ngram` on papers kept aside; its counts stay as they are.
 
-Source weights by expectation maximisation (Dempster et al. 1977); feature weights of the bent trigram by
-L-BFGS on the same likelihood, whose slope is what is seen of a feature less what is expected.
+Expectation maximisation fits the source weights (Dempster et al. 1977). L-BFGS fits the feature weights of the
+reweighted trigram to the same likelihood; its gradient is the observed less the expected value of a feature.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
 
 
 def _pairs(papers: Papers) -> list[tuple[str, str]]:
-    """Every (known, reply) of two reviews of one paper."""
+    """Returns every (known, reply) of two reviews of one paper."""
     return [pair for paper in papers for pair in permutations(paper, 2)]
 
 
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
-    """*model* with the source weights that make *papers* likeliest: alone, then the one review given the other."""
+    """Returns *model* with the source weights that make *papers* likeliest: alone, then given another review."""
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
     model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
@@ -44,14 +44,14 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
 
 
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """P(token) per source, up to one factor a token."""
+    """Returns P(token) per source, up to a common factor for each token."""
     with np.errstate(divide="ignore"):
         logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
     return np.exp(logs - logs.max(axis=0))
 
 
 def _maximise(chances: np.ndarray) -> list[float]:
-    """Mixture weights of the rows of *chances* by expectation maximisation, never quite 0."""
+    """Returns mixture weights of the rows of *chances* by expectation maximisation, never quite 0."""
     weights = np.full(len(chances), 1 / len(chances))
     for _ in range(300):
         shares = chances * weights[:, None]
@@ -64,7 +64,7 @@ def _maximise(chances: np.ndarray) -> list[float]:
 
 
 def mean_logprob(model: CacheNgram, papers: Papers) -> float:
-    """Mean log P(one review | the other) over all ordered pairs of reviews of one paper, in nats a review."""
+    """Returns the mean log P(one review | the other) over ordered pairs of reviews of one paper, in nats per review."""
     pairs = _pairs(papers)
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     known = {text: model.read_known(text) for text in replies}
@@ -72,7 +72,7 @@ def mean_logprob(model: CacheNgram, papers: Papers) -> float:
 
 
 def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) -> CacheNgram:
-    """*model* with the feature weights that make *papers* likeliest, the source weights staying as they are."""
+    """Returns *model* with the feature weights that maximise the likelihood of *papers*; the source weights stay."""
     from scipy.optimize import minimize
 
     pairs = _pairs(papers)
@@ -84,14 +84,14 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = penalty * boosts @ boosts, 2 * penalty * boosts
-        bent: dict[str, tuple[np.ndarray, Any]] = {}
+        reweighted: dict[str, tuple[np.ndarray, Any]] = {}
         for x, y in pairs:
             if (x, y) not in copies:
                 continue
-            if x not in bent:
+            if x not in reweighted:
                 factors = np.exp(features[x] @ boosts)
-                bent[x] = factors, model.backoff.norms(factors)
-            factors, norms = bent[x]
+                reweighted[x] = factors, model.backoff.norms(factors)
+            factors, norms = reweighted[x]
             reply, (others, spelled) = replies[y], copies[x, y]
             norm = model.backoff.norms_at(norms, reply.contexts)
             whole = share * reply.trigram * factors[reply.text.ids] / norm
@@ -110,7 +110,7 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
 
 
 def _rest(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-    """Per token: chance by all sources but the bent trigram, and chance of its spelling by the unbent trigram."""
+    """Returns per token the probability by all other sources, and that of its spelling by the plain trigram."""
     spelling = np.exp(reply.spelling)
     whole, escapes = model.conditional_terms(reply, known)
     weights = model.conditional_weights * [1, 0, 1, 1]

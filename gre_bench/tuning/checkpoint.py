@@ -1,7 +1,7 @@
-"""Checkpoints of a training run: what it takes to go on as if nothing had happened.
+"""Checkpoints of a training run: everything needed to continue as if it had never stopped.
 
-``checkpoint/step-N`` holds the trained parameters and the optimiser's tensors (safetensors) and all else as JSON. It
-is written under another name and put in place at once; only then does the one before it go.
+``checkpoint/step-N`` holds the trained parameters and the optimiser's tensors (safetensors) and the rest as JSON. It is
+written under a temporary name and renamed in one step; only then is the previous checkpoint deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WRITING = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run is: *epoch* is the one it is in, *done* its steps in it; *points* is its history."""
+    """The position of a run: its *epoch*, the steps *done* in it, and *points*, its history."""
 
     epoch: int = 0
     done: int = 0
@@ -36,12 +36,12 @@ class Place:
 
     @property
     def step(self) -> int:
-        """Steps done in all."""
+        """All steps done."""
         return self.points[-1].step if self.points else 0
 
 
 def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
-    """Writes the checkpoint of *place* under *folder*; `SettingsError` if it cannot be written."""
+    """Writes the checkpoint of *place* under *folder*; raises `SettingsError` if that fails."""
     import torch
     from safetensors.torch import save_file
 
@@ -75,9 +75,9 @@ def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, res
 
 
 def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Place | None:
-    """Puts *model*, *optimiser* and torch's generators where the last checkpoint left them; None if there is none.
+    """Sets *model*, *optimiser* and torch's generators to the last checkpoint; None if there is none.
 
-    `SettingsError` naming what differs where the checkpoint is of a training that rests on something else.
+    Raises `SettingsError` naming the difference if the checkpoint belongs to another training.
     """
     import torch
     from safetensors import SafetensorError
@@ -103,40 +103,42 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
         return Place(state["epoch"], state["done"], tuple(Point(**point) for point in state["points"]))
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         reason = " ".join(f"{error or type(error).__name__}".split())[:200]
-        raise SourceError(f"checkpoint {last} cannot be read: {reason}; delete {last.parent} to start anew") from error
+        raise SourceError(f"checkpoint {last} cannot be read: {reason}; delete {last.parent} to start again") from error
 
 
 def forget(folder: Path) -> None:
-    """Removes the checkpoints under *folder*: the training is over and its outcome is kept elsewhere."""
+    """Removes the checkpoints under *folder*, once the training is complete and saved elsewhere."""
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
 def differ(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """`SettingsError` naming what a checkpoint rests on that is another *now*."""
+    """Raises `SettingsError` naming the conditions of a checkpoint that differ from *now*."""
     changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     if changed:
         shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(now.get(name))}" for name in changed)
         raise SettingsError(
-            f"{folder / FOLDER} is of another training ({shown}); go on with what it was begun with, "
-            f"or delete {folder / FOLDER} to start anew"
+            f"{folder / FOLDER} belongs to another training ({shown}); restore those settings, "
+            f"or delete {folder / FOLDER} to start again"
         )
 
 
 def trained(model: nn.Module) -> dict[str, Any]:
-    """The parameters that are trained, by name."""
+    """Returns the trained parameters by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """A full disk or a forbidden folder as one line on *folder*."""
+    """Turns a full disk or a forbidden folder into one line about *folder*."""
     from safetensors import SafetensorError
 
     try:
         yield
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise SettingsError(f"{folder} cannot be written: {reason}; mend that, then run the same again") from error
+        raise SettingsError(
+            f"{folder} cannot be written: {reason}; fix that, then run the same command again"
+        ) from error
 
 
 def _finished(parent: Path) -> list[Path]:
@@ -144,7 +146,9 @@ def _finished(parent: Path) -> list[Path]:
 
 
 def _flush(folder: Path) -> None:
-    """Puts the files on the disk before their name: a power cut leaves the old checkpoint or the whole new one."""
+    """Syncs the files to disk before their rename, so a power cut leaves either the old checkpoint or the whole new
+    one.
+    """
     for path in [*folder.iterdir(), folder]:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -154,12 +158,12 @@ def _flush(folder: Path) -> None:
 
 
 def _split(states: Mapping[int, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The optimiser's state as tensors and as plain values, both by ``<parameter>/<name>``, or deeper."""
+    """Splits the optimiser's state into tensors and plain values, both by ``<parameter>/<name>``, or deeper."""
     import torch
 
     flat = dict(_leaves(states))
     tensors = {path: value for path, value in flat.items() if isinstance(value, torch.Tensor)}
-    # Clones: parameters may share a tensor of the state, which safetensors refuses.
+    # Cloned, because parameters may share a tensor of the state, which safetensors refuses.
     kept = {path: value.detach().clone().contiguous() for path, value in tensors.items()}
     return kept, {path: value for path, value in flat.items() if path not in tensors}
 

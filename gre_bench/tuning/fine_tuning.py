@@ -1,6 +1,6 @@
-"""Fine-tuning an evaluation LM on judgments, from a folder to a folder (Xu et al. 2025, appendix E).
+"""Fine-tunes an evaluation LM on judgments, from a folder to a folder (Xu et al. 2025, appendix E).
 
-Killed anywhere and called again with the same arguments it goes on; done already, it says so.
+If it was killed, the same call continues. If it is complete, the call returns its record.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def fine_tune(
     folder: Path,
     data: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Trains the model in *base* on *papers*, writes it into *folder*, gives its training record.
+    """Trains the model in *base* on *papers*, writes it into *folder* and returns its training record.
 
-    *kept* papers are not learnt from; the loss on them is measured before, during and after. *data* describes the
-    files that the papers come from. `LMError`, `SettingsError`, `SourceError` or `LockedError` if it cannot be done.
+    *kept* papers are not trained on; the loss on them is measured before, during and after. *data* describes the files
+    that the papers come from. Raises `LMError`, `SettingsError`, `SourceError` or `LockedError`.
     """
     with record.claimed(folder):
         weights = open_base(base, settings)
@@ -62,7 +62,7 @@ def _lessons(
     metrics: Sequence[Metric],
     settings: TuningSettings,
 ) -> tuple[Lessons, Lessons]:
-    """What is learnt, and what the loss is measured on; `SourceError` if nothing is left of the papers."""
+    """Returns the training examples and the held-out examples; raises `SourceError` if no paper is usable."""
     with blamed(weights.folder, "its chats cannot be written"):
         template = ChatTemplate.of(weights.tokenizer)
     limit = min(settings.max_tokens, weights.context or settings.max_tokens)
@@ -71,7 +71,7 @@ def _lessons(
     for name, given, found in (("train on", papers, learnt), ("measure the loss on", kept, held_out)):
         if given and not found.examples:
             reasons = ", ".join(f"{count} {reason}" for reason, count in found.excluded.items())
-            raise SourceError(f"of {len(given)} papers to {name} nothing is left: {reasons}")
+            raise SourceError(f"none of the {len(given)} papers to {name} is usable: {reasons}")
     rows = weights.model.get_input_embeddings().num_embeddings
     if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:  # pyright: ignore[reportOperatorIssue]
         raise LMError(f"evaluation LM {weights.folder}: its tokenizer goes beyond the model's {rows} tokens")

@@ -1,4 +1,4 @@
-"""What a training run went through: a point a step, kept as lines of JSON."""
+"""The history of a training run: one point per step, kept as lines of JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FILE = "history.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The state after *step* of *steps* planned; *epoch* in passes over the data, losses in nats a weighted token.
+    """The state after *step* of *steps*; *epoch* counts passes over the data, losses are in nats per weighted token.
 
-    *loss*: of the step's own sequences, before it (None at step 0). *held_out*: after it, where it was measured.
+    *loss*: of the step's own sequences, before the step (None at step 0). *held_out*: after the step, where measured.
     """
 
     step: int
@@ -27,7 +27,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the optimiser that was used (another than asked for where that cannot run)."""
+    """All points of a run, and the optimiser used, which may differ from the requested one where that cannot run."""
 
     points: tuple[Point, ...]
     optimiser: str
@@ -44,12 +44,12 @@ class History:
 
     @property
     def held_out(self) -> list[tuple[int, float]]:
-        """(step, held-out loss), from step 0 on; empty where nothing was held out."""
+        """(step, held-out loss), from step 0 on; empty if no papers were held out."""
         return [(point.step, point.held_out) for point in self.points if point.held_out is not None]
 
 
 def write(points: Sequence[Point], folder: Path) -> None:
-    """Writes *points* anew: what a broken run did after its last checkpoint is done again."""
+    """Rewrites *points*; an interrupted run repeats the steps after its last checkpoint."""
     (folder / FILE).write_text("".join(_line(point) for point in points), encoding="utf-8")
 
 

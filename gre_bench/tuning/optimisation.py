@@ -1,4 +1,4 @@
-"""How a model is optimised: what can be set, the learning rate of each step, the optimiser.
+"""How a model is optimised: the settings, the learning rate of each step, the optimiser.
 
 The defaults are those of Xu et al. 2025, appendix E.1.
 """
@@ -28,12 +28,12 @@ Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Training:
     """How to train. A step reads *batch* × *accumulation* sequences.
 
-    *max_steps*: end there, however many epochs that takes (0: after *epochs*). *clip*: largest norm of the gradient
-    (0: any). *weight_decay*: of matrices, not of norms and biases. *dtype*: of the arithmetic; parameters keep theirs.
-    *recompute*: forget what lies between the layers and compute it again, for less memory. *share_prefixes*: a batch is
-    *batch* examples in their order, and what they begin with in common is read once. *evaluate_every* and
-    *save_every* (0: only at the end) are in steps. *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in.
-    The bounds hold where values are read from outside.
+    *max_steps*: number of steps, whatever the epochs (0: run *epochs*). *clip*: largest norm of the gradient (0: no
+    limit). *weight_decay*: of matrices only, not of norms and biases. *dtype*: of the arithmetic; parameters keep
+    theirs. *recompute*: drop activations between the layers and compute them again, to save memory. *share_prefixes*: a
+    batch is *batch* examples in their order, and common beginnings are read once. *evaluate_every* and *save_every* are
+    in steps (0: only at the end). *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in. Bounds are
+    checked where values come from outside.
     """
 
     epochs: Positive = 3
@@ -56,9 +56,9 @@ class Training:
 
 
 def learning_rate(training: Training, done: int, planned: int) -> float:
-    """The rate of the step after *done* of *planned*: up in a line from 0, then down to 0 by the schedule.
+    """Returns the rate of the step after *done* of *planned*: linear warm-up from 0, then down to 0 by the schedule.
 
-    As the trainer of the authors (transformers) has it; its very first step has rate 0.
+    It follows the transformers trainer, which the authors used; its very first step has rate 0.
     """
     warmup = training.warmup_steps
     if done < warmup:
@@ -69,15 +69,18 @@ def learning_rate(training: Training, done: int, planned: int) -> float:
 
 
 def optimiser_for(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
-    """The optimiser asked for, or adamw where adamw_8bit cannot run; and which it is."""
+    """Returns the requested optimiser, or adamw where adamw_8bit cannot run, and the name of the one returned."""
     import torch
 
     parameters = list(trained(model).values())
     if not parameters:
-        raise ValueError("no parameter of the model asks for a gradient")
+        raise ValueError("no parameter of the model requires a gradient")
     groups = [
-        {"params": [one for one in parameters if one.dim() > 1], "weight_decay": training.weight_decay},
-        {"params": [one for one in parameters if one.dim() <= 1], "weight_decay": 0.0},
+        {
+            "params": [parameter for parameter in parameters if parameter.dim() > 1],
+            "weight_decay": training.weight_decay,
+        },
+        {"params": [parameter for parameter in parameters if parameter.dim() <= 1], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
     on_cuda = parameters[0].device.type == "cuda"

@@ -1,7 +1,7 @@
-"""What an evaluation LM is fine-tuned on: nine predictions a paper and metric (Xu et al. 2025, appendix E).
+"""The training conversations of an evaluation LM: nine predictions per paper and metric (Xu et al. 2025, appendix E).
 
-Of three reviews r1, r2, r3 of a paper: each predicted from each other one, then each from none. They are rendered and
-encoded as they are when scored, so that training and scoring see the same tokens.
+For three reviews r1, r2, r3 of a paper, each is predicted from each other one, then each from none. They are rendered
+and encoded as for scoring, so training and scoring see the same tokens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REVIEWS = 3
 
 @dataclass(frozen=True, slots=True)
 class JudgedPaper:
-    """A paper to learn from: the judgments of its reviews, in their order, and its synopses by kind."""
+    """A paper to train on: the judgments of its reviews, in their order, and its synopses by kind."""
 
     paper_id: str
     judgments: tuple[str, ...]
@@ -37,14 +37,14 @@ class JudgedPaper:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Examples, and what was left out: reason → papers or conversations."""
+    """Examples, and the counts of what was left out: reason → papers or conversations."""
 
     examples: tuple[Example, ...]
     excluded: Mapping[str, int]
 
 
 def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
-    """The six ordered pairs of three *reviews*' judgments, then the three of them alone."""
+    """Returns the six ordered pairs of three *reviews*' judgments, then each of the three alone."""
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
@@ -56,9 +56,9 @@ def predictions(
     form: Form = "as_written",
     ascii_fold: bool = False,
 ) -> tuple[list[Prediction], Counter[str]]:
-    """Nine predictions a paper and metric, and the papers that give none, by reason.
+    """Returns nine predictions per paper and metric, and the number of papers without any, by reason.
 
-    Of more than three usable reviews a seeded choice is made, another for each paper.
+    If a paper has more than three usable reviews, a seeded choice is made for each paper.
     """
     made: list[Prediction] = []
     excluded: Counter[str] = Counter()
@@ -66,7 +66,7 @@ def predictions(
         texts = [prepared(text, form, ascii_fold) for text in paper.judgments]
         usable = [text for text in texts if yields(text, form)]
         if len(usable) < REVIEWS:
-            excluded[f"papers with fewer than {REVIEWS} reviews that judge anything"] += 1
+            excluded[f"papers with fewer than {REVIEWS} reviews with judgments"] += 1
             continue
         if len(usable) > REVIEWS:
             usable = random.Random(f"reviews {seed} {paper.paper_id}").sample(usable, REVIEWS)
@@ -81,7 +81,7 @@ def predictions(
 
 
 def encode(asked: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
-    """*asked* as token ids with loss on the *learnt* tokens: the scored span, or all (the authors)."""
+    """Encodes *asked* as token ids with loss on the *learnt* tokens: the scored span, or all (the authors)."""
     examples: list[Example] = []
     excluded: Counter[str] = Counter()
     for prediction in asked:
@@ -109,7 +109,7 @@ def lessons(
     form: Form = "as_written",
     ascii_fold: bool = False,
 ) -> Lessons:
-    """The examples of *papers* in their order, and all that was left out."""
+    """Returns the examples of *papers* in their order, and counts of everything left out."""
     asked, papers_out = predictions(papers, metrics, seed, form, ascii_fold)
     encoded = encode(asked, template, learnt, max_tokens)
     return Lessons(encoded.examples, dict(papers_out) | dict(encoded.excluded))

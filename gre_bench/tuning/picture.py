@@ -1,4 +1,4 @@
-"""The losses of a training run as a static picture."""
+"""Plots the losses of a training run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 FILE = "loss.svg"
 _MOST = 300
-"""Points of the training curve; of more, the means of neighbours are drawn."""
+"""Most points on the training curve; a longer one is drawn as means of neighbours."""
 
 _FEW = 30
-"""Held-out losses that are marked one by one."""
+"""Most held-out losses that get individual marks."""
 
 
 def draw(history: History, folder: Path, title: str) -> Path:
-    """Writes ``loss.svg`` into *folder*: training loss and, where it was measured, held-out loss over steps."""
+    """Writes ``loss.svg`` into *folder*: training loss and, where measured, held-out loss over steps."""
     path = folder / FILE
     with writing(folder):
         chart(history, title).save(path)
@@ -30,7 +30,7 @@ def draw(history: History, folder: Path, title: str) -> Path:
 
 
 def chart(history: History, title: str) -> altair.LayerChart:
-    """The picture itself: training losses, pale; how they run, smoothed; the held-out losses."""
+    """Returns the chart: training losses (pale), smoothed training losses, held-out losses."""
     try:
         import altair
     except ImportError as error:
@@ -62,16 +62,19 @@ def chart(history: History, title: str) -> altair.LayerChart:
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
-    """Means of *width* neighbours, each at its last step."""
+    """Returns means of *width* neighbours, each at its last step."""
     groups = [points[start : start + width] for start in range(0, len(points), width)]
     return [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
 
 
 def smoothed(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The mean of each point and its neighbours on both sides, a twentieth of the run in all; fewer at the ends."""
+    """Returns the mean of each point and its neighbours on both sides, over a twentieth of the run.
+
+    Fewer at the ends.
+    """
     reach = max(1, len(points) // 40)
-    found = []
-    for place, (step, _) in enumerate(points):
-        around = points[max(0, place - reach) : place + reach + 1]
-        found.append((step, sum(loss for _, loss in around) / len(around)))
-    return found
+    results = []
+    for index, (step, _) in enumerate(points):
+        around = points[max(0, index - reach) : index + reach + 1]
+        results.append((step, sum(loss for _, loss in around) / len(around)))
+    return results

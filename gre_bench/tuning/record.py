@@ -1,4 +1,4 @@
-"""The training record: what a model was made of, how, and what came of it; and whose folder it is made in."""
+"""The training record (what a model was made of, how, and with what result), and the lock on its folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Holds *folder* for one training; `LockedError` if another process is at it. Made for it, and removed if empty."""
+    """Locks *folder* for one training; raises `LockedError` if another process trains there.
+
+    The folder is made if needed, and removed if it stays empty.
+    """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -38,16 +41,16 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """The record of *work*, which writes a model into *folder* and tells of it: done now, or found done as *asked*.
+    """Returns the record of *work*, which trains a model into *folder*; skips it if *asked* is already done there.
 
-    Killed anywhere it is done again. Errors as of `claimed` and `finished`, before any work.
+    A killed training starts again. Raises the errors of `claimed` and `finished` before any work.
     """
     with claimed(folder):
         if done := finished(folder, asked):
             return done
         mark = folder / checkpoint.FOLDER
         with writing(folder):
-            mark.mkdir(exist_ok=True)  # what is found beside it is half a model of ours
+            mark.mkdir(exist_ok=True)  # without a record, other files here are an unfinished model of ours
         try:
             made = {"asked": dict(asked), **work(), "versions": versions()}
         except Exception:
@@ -59,19 +62,19 @@ def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str,
 
 
 def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The record of the training in *folder* if just what is *asked* was done there; None if it is still to do.
+    """Returns the record in *folder* if exactly *asked* was done there; None if it is still to do.
 
-    `SettingsError` naming what differs where another training was done there, or where something else lies there.
+    Raises `SettingsError` if the folder holds another training, naming the difference, or anything else.
     """
     record = read(folder)
     if record is not None:
         then = record.get("asked", {})
         changed = [name for name in {**then, **asked} if then.get(name) != asked.get(name)]
         if not changed:
-            checkpoint.forget(folder)  # where the training was killed after its record and before this
+            checkpoint.forget(folder)  # needed if the training was killed between writing its record and this step
             return record
         shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(asked.get(name))}" for name in changed)
-        raise SettingsError(f"{folder} holds a model of another training ({shown}); choose another folder")
+        raise SettingsError(f"{folder} holds a model from another training ({shown}); choose another folder")
     there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     if checkpoint.FOLDER not in there and (other := there - {history.FILE}):
         raise SettingsError(f"{folder} holds something else ({min(other)}); choose an empty folder or a new one")
@@ -79,7 +82,7 @@ def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """The record in *folder*, None if there is none; `SettingsError` if it cannot be read."""
+    """Returns the record in *folder*; None if there is none. Raises `SettingsError` if it cannot be read."""
     path = folder / FILE
     if not path.is_file():
         return None
@@ -93,7 +96,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
-    """Puts *record* in place at once: with it the training is over, and its checkpoints go."""
+    """Writes *record* in one step; the training is then complete, and its checkpoints are removed."""
     with writing(folder):
         unfinished = folder / f"{FILE}.unfinished"
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
@@ -103,14 +106,14 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Installed versions of those of *packages* that are there."""
-    found = {}
+    """Returns the versions of those of *packages* that are installed."""
+    installed = {}
     for package in packages:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,7 @@
-"""How an evaluation LM is fine-tuned: one flat TOML file and ``--set key=value``. Defaults: Xu et al. 2025, E.1."""
+"""Settings of fine-tuning: one flat TOML file and ``--set key=value``.
+
+The defaults are those of Xu et al. 2025, E.1.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ class TuningSettings(BaseModel):
     method: Literal["lora", "full"] = Field(
         default="lora", description="an adapter beside the base, or all of its weights"
     )
-    learnt: LearntTokens = Field(default="reply", description="tokens with a loss: the scored, or all (the authors)")
+    learnt: LearntTokens = Field(
+        default="reply", description="tokens with a loss: the scored ones, or all (as the authors)"
+    )
     metrics: tuple[Metric, ...] | None = Field(
         default=None,
         min_length=1,
@@ -41,7 +46,7 @@ class TuningSettings(BaseModel):
     )
     attention: Literal["sdpa", "eager"] = Field(default="sdpa", description="attention")
     quantisation: Literal["auto", "none", "nf4"] = Field(
-        default="auto", description="of a LoRA base; auto: nf4 if it can be"
+        default="auto", description="of a LoRA base; auto: nf4 where possible"
     )
 
     lora_r: int = Field(default=16, ge=1, le=4096, description="rank of the adapter")
@@ -64,7 +69,7 @@ class TuningSettings(BaseModel):
     )
     weight_decay: float = Field(default=0.01, ge=0, description="weight decay of matrices")
     optimiser: Literal["adamw", "adamw_8bit"] = Field(
-        default="adamw_8bit", description="adamw where 8 bits cannot be had"
+        default="adamw_8bit", description="adamw_8bit falls back on adamw where 8 bits are unavailable"
     )
     clip: float = Field(default=1.0, ge=0, description="largest norm of a gradient; 0: any")
     seed: int = Field(default=42, ge=0, le=2**31 - 1, description="seed of every random choice")
@@ -74,27 +79,30 @@ class TuningSettings(BaseModel):
     )
     max_tokens: int = Field(default=4096, ge=8, description="longer conversations are left out")
     recompute: bool = Field(
-        default=False, description="keep less between the layers and compute it again: slower, less memory"
+        default=False, description="drop activations between the layers and compute them again: slower, less memory"
     )
     share_prefixes: bool = Field(
-        default=False, description="read a beginning that a batch shares once; batch 9 is a paper"
+        default=False, description="read the common beginning of a batch once; batch 9 is a paper"
     )
 
     @field_validator("metrics")
     @classmethod
     def _once_each(cls, metrics: tuple[Metric, ...] | None) -> tuple[Metric, ...] | None:
-        if metrics and (twice := [metric for place, metric in enumerate(metrics) if metric in metrics[:place]]):
+        if metrics and (twice := [metric for index, metric in enumerate(metrics) if metric in metrics[:index]]):
             raise PydanticCustomError("twice", "{metric} is named twice; name it once", {"metric": twice[0]})
         return metrics
 
     @property
     def training(self) -> Training:
-        """The part that the training loop takes."""
+        """The settings of the training loop."""
         return Training(**{field.name: getattr(self, field.name) for field in fields(Training)})
 
 
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
-    """Settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*, or `SettingsError`."""
+    """Returns the settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*.
+
+    Raises `SettingsError`.
+    """
     tree: dict[str, Any] = {}
     if path is not None:
         try:

@@ -1,11 +1,11 @@
-"""The loss of conversations that begin alike, each shared token read once.
+"""The loss of conversations with common beginnings, where each shared token is read once.
 
-The nine conversations of a paper share the system prompt, the synopsis and the first reviews: read as a trie
+The nine conversations of a paper share the system prompt, the synopsis and the first reviews. As a trie
 (`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and with abstracts 2.5 times. The loss and its
-gradient are those of one conversation at a time, up to the order of floating-point sums.
+gradient equal those of one conversation at a time, up to the order of floating-point sums.
 
-Two functions bring their own gradients, because what autograd would keep and copy costs more than the products:
-attention over the trie, and the head with its cross-entropy.
+Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. What autograd
+would store and copy for them costs more than the products.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from gre_bench.tuning.batches import Example
 
 NAME = "trie-training"
-"""What transformers knows this attention by."""
+"""The name of this attention in transformers."""
 
 _ROWS = 128
-"""Rows that pass the head at once: their logits stay in the processor's cache."""
+"""Rows that pass the head at once; their logits fit the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,10 @@ class Stretch:
 
 @contextmanager
 def sharing(model: nn.Module) -> Iterator[None]:
-    """*model* with this module's attention, within; `LMError` if its architecture cannot be read as a trie."""
+    """Gives *model* this module's attention within the block.
+
+    Raises `LMError` if its architecture cannot run as a trie.
+    """
     from transformers import AttentionInterface
 
     base = _base(model)
@@ -63,20 +66,23 @@ def sharing(model: nn.Module) -> Iterator[None]:
         if hasattr(model, "peft_config"):
             from peft.helpers import disable_input_dtype_casting
 
-            # Autocast chooses the dtype of products; peft would copy each input into that of the adapter and back.
+            # Autocast chooses the dtypes; without it, peft would copy each input to the adapter's dtype and back.
             stack.enter_context(disable_input_dtype_casting(model, active=True))
         yield
 
 
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
-    """Σ −log P(token | those before it) over the learnt tokens of *batch*, in nats; within `sharing`."""
+    """Returns Σ −log P(token | those before it) over the learnt tokens of *batch*, in nats.
+
+    Call it within `sharing`.
+    """
     import torch
 
     trie = TokenTrie([_conversation(example) for example in batch])
     pack = trie.pack(0, len(trie))
     device = next(model.parameters()).device
     layout = [
-        Stretch(start, stop, tuple(link.told for link in pack.links if link.asking[0] <= start < link.asking[1]))
+        Stretch(start, stop, tuple(link.keys for link in pack.links if link.queries[0] <= start < link.queries[1]))
         for start, stop in pack.own
     ]
     base = _base(model)
@@ -96,8 +102,11 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def _conversation(example: Example) -> Conversation:
-    """*example* as a conversation whose learnt tokens are its end, each of weight 1; else `ValueError`."""
-    first = next(place for place, weight in enumerate(example.weights) if weight and place)
+    """Returns *example* as a conversation if its learnt tokens are its end, each of weight 1.
+
+    Else raises `ValueError`.
+    """
+    first = next(index for index, weight in enumerate(example.weights) if weight and index)
     if set(example.weights[first:]) != {1.0}:
         raise ValueError("prefixes are shared by conversations whose learnt tokens are their end, all of weight 1")
     return Conversation(example.ids, first, len(example.ids) - 1, 0)
@@ -112,7 +121,10 @@ def _attend(
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: Sequence[Stretch] | None = None, **_: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
-    """The attention function of transformers: (1, tokens, heads, size), and no weights."""
+    """The attention function that transformers calls.
+
+    Returns an output of shape (1, tokens, heads, size), and None for the weights.
+    """
     if layout is None:
         raise TypeError(f"the {NAME} attention of {type(module).__name__} was called without a layout")
     if softcap is not None or (sliding_window is not None and sliding_window < query.shape[2]):
@@ -128,8 +140,8 @@ def _attention() -> Any:
     class Attention(torch.autograd.Function):
         """Softmax attention of each stretch to the keys above it and its own, by plain products.
 
-        Queries (1, heads, tokens, size), keys and values (1, key heads, tokens, size); weights are kept in the dtype
-        of the queries. The gradient is that of flash attention's paper (Dao et al. 2022, appendix B).
+        Queries (1, heads, tokens, size), keys and values (1, key heads, tokens, size); the weights are stored in the
+        dtype of the queries. The gradient follows the flash attention paper (Dao et al. 2022, appendix B).
         """
 
         @staticmethod
@@ -185,7 +197,7 @@ def _attention() -> Any:
 
 
 def _seen(each: Tensor, own: Stretch) -> Tensor:
-    """The keys or values that *own* attends to: (key heads, keys, size)."""
+    """Returns the keys or values that *own* attends to: (key heads, keys, size)."""
     import torch
 
     ranges = (*own.above, (own.start, own.stop))
@@ -193,7 +205,7 @@ def _seen(each: Tensor, own: Stretch) -> Tensor:
 
 
 def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
-    """Adds *slope*, over the keys that *own* attends to, to where they lie in *total*."""
+    """Adds *slope*, given over the keys that *own* attends to, to their positions in *total*."""
     done = 0
     for start, stop in (*own.above, (own.start, own.stop)):
         total[0, :, start:stop] += slope[:, done : done + stop - start]
@@ -205,7 +217,7 @@ def _head_loss() -> Any:
     import torch
 
     class HeadLoss(torch.autograd.Function):
-        """Σ −log softmax(hidden · weightᵀ) at the targets, and its gradient in the same pass over the logits.
+        """Σ −log softmax(hidden · weightᵀ) at the targets, with its gradient in the same pass over the logits.
 
         *hidden* (rows, width); target *n* follows row ``places[n]``, and a row may have several.
         """

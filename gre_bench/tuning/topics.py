@@ -1,7 +1,7 @@
-"""Topics that two reviews of one paper share: words of the one tell words of the other, through a few topics.
+"""Topics shared by reviews of one paper: words of one review predict words of the other through a few topics.
 
-Probabilistic latent semantic analysis (Hofmann 1999) of the counts N(v, w) = how many times w stands in a review
-of a paper another review of which holds v, v ≠ w, by expectation maximisation.
+Probabilistic latent semantic analysis (Hofmann 1999) by expectation maximisation. It uses counts N(v, w), v ≠ w: how
+often w occurs in a review while another review of the paper holds v.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ _SMOOTHING = 0.02
 def shared_topics(
     papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Topics of the *chosen* word ids from *papers* of reviews of word ids.
+    """Returns topics of the *chosen* word ids from *papers* of reviews of word ids.
 
-    ``topical`` (words), ``topics_of`` (words × topics: P(topic | word known)), ``words_of`` (topics × words:
-    P(word | topic)), ``topic_sizes`` (P(topic)).
+    ``topical`` (words), ``topics_of`` (words × topics: P(topic | word known)), ``words_of`` (topics × words: P(word |
+    topic)), ``topic_sizes`` (P(topic)).
     """
     place = np.full(int(max(chosen.max(), max(ids.max() for paper in papers for ids in paper))) + 1, -1)
     place[chosen] = np.arange(len(chosen))
     together = np.zeros((len(chosen), len(chosen)), dtype=np.float32)
     for paper in papers:
         rows = [np.bincount(found[found >= 0], minlength=len(chosen)) for found in (place[ids] for ids in paper)]
-        for one, first in enumerate(rows):
+        for row, first in enumerate(rows):
             for other, second in enumerate(rows):
-                if one != other:
+                if row != other:
                     here, there = np.flatnonzero(first), np.flatnonzero(second)
                     together[np.ix_(here, there)] += second[there]
     np.fill_diagonal(together, 0)

@@ -1,8 +1,8 @@
-"""The training loop of evaluation LMs: any causal LM of torch, all of it or an adapter.
+"""The training loop of evaluation LMs: any causal LM of torch, in full or as an adapter.
 
-What is minimised is Σ weight · −log P(token | those before it) / Σ weight over the sequences of a step. Defaults are
-those of Xu et al. 2025, appendix E. A run that is cut short is continued by calling `train` again with the same
-arguments, and ends with the weights of an unbroken one.
+It minimises Σ weight · −log P(token | those before it) / Σ weight over the sequences of a step. The defaults are those
+of Xu et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run, which ends
+with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def train(
     on_step: Callable[[Point], None] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> History:
-    """Trains those parameters of *model* that ask for a gradient, on the device they are on; leaves it evaluating.
+    """Trains the parameters of *model* that require a gradient, on their device; leaves the model in evaluation mode.
 
-    *on_step* is called with each new point. *about* says what else the outcome rests on, such as the
-    digest of the base; a checkpoint under *folder* that rests on something else is refused (`SettingsError`). Leaves
-    ``history.jsonl`` and the last checkpoint in *folder*; none is kept of a model whose weights or loss are no
-    numbers. `LMError` if a loss, a gradient or a weight is none, or memory runs out.
+    *on_step* receives each new point. *about* states what else the result depends on, such as the digest of the base; a
+    checkpoint under *folder* with other values raises `SettingsError`. Leaves ``history.jsonl`` and the last checkpoint
+    in *folder*. No checkpoint is kept if the weights or the loss are not finite. Raises `LMError` if a loss, a gradient
+    or a weight is not finite, or memory runs out.
     """
     with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
         return _train(model, examples, training, folder, held_out, on_step, about)
@@ -80,7 +80,7 @@ def _train(
         history.write(place.points, folder)
     if training.recompute:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # its newer name came with a later transformers
+            warnings.simplefilter("ignore", FutureWarning)  # a later transformers renamed it
             checkpointed: Any = model
             checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -142,9 +142,9 @@ def _stepped(
     rate: float,
     training: Training,
 ) -> tuple[float, float]:
-    """One step of the optimiser over *batches*: the mean loss of its sequences before it, the norm of its gradient.
+    """Performs one step of the optimiser over *batches*; returns the mean loss before it and the norm of its gradient.
 
-    Where either is no number the model stays as it was.
+    If either is not finite, the model stays unchanged.
     """
     import torch
 
@@ -170,18 +170,18 @@ def _stepped(
 
 
 def _number(value: float, name: str, folder: Path) -> None:
-    """`LMError` if *value*, called *name*, is no number that training can go on from."""
+    """Raises `LMError` if *value*, called *name*, is not finite."""
     if math.isfinite(value):
         return
     kept = folder / checkpoint.FOLDER
-    anew = f", and delete {kept} to start anew" if kept.exists() else ""
-    raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){anew}")
+    way_out = f", and delete {kept} to start again" if kept.exists() else ""
+    raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){way_out}")
 
 
 def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
-    """`LMError` if a trained weight of *model* is no number, or its loss on *batch*, one it has just learnt, if any.
+    """Raises `LMError` if a trained weight of *model*, or its loss on the *batch* it has just learnt, is not finite.
 
-    Weights may be numbers and yet too large for any loss to be one.
+    Finite weights may still be too large for a finite loss.
     """
     for name, parameter in checkpoint.trained(model).items():
         if not parameter.isfinite().all():
@@ -192,7 +192,7 @@ def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done:
 
 
 def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training) -> float:
-    """Mean loss over *examples* in nats a weighted token, nothing dropped out."""
+    """Returns the mean loss over *examples* in nats per weighted token, without dropout."""
     import torch
 
     model.eval()

@@ -1,1 +1,1 @@
-"""New texts from old, by rule or by an LM: judgments, synopses, candidates' reviews."""
+"""Writes new texts from given ones, by rule or with an LM: judgments, synopses, candidates' reviews."""

@@ -1,11 +1,11 @@
-"""The reply archive: every final reply of an LM, on disk before anyone sees it, so that none is bought twice.
+"""The reply archive stores every final reply of an LM on disk before use, so that none is bought twice.
 
-Final is what asking again cannot change: texts, refusals, empty replies, prompts that are too long. With it all that
-was made of an LM's replies can be made again without asking it.
+A reply is final if asking again cannot change it: texts, refusals, empty replies, prompts that are too long. With the
+archive, everything made from an LM's replies can be made again without asking the LM.
 
-One file an entry, named by the digest of its request: ``ab/abcdef....json``. Entries are written beside,
-synced and moved into place, and never changed. The chat itself is not kept, only its digest: papers are long and
-the store has them.
+Each entry is one file named by the digest of its request: ``ab/abcdef....json``. Entries are written to a temporary
+file, synced and moved into place, and never changed. The archive holds the chat's digest but not the chat: papers are
+long, and the store has them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _FIELDS = {field.name for field in fields(Reply)}
 
 
 def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
-    """SHA-256 (hex) of what decides a reply: the model, the messages, the sampling."""
+    """SHA-256 (hex) of everything that decides a reply: the model, the messages, the sampling."""
     return digest({"model": identity, "system": chat.system, "user": chat.user, "sampling": asdict(sampling)})
 
 
 class ReplyArchive:
-    """Replies by request digest in *folder*, which several processes may share; `StoreError` if it cannot be used.
+    """Replies by request digest in *folder*, which several processes may share; raises `StoreError` if it is unusable.
 
     ``damaged`` counts the entries that this process found damaged and moved aside.
     """
@@ -48,7 +48,7 @@ class ReplyArchive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Reply | None:
-        """The reply to *request*, marked as archived, or None. A damaged entry is moved aside and is None."""
+        """Returns the archived reply to *request*, or None. A damaged entry is moved aside and counts as None."""
         path = self._path(request)
         with self._storing():
             try:
@@ -60,13 +60,13 @@ class ReplyArchive:
                 return None
 
     def set_aside(self, request: str) -> None:
-        """Takes the reply to *request* out of use: it is asked for anew, and stays on disk under another name."""
+        """Retires the reply to *request*: the LM is asked again, and the old reply stays on disk under another name."""
         path = self._path(request)
         with self._storing(), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
 
     def put(self, request: str, reply: Reply) -> bool:
-        """Archives *reply* if asking again cannot help and says whether it did; on disk when this returns."""
+        """Archives *reply* if it is final, and returns whether it did; the reply is on disk when this returns."""
         if not reply.final:
             return False
         kept = asdict(replace(reply, archived=False))
@@ -91,7 +91,10 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Holds *request* while it is asked: another process or thread with it waits, then finds the reply."""
+        """Locks *request* while its LM is asked.
+
+        Another process or thread waits for the lock and then finds the reply.
+        """
         path = self._path(request).with_suffix(".asking")
         with self._storing():
             self._shelve(path)
@@ -112,7 +115,7 @@ class ReplyArchive:
             os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
 
     def _shelve(self, path: Path) -> None:
-        """Makes the folder of *path*, on disk."""
+        """Makes the folder of *path* and syncs it to disk."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)
@@ -126,14 +129,14 @@ class ReplyArchive:
 
 
 def _locked(path: Path) -> int:
-    """An exclusive lock on *path* as an open file; it ends with the process, however that ends."""
+    """Returns an open file with an exclusive lock on *path*; the lock ends with the process in every case."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         fcntl.flock(handle, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if os.stat(path).st_ino == os.fstat(handle).st_ino:
                 return handle
-        os.close(handle)  # its last holder took the file away while we waited: lock the new one
+        os.close(handle)  # the last holder removed the file while we waited: lock the new one
 
 
 def _sync(folder: Path) -> None:
@@ -145,7 +148,10 @@ def _sync(folder: Path) -> None:
 
 
 def _reply(entry: Any, request: str) -> Reply:
-    """The reply in *entry*; `ValueError`, `KeyError` or `TypeError` if it is not what `put` wrote for *request*."""
+    """Returns the reply in *entry*.
+
+    Raises `ValueError`, `KeyError` or `TypeError` unless `put` wrote it for *request*.
+    """
     kept = entry["reply"]
     if entry["format"] != FORMAT or entry["request"] != request or entry["sha256"] != digest(kept):
         raise ValueError("not the entry of this request")

@@ -1,6 +1,6 @@
-"""What one LM may still be asked within the bounds of a run: looked up before each request, written down after it.
+"""Keeps one LM within the bounds of a run: it checks them before each request and records the cost afterwards.
 
-A bound of requests is never exceeded; tokens, money and hours by what is in flight when the bound is reached.
+Requests never exceed their bound. Tokens, money and hours can exceed theirs by the requests in flight.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from gre_bench.core.settings import Bounds, BudgetSettings
 from gre_bench.writing.spend_log import SpendLog, Spent
 
 CHARACTERS_A_TOKEN = 4
-"""For answers of endpoints that do not state their tokens."""
+"""Estimates tokens where an endpoint does not state them."""
 
 ANSWERED = frozenset({"ok", "cut", "empty"})
-"""Outcomes of an LM that wrote, be it nothing."""
+"""Outcomes where the LM replied, possibly with an empty text."""
 
 _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens", "usd": "USD",
           "hours": "hours"}  # fmt: skip
 
 
 class ModelBudget:
-    """The *account* in the *spend_log* that pays for asking *model*, within *budget*.
+    """Charges requests to *model* against *account* in the *spend_log*, within *budget*.
 
-    `SettingsError` where money is bounded and the model has no prices.
+    Raises `SettingsError` if money is bounded and the model has no prices.
     """
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings, model: Model):
@@ -43,7 +43,7 @@ class ModelBudget:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Counts the time that the model is being asked."""
+        """Counts the time within the block as hours of the model."""
         self._began = time.monotonic()
         try:
             yield
@@ -52,11 +52,11 @@ class ModelBudget:
             self.spend_log.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
 
     def take(self) -> None:
-        """Counts one request before it is sent; `BudgetReached` instead if a bound allows none."""
+        """Counts one request before it is sent; raises `BudgetReached` if a bound allows no more."""
         self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
-        """Writes down what came of a request, and what it cost."""
+        """Records the outcome and the cost of a request."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
         self.spend_log.add(
@@ -73,12 +73,12 @@ class ModelBudget:
 
 
 def estimated(text: str) -> int:
-    """Tokens of *text*, at four characters each."""
+    """Estimates the tokens of *text* at four characters each."""
     return len(text) // CHARACTERS_A_TOKEN
 
 
 def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
-    """Tokens that were read and written: as the endpoint states them, else estimated; none where nothing came."""
+    """Returns the tokens read and written: as the endpoint states them, else estimated; zero if there was no answer."""
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
     read, written = reply.prompt_tokens, reply.reply_tokens
@@ -89,22 +89,22 @@ def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
-    """USD at the prices of *model*; None if they are not known."""
+    """Returns the cost in USD at the prices of *model*; None if they are unknown."""
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
 
 
 def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
-    """`BudgetReached` with one line if *spent* is as much as one of *bounds* allows."""
+    """Raises `BudgetReached` with one line if *spent* has reached one of *bounds*."""
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
         if bound is None or used < bound:
             continue
-        place = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
+        setting = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
         raise BudgetReached(
-            f"paused at {place}: {_number(used)} of {_number(bound)} {unit} spent on {account} ({said(spent)}); "
-            f"what is done is kept. Raise it (--set {place}=...) and give the same command again"
+            f"paused at {setting}: {_number(used)} of {_number(bound)} {unit} spent on {account} ({said(spent)}); "
+            f"what is done is kept. Raise it (--set {setting}=...) and give the same command again"
         )
 
 
@@ -118,7 +118,7 @@ def said(spent: Spent) -> str:
 
 
 def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """What each of *bounds* that is given still allows, never below zero."""
+    """Returns what each given bound still allows, never below zero."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

@@ -1,4 +1,4 @@
-"""Who writes, by name: a rule of ours or an LM of the models file.
+"""Writers by name: a built-in rule or an LM of the models file.
 
 Each writes judgments, synopses, reviews and changes of reviews, as far as it can.
 """
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 W = TypeVar("W", bound="HttpWriter")
 GATES = "endpoints"
-"""Folder of a state where all who ask an endpoint wait for their turn."""
+"""Folder of a state for the rate limiters, which all requests to an endpoint share."""
 
 STUDIES = "studies"
-"""Account of what belongs to no edition and no study of a name of its own."""
+"""Account for work that belongs to no edition and no named study."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterContext:
-    """Where LM writers find what they need: the models file (None: the shipped one) and the reply archive.
+    """What LM writers need: the models file (None: the shipped one), the reply archive, and the options below.
 
-    *again*: refusals and empty replies of earlier runs are asked for anew. *domain*: what is reviewed. *account*: whose
-    spending it is, within *budget*. *sampling*: by model, in the place of what the models file says. *over_long*: what
-    is done with a paper that does not fit an LM's context.
+    *again*: ask again where earlier runs got refusals or empty replies. *domain*: what is reviewed. *account*: whose
+    spending it is, within *budget*. *sampling*: by model, overrides the models file. *over_long*: what happens to a
+    paper that does not fit an LM's context.
     """
 
     archive: Path
@@ -53,14 +53,14 @@ class WriterContext:
     over_long: OverLong = "refuse"
 
     def model_budget(self, model: Model) -> ModelBudget:
-        """What pays for asking *model*."""
+        """Returns the budget that pays for requests to *model*."""
         from gre_bench.writing.budget import ModelBudget
         from gre_bench.writing.spend_log import spend_log_of
 
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
-        """A writer of this *kind* for *model*; nothing is sent before there is something to ask."""
+        """Returns a writer of class *kind* for *model*; it sends nothing until it gets something to write."""
         from gre_bench.writing.archive import ReplyArchive
 
         rate_limiters = self.archive.parent / GATES
@@ -74,27 +74,27 @@ class WriterContext:
 
 
 def study_account(kind: str, name: str) -> str:
-    """Account of the study *name*, a folder below ``studies``; no edition's key has a slash."""
+    """Returns the account of the study *name*, a folder below ``studies``; an edition's key never holds a slash."""
     return f"{STUDIES}/{kind}/{name}"
 
 
 def by_rule(name: str) -> bool:
-    """Whether the writer *name* needs no LM."""
+    """Whether the writer *name* works without an LM."""
     return name in NAMES
 
 
 def writes_reviews(name: str, writer_context: WriterContext) -> bool:
-    """Whether *name* is a reviewer by rule or an LM of the models file, under a guideline or not."""
+    """Whether *name* is a reviewer by rule or an LM of the models file, with or without a guideline."""
     from gre_bench.catalogs.models import load as load_models
 
     return name in EXTRACTIVE or guided(name)[0] in load_models(writer_context.models)
 
 
 class TextWriter(Protocol):
-    """A writer of texts, one for each item and in the same order; `identity` of a task goes into signatures.
+    """Writes one text for each item, in the same order; a task's `identity` goes into signatures.
 
-    `changed` gives the whole changed review under the item's key, or the reason why there is none: what a
-    `ChangeError` says (no text, no abstract, no sections), or what became of the reply.
+    `changed` returns the whole changed review under the item's key, or the reason for its absence. The reason comes
+    from a `ChangeError` (no text, no abstract, no sections) or from the outcome of the reply.
     """
 
     def identity(self, task: str) -> str: ...
@@ -109,12 +109,15 @@ class TextWriter(Protocol):
 
 
 def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
-    """The writer *name*; `SettingsError` names the known ones. ``MODEL@CONDITION`` reviews under that guideline."""
+    """Opens the writer *name*; ``MODEL@CONDITION`` reviews under that guideline.
+
+    `SettingsError` lists the known names.
+    """
     return RuleTextWriter(name) if by_rule(name) else lm_text_writer(name, writer_context)[0]
 
 
 def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
-    """The writer *name* that asks an LM, and that LM; `SettingsError` names the known ones."""
+    """Opens the writer *name* with its LM, and returns both; `SettingsError` lists the known names."""
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
 
@@ -124,6 +127,6 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
         raise SettingsError(f"no writer {name!r}; known: {', '.join((*NAMES, *models))}")
     chosen = models[model].sampled(writer_context.sampling.get(model))
     writer = writer_context.writer(chosen, HttpWriter)
-    asked = domain_of(writer_context.domain).judgments
+    judging = domain_of(writer_context.domain).judgments
     guide = condition(guideline) if guideline else None
-    return LMTextWriter(writer, chosen.sampling, guide, asked, chosen, writer_context.over_long), chosen
+    return LMTextWriter(writer, chosen.sampling, guide, judging, chosen, writer_context.over_long), chosen

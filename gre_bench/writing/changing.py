@@ -1,4 +1,4 @@
-"""What writers of changes share: the prompts of each task, who is able to be changed, which replies will do."""
+"""Shared by writers of changes: the prompts of each task, which items can be changed, and which replies are usable."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ PROMPTS: Mapping[str, tuple[str, ...]] = {
     "rephrase": ("rephrase",),
     "elongation": ("summary_strengths", "summary_weaknesses"),
 }
-"""The prompts that an LM is given for each task (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
+"""Task → the prompts for an LM (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
 
 LONGEST_SUMMARY = 60
-"""Words of a line of strengths or weaknesses, at most; more is no summary in one concise line."""
+"""Most words in a line of strengths or weaknesses; a longer one is no concise summary."""
 
 SHORTEST_REPHRASING = 1 / 3
 LONGEST_REPHRASING = 3
-"""Words of a rephrased review against those of the review; outside, it is an answer of another kind, or a stub."""
+"""Accepted ratio of words, rephrased to original; outside it, the reply is a comment or a stub."""
 
 
 def answered(
     task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
-    """What *write* makes of the *items* that can be changed; for the others the reason why they cannot."""
+    """Returns what *write* makes of the changeable *items*, and the reason for each item that cannot be changed."""
     change = next(change.name for change in CHANGES.values() if change.task == task)
-    found: dict[int, Written] = {}
-    for place, item in enumerate(items):
+    results: dict[int, Written] = {}
+    for index, item in enumerate(items):
         try:
             check(change, "review", item)
         except ChangeError as error:
-            found[place] = Written(item.key, None, error.code, str(error))
-    able = [place for place in range(len(items)) if place not in found]
-    found |= dict(zip(able, write([items[place] for place in able]) if able else (), strict=True))
-    return [found[place] for place in range(len(items))]
+            results[index] = Written(item.key, None, error.code, str(error))
+    able = [index for index in range(len(items)) if index not in results]
+    results |= dict(zip(able, write([items[index] for index in able]) if able else (), strict=True))
+    return [results[index] for index in range(len(items))]
 
 
 def one_line(reply: str) -> str:
-    """A summary as a phrase within a sentence; `ReplyError` if it is more than one line of moderate length."""
+    """Returns a summary as a phrase within a sentence; raises `ReplyError` if it is not one line of moderate length."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
-        raise ReplyError(f"no_summary: {len(lines)} lines, where one of at most {LONGEST_SUMMARY} words was asked for")
+        raise ReplyError(f"no_summary: {len(lines)} lines, instead of one of at most {LONGEST_SUMMARY} words")
     return lines[0].rstrip(" .")
 
 
 def rephrased(reply: str, text: str) -> str:
-    """A rephrased *text*; `ReplyError` if it is far shorter or longer, as refusals and comments are."""
+    """Returns a rephrased *text*; raises `ReplyError` if it is far shorter or longer, as refusals and comments are."""
     share = len(reply.split()) / max(1, len(text.split()))
     if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:
         raise ReplyError(f"no_rephrasing: {share:.2f} times the words of the review")

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible chat endpoint answers, read as a `Reply`: nothing in it is trusted to be there."""
+"""Reads the answer of an OpenAI-compatible chat endpoint as a `Reply`, and trusts none of its fields to exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STOPPING = {
     403: "endpoint refused access (403)",
     404: "endpoint or model not found (404)",
 }
-"""Statuses that every other request would meet too."""
+"""Statuses that every other request would get too."""
 
 _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
@@ -38,7 +38,7 @@ _NO_QUOTA = "insufficient_quota"
 
 @dataclass(frozen=True, slots=True)
 class CompletionResult:
-    """A reply, and what to do about it: try *again* (not before *wait_s*), or *stop*: all others will fail alike."""
+    """A reply and what follows: try *again* (not before *wait_s*), or *stop* because every request would fail."""
 
     reply: Reply
     again: bool = False
@@ -49,12 +49,12 @@ class CompletionResult:
 def trouble(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """No answer from the LM: transient, to be asked for by a later run if not by this one."""
+    """Returns a transient result without an answer from the LM; a later run asks again if this one does not."""
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
 def read_completion(body: bytes) -> CompletionResult:
-    """The answer in the *body* of a response with status 200."""
+    """Reads the *body* of a response with status 200."""
     tree = _parsed(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
@@ -71,7 +71,7 @@ def read_completion(body: bytes) -> CompletionResult:
 
 
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
-    """The answer of an endpoint that states an error with *status* and *body*; *wait_s* is the Retry-After it gave."""
+    """Reads an error response with *status* and *body*; *wait_s* is its Retry-After in seconds."""
     if isinstance(body, bytes):
         body = _parsed(body)
     error = _error(body)
@@ -95,7 +95,7 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
 
 
 def one_line(text: str) -> str:
-    """*text* on one printable line of bounded length."""
+    """Returns *text* as one printable line of bounded length."""
     line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[: 4 * LONGEST_DETAIL]).strip()
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
 
@@ -116,7 +116,7 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> C
             Reply("refused", None, one_line(_sound(refusal) or f"stopped by the endpoint: {finish}"), **more)
         )
     if finish in _BROKEN_OFF:
-        return trouble(f"endpoint broke the reply off: {finish}")
+        return trouble(f"endpoint cut the reply off: {finish}")
     if not text.strip():
         why = "no text before the limit was reached" if finish in _CUT else "no text"
         detail = f"{why} ({thinking} characters of thinking)"
@@ -125,14 +125,14 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> C
 
 
 def _content(content: object) -> str:
-    """A message's content: text, or a list of parts of which the text ones count."""
+    """Returns a message's content, which is a text or a list of parts; only parts of text count."""
     if isinstance(content, list):
         return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
 
 
 def _sound(text: str) -> str:
-    """*text* without lone surrogates, which JSON can carry and files cannot."""
+    """Returns *text* without lone surrogates, which JSON can carry but files cannot."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -141,7 +141,7 @@ def _tokens(count: object) -> int | None:
 
 
 def _parsed(body: bytes) -> object:
-    """*body* as JSON where it is JSON, as a text otherwise."""
+    """Returns *body* parsed as JSON, or as text if it is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -149,7 +149,7 @@ def _parsed(body: bytes) -> object:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """What *body* states as its error, as a mapping: servers give an object, a bare text, or put it at the top."""
+    """Returns the error in *body* as a mapping; servers state it as an object, as text, or at the top level."""
     if not isinstance(body, Mapping):
         return {}
     error = body.get("error")

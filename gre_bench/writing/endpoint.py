@@ -1,4 +1,4 @@
-"""Whether the endpoint of a model answers, asked without paying: its list of models."""
+"""Checks without cost whether a model's endpoint answers, by requesting its list of models."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LARGEST_LIST = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What an endpoint answered: its *status* (None: nothing, *trouble* says why), the models it *lists* if it does.
+    """An endpoint's answer: its *status* (None: no answer; *trouble* says why), and the models it *lists*, if any.
 
-    *ahead_s*: by how much our clock is ahead of the endpoint's, if it states the time.
+    *ahead_s*: how far our clock is ahead of the endpoint's, if it states the time.
     """
 
     status: int | None
@@ -28,7 +28,7 @@ class Look:
 
 
 def look(model: Model) -> Look:
-    """The answer of ``GET /models`` at the endpoint of *model*, with its key; `LMError` if that is missing."""
+    """Requests ``GET /models`` from the endpoint of *model* with its key; raises `LMError` if the key is missing."""
     import httpx2
 
     from gre_bench.http.body_limits import limited
@@ -46,7 +46,7 @@ def look(model: Model) -> Look:
 
 
 def _listed(answer: Any) -> tuple[str, ...] | None:
-    """Names of the models in an *answer*, None if it is no list of models."""
+    """Returns the names of the models in *answer*; None if it is no list of models."""
     if answer.status_code != 200 or len(answer.content) > LARGEST_LIST:
         return None
     try:

@@ -1,4 +1,4 @@
-"""An LM of the models file as one that grades: who it is, and how it is asked."""
+"""An LM of the models file as an examiner: its identity in signatures, and its sampling."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerLM:
-    """A writer that is asked for grades, and its sampling."""
+    """A writer that grades, and its sampling."""
 
     writer: HttpWriter
     sampling: Sampling
 
     def identity(self, prompt: str) -> LMIdentity:
-        """What of it belongs in a signature when it answers *prompt*."""
+        """Returns the identity of this LM with its *prompt*, for signatures."""
         return LMIdentity(
             self.writer.identity, "as its endpoint states", f"sampling {digest(asdict(self.sampling))[:8]}",
             dtype="not stated", quantisation="not stated", attention="not stated",
@@ -32,7 +32,10 @@ class ExaminerLM:
 
 
 def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
-    """The LM *name*; nothing is sent before there is something to ask. `SettingsError` if there is none."""
+    """Opens the LM *name*; it sends nothing until it gets something to grade.
+
+    Raises `SettingsError` if it is unknown.
+    """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
 
@@ -45,7 +48,10 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
 
 
 def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
-    """The LM *name* as a writer that also hands over its likeliest tokens; `SettingsError` if there is none."""
+    """Opens the LM *name* as a writer that also returns its likeliest tokens.
+
+    Raises `SettingsError` if it is unknown.
+    """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.logprob_writer import LogprobWriter
 

@@ -1,8 +1,8 @@
-"""Does a paper fit an LM's context, with its prompt and its longest reply? Known before anything is spent.
+"""Does a paper fit an LM's context, with its prompt and its longest reply? The answer comes before any spending.
 
-Tokens are counted by the model's tokenizer where the models file names one that is on this machine. Elsewhere they are
-estimated from characters, as a range: on 114 papers of ICLR 2022 a tokenizer of 49,152 tokens had 2.9 to 4.0 characters
-a token (5% to 95%), and larger vocabularies have more.
+The model's tokenizer counts the tokens if the models file names one that is on this machine. Otherwise they are
+estimated from characters, as a range. On 114 papers of ICLR 2022, a tokenizer of 49,152 tokens had 2.9 to 4.0
+characters per token (5% to 95%); larger vocabularies have more.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ OverLong = Literal["refuse", "truncate"]
 Verdict = Literal["fits", "may_not_fit", "does_not_fit", "unknown"]
 
 FEWEST, MOST = 4.2, 2.9
-"""Characters a token where tokens are fewest, and where they are most."""
+"""Characters per token for the fewest and for the most tokens."""
 TEMPLATE_TOKENS = 64
-"""Left for the chat template."""
+"""Tokens reserved for the chat template."""
 _HEADING = re.compile(
     r"(?:#{1,4} +\S.{0,80}|(?:\d{1,2}(?:\.\d{1,2}){0,3}|[IVX]{1,5})\.? +[A-Z][^\n]{0,80}"
     r"|(?:introduction|background|related works?|preliminaries|methods?|methodology|experiments?|experimental setup"
@@ -37,7 +37,7 @@ _NUMBERED = re.compile(r"(?:\d|[IVX])")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of a text: *fewest* to *most*, equal where a tokenizer counted them."""
+    """Tokens of a text, from *fewest* to *most*; equal if a tokenizer counted them."""
 
     fewest: int
     most: int
@@ -50,73 +50,73 @@ Counter = Callable[[str], Tokens]
 
 
 def counter(model: Model) -> tuple[Counter, str]:
-    """What counts the tokens of a text as *model* reads it, and on what that rests.
+    """Returns a function that counts the tokens of a text for *model*, and a phrase that says how.
 
-    `LMError` if the models file names a tokenizer that cannot be opened.
+    Raises `LMError` if the models file names a tokenizer that cannot be opened.
     """
     if model.tokenizer is None:
         return estimated, "estimated from characters"
     encode = _tokenizer(located(Path(model.tokenizer), "lm"))
-    return (lambda text: Tokens(found := encode(text), found)), f"counted by the tokenizer of {model.tokenizer}"
+    return (lambda text: Tokens(length := encode(text), length)), f"counted by the tokenizer of {model.tokenizer}"
 
 
 def estimated(text: str) -> Tokens:
-    """The range of tokens of *text* by its characters."""
+    """Returns the range of tokens of *text*, estimated from its characters."""
     return Tokens(int(len(text) / FEWEST), int(len(text) / MOST) + 1)
 
 
 def room(model: Model, reply: int) -> int | None:
-    """Tokens left for a prompt beside a *reply* of that many tokens; None where the context is not known."""
+    """Returns the tokens left for a prompt next to a *reply* of that many tokens; None if the context is unknown."""
     return None if model.context is None else model.context - reply - TEMPLATE_TOKENS
 
 
 def verdict(tokens: Tokens, left: int | None) -> Verdict:
-    """Whether a prompt of *tokens* fits where *left* are left."""
+    """Whether a prompt of *tokens* fits into *left* tokens."""
     if left is None:
         return "unknown"
     return "fits" if tokens.most <= left else "does_not_fit" if tokens.fewest > left else "may_not_fit"
 
 
 def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
-    """*paper* without its last sections, as many as it takes for its *chat* to have at most *left* tokens.
+    """Returns *paper* without its last sections, as many as needed for its *chat* to have at most *left* tokens.
 
-    Where not even the first section fits it ends behind a paragraph. None if title and abstract alone do not fit.
+    If not even the first section fits, the paper ends after a paragraph. None if title and abstract alone do not fit.
     """
 
     def fits(text: str) -> bool:
-        asked = chat(replace(paper, text=text).whole)
-        return count(asked.system + asked.user).most <= left
+        prompt = chat(replace(paper, text=text).whole)
+        return count(prompt.system + prompt.user).most <= left
 
     text = paper.text or ""
     if fits(text):
         return paper
     for borders in (sections(text), paragraphs(text)):
-        place = _last(borders, lambda end: fits(text[:end].rstrip()))
-        if place:
-            return replace(paper, text=text[:place].rstrip())
+        border = _last(borders, lambda end: fits(text[:end].rstrip()))
+        if border:
+            return replace(paper, text=text[:border].rstrip())
     return None
 
 
 def sections(text: str) -> list[int]:
-    """Where the sections of *text* begin, the first one left out: a heading on a line of its own."""
-    starts = [found.start() for found in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(found[0].strip())]
+    """Returns where the sections of *text* begin, except the first; a section begins with a heading on its own line."""
+    starts = [match.start() for match in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(match[0].strip())]
     return [start for start in starts if start]
 
 
 def paragraphs(text: str) -> list[int]:
-    """Where the paragraphs of *text* end."""
-    return [found.start() for found in re.finditer(r"\n\s*\n", text)]
+    """Returns where the paragraphs of *text* end."""
+    return [match.start() for match in re.finditer(r"\n\s*\n", text)]
 
 
 def _is_heading(line: str) -> bool:
     if not _HEADING.fullmatch(line):
         return False
-    # "2 Of these models," is a sentence: a numbered heading ends in no mark.
+    # "2 Of these models," is a sentence: a numbered heading has no final punctuation.
     return not (_NUMBERED.match(line) and line[-1] in ",;:.")
 
 
 def _last(borders: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """The last of the rising *borders* that *fits*, by halving; None if none does."""
+    """Returns the last of the rising *borders* that *fits*, by bisection; None if none does."""
     low, high = 0, len(borders)
     while low < high:
         middle = (low + high) // 2
@@ -129,12 +129,12 @@ def _tokenizer(folder: Path) -> Callable[[str], int]:
     try:
         from tokenizers import Tokenizer
 
-        found = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     except ImportError as error:
         raise LMError(
-            "a tokenizer is named in the models file, and tokenizers is not installed: pip install 'gre-bench[lm]'"
+            "the models file names a tokenizer, but tokenizers is not installed: pip install 'gre-bench[lm]'"
         ) from error
     except Exception as error:
         raise LMError(f"tokenizer {folder}: {' '.join(str(error).split())[:200]}") from None
-    found.no_truncation()
-    return lambda text: len(found.encode(text).ids)
+    tokenizer.no_truncation()
+    return lambda text: len(tokenizer.encode(text).ids)

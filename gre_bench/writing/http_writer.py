@@ -1,10 +1,12 @@
-"""Writing by a real LM: any OpenAI-compatible chat endpoint, over the `openai` client.
+"""Writes with a real LM: any OpenAI-compatible chat endpoint, through the `openai` client.
 
-The client's own retries are off. Ours try again only what passes by itself (`gre_bench.http.retry`), wait as long as
-the endpoint says, and give up after a bounded number of attempts with a transient `Reply`. What would fail for every
-chat (a refused key, an unknown model, a dead endpoint) stops the batch. Every final reply is archived before `write`
-returns, and looked up before anything is sent. Each request waits for its turn at the endpoint's rate limiter, and
-counts against a budget before it is sent: at a bound what is in flight ends, and `BudgetReached` says so.
+The client's own retries are off. Ours repeat only requests whose fault may pass (`gre_bench.http.retry`). They wait as
+long as the endpoint says, and give up after a bounded number of attempts with a transient `Reply`. A fault that every
+chat would meet (a refused key, an unknown model, a dead endpoint) stops the batch.
+
+Every final reply is archived before `write` returns, and looked up before anything is sent. Each request waits for its
+turn at the endpoint's rate limiter and counts against a budget before it is sent. At a bound, requests in flight end
+normally and `BudgetReached` is raised.
 """
 
 from __future__ import annotations
@@ -72,10 +74,11 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ) -> Self:
-        """The writer of *model*; nothing is sent, and no key is needed, before there is something to ask.
+        """Opens the writer of *model*; it sends nothing and needs no key until it gets something to write.
 
-        *again*: an archived reply without a text is not taken for an answer. *model_budget*: who pays; None: nobody
-        counts. *rate_limiters*: folder of the limiters that all who ask an endpoint share; None: this writer's own.
+        *again*: an archived reply without text does not count as an answer. *model_budget*: what pays (None: nothing is
+        counted). *rate_limiters*: folder of the limiters that all requests to an endpoint share (None: this writer's
+        own).
         """
         return cls(model, archive, again=again, model_budget=model_budget, rate_limiters=rate_limiters)
 
@@ -87,10 +90,10 @@ class HttpWriter:
         return self.model.identity
 
     def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
-        """One reply for each of *chats*, same order; equal chats are asked once.
+        """Returns one reply for each of *chats*, in the same order; equal chats are sent once.
 
-        `LMError` if the key is missing, before anything is sent; `StoreError` if the archive cannot be read;
-        `BudgetReached` if a bound kept something from being sent: what was answered until then is archived.
+        Raises `LMError` before sending if the key is missing, and `StoreError` if the archive cannot be read. Raises
+        `BudgetReached` if a bound kept a request from being sent; replies received until then are archived.
         """
         sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
@@ -101,26 +104,26 @@ class HttpWriter:
             batch = Batch(self.retry_policy)
             counted = self.model_budget.working() if self.model_budget else nullcontext()
             with counted:
-                found = by_threads(
+                fresh = by_threads(
                     lambda item: self._answer(item[0], item[1], sampling, batch),
                     due.items(),
                     self.retry_policy.concurrency,
                     lambda: batch.stop(trouble("interrupted").reply),
                 )
-                replies |= zip(due, found, strict=True)
+                replies |= zip(due, fresh, strict=True)
             if batch.bound is not None:
                 raise batch.bound
         return [cast(Reply, replies[request]) for request in requests]
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
-        """For each of *chats* whether `write` would find its reply in the archive; nothing is sent."""
+        """Returns for each of *chats* whether the archive already holds its reply; sends nothing."""
         requests = [request_digest(self.identity, Chat(_sound(chat.system), _sound(chat.user)), sampling)
                     for chat in chats]  # fmt: skip
         replies = [self.archive.get(request) for request in requests]
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
-        """Takes the archived replies to *chats* out of use: they cannot be read as what was asked for."""
+        """Retires the archived replies to *chats*, which cannot be read as the requested text."""
         for chat in chats:
             sound = Chat(_sound(chat.system), _sound(chat.user))
             self.archive.set_aside(request_digest(self.identity, sound, sampling))
@@ -133,7 +136,7 @@ class HttpWriter:
         return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """The reply to one request, archived if it is final."""
+        """Returns the reply to one request, and archives it if it is final."""
         reply = batch.stopped
         if reply is not None:
             return reply
@@ -148,7 +151,7 @@ class HttpWriter:
         return reply
 
     def _ask(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """Asks until there is an answer, or no point in asking."""
+        """Asks until there is an answer or another attempt is pointless."""
         empty = False
         for attempt in range(self.retry_policy.attempts):
             if not batch.ready():
@@ -175,12 +178,16 @@ class HttpWriter:
         raise AssertionError("the last attempt has no wait")
 
     def _given_up(self, request: str, answer: CompletionResult, attempt: int, batch: Batch) -> Reply:
-        """The reply to a chat that is not worth another attempt now."""
+        """Returns the reply to a chat that this run no longer tries."""
         if answer.reply.final:
             self._archive(request, answer.reply, batch)
             return answer.reply
-        asked = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
-        why = f"endpoint asks to wait {answer.wait_s:.0f} s" if asked else f"gave up after {attempt + 1} attempts"
+        waits_too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
+        why = (
+            f"endpoint asks to wait {answer.wait_s:.0f} s"
+            if waits_too_long
+            else f"gave up after {attempt + 1} attempts"
+        )
         reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
         batch.given_up(reply)
         return reply
@@ -188,24 +195,24 @@ class HttpWriter:
     def _passed(
         self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
     ) -> CompletionResult | None:
-        """One request through the rate limiter; None if the batch was stopped before its turn came.
+        """Sends one request through the rate limiter; returns None if the batch was stopped before its turn.
 
-        *empty*: an earlier attempt was answered with nothing, and a second such answer is the last.
+        *empty*: an earlier attempt got an empty reply, so a second one is final.
         """
-        asked = estimated(chat.system + chat.user)
+        prompt_tokens = estimated(chat.system + chat.user)
         passing: AbstractContextManager[bool] = nullcontext(True)
         if self.rate_limiter:
-            passing = self.rate_limiter.passing(asked, batch.over)
+            passing = self.rate_limiter.passing(prompt_tokens, batch.over)
         with passing as through:
             if not through:
                 return None
             answer = self._paid(request, chat, sampling, batch, empty)
         if self.rate_limiter:
-            self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - asked)
+            self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
         return answer
 
     def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> CompletionResult:
-        """One request, off the budget; `BudgetReached` if that allows none."""
+        """Sends one request and charges it to the budget; raises `BudgetReached` if that allows none."""
         if self.model_budget is None:
             return self._kept(request, self._send(chat, sampling), batch, empty)
         self.model_budget.take()
@@ -216,13 +223,13 @@ class HttpWriter:
         try:
             self.model_budget.pay(chat, answer.reply, seconds)
         except StoreError as error:
-            batch.stop(trouble(str(error)).reply)  # nothing more is bought that cannot be counted
+            batch.stop(trouble(str(error)).reply)  # stop buying what cannot be counted
         return answer
 
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
-        """*answer* without the key, archived if there is no point in asking again.
+        """Removes the key from *answer*, and archives it if it is final.
 
-        Before it is paid: a kill between the two costs the spend log its cost, and never a reply that was bought.
+        This happens before payment: a kill between the two loses a cost from the spend log, but never a bought reply.
         """
         answer = replace(answer, reply=self._without_key(answer.reply))
         if answer.reply.outcome == "empty":
@@ -232,14 +239,14 @@ class HttpWriter:
         return answer
 
     def _archive(self, request: str, reply: Reply, batch: Batch) -> None:
-        """Keeps *reply*; where that fails it is still handed over, and nothing more is bought."""
+        """Archives *reply*; if that fails, the reply is still returned and nothing more is bought."""
         try:
             self.archive.put(request, reply)
         except StoreError as error:
             batch.stop(trouble(str(error)).reply)
 
     def _send(self, chat: Chat, sampling: Sampling) -> CompletionResult:
-        """One request, one answer; every fault of the way is an answer too."""
+        """Sends one request and returns one answer; every transport fault is an answer too."""
         import httpx2
         import openai
 
@@ -265,20 +272,20 @@ class HttpWriter:
         return self._completion(self._keyless(body))
 
     def _completion(self, body: bytes) -> CompletionResult:
-        """The answer in a body with status 200; a writer that asks for more reads more."""
+        """Reads a body with status 200; subclasses that request more read more."""
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
-        asked = {
+        parameters = {
             "temperature": sampling.temperature,
             self.model.limit_as: sampling.max_tokens,
             "top_p": sampling.top_p,
             "seed": sampling.seed,
         }
-        return {name: value for name, value in asked.items() if value is not None}
+        return {name: value for name, value in parameters.items() if value is not None}
 
     def _open(self) -> None:
-        """Opens the client once. The environment's own OpenAI account never reaches another endpoint."""
+        """Opens the client once. An OpenAI account in the environment never reaches another endpoint."""
         if self._client is not None:
             return
         import httpx2
@@ -294,7 +301,7 @@ class HttpWriter:
             self._headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
         timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
         limits = httpx2.Limits(max_connections=self.retry_policy.concurrency)
-        # A proxy of the environment must not stand between us and this very machine.
+        # The environment's proxy must not stand between us and this machine.
         bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.retry_policy.timeout_s)]}
         transport = httpx2.Client(
             timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False, event_hooks=bounds
@@ -308,13 +315,13 @@ class HttpWriter:
         )
 
     def _keyless(self, body: bytes) -> bytes:
-        """*body* with the key taken out, should the endpoint have echoed it: before any text is cut to length."""
+        """Removes the key from *body*, in case the endpoint echoed it; done before any text is shortened."""
         if not self._secret():
             return body
         return masked(body.decode("latin-1"), [self._key or ""], "[key]").encode("latin-1")
 
     def _without_key(self, reply: Reply) -> Reply:
-        """*reply* with the key taken out, should the body have hidden it behind escapes."""
+        """Removes the key from *reply*, in case the body hid it behind escapes."""
         if not self._secret():
             return reply
         clean = {
@@ -329,7 +336,7 @@ class HttpWriter:
 
 
 def _without_text(reply: Reply) -> bool:
-    """Whether asking once more might give a text: it was refused, empty, or could not be asked."""
+    """Whether asking again might give a text: the reply was a refusal or empty, or the request was never sent."""
     return reply.outcome in ("refused", "empty", "failed")
 
 
@@ -339,7 +346,7 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
 
 
 def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
-    """The whole body, None if it is too large; `TimeoutError` if it is not there in time."""
+    """Returns the whole body, or None if it is too large; raises `TimeoutError` if it does not arrive in time."""
     body = bytearray()
     for chunk in chunks:
         body += chunk

@@ -21,14 +21,14 @@ from gre_bench.writing.fit import OverLong, counter, cut, room, verdict
 from gre_bench.writing.rules.synopsis import assw_text
 
 RETRIES = 1
-"""How often a reply that cannot be used is asked for anew, with another seed."""
+"""How often an unusable reply is requested again, with another seed."""
 
 
 class LMTextWriter:
-    """A text writer that asks *writer*, with its own *sampling*; reviews are written under the guideline *condition*.
+    """Writes texts with *writer* and its own *sampling*; reviews follow the guideline *condition*.
 
-    *judging*: the prompt for judgments, which is the domain's. *model*: whose context a paper has to fit (None: it is
-    not looked at); *over_long* says what is done with one that does not.
+    *judging*: the domain's prompt for judgments. *model*: the LM whose context a paper must fit (None: not checked).
+    *over_long*: what happens to a paper that does not fit.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class LMTextWriter:
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}{cutting}"
 
     def chat_of(self, task: str) -> Callable[[str], Chat]:
-        """What the LM is asked about a paper, given as text: its ``review`` or its ``assw``."""
+        """Returns the prompt of *task* (``review`` or ``assw``) as a function of a paper's text."""
         return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
 
     def _cut_to(self) -> int | None:
-        """Tokens of the longest prompt, where papers are cut to it."""
+        """Returns the tokens of the longest prompt if papers are cut to it."""
         return room(self.model, self.sampling.max_tokens) if self.model and self.over_long == "truncate" else None
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
@@ -92,69 +92,72 @@ class LMTextWriter:
         return [_elongated(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
 
     def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[Written]:
-        asked, lost = self.chat_of(task), dict[str, Written]()
-        able = [fitting for paper in papers if paper.text and (fitting := self._fitting(paper, asked, lost))]
+        chat_of_text, lost = self.chat_of(task), dict[str, Written]()
+        able = [fitting for paper in papers if paper.text and (fitting := self._fitting(paper, chat_of_text, lost))]
         ids = [paper.paper_id for paper in able]
-        chats = [asked(paper.whole) for paper in able]
-        # What a candidate writes is its review, whatever it is; what the scores are made with must be an answer.
+        chats = [chat_of_text(paper.whole) for paper in able]
+        # A candidate's reply is its review, whatever it says. Texts that scores are made with must be usable answers.
         reads = [read if task == "review" else _own(chat, read) for chat in chats]
         done = lost | dict(zip(ids, self._written(ids, chats, reads), strict=True))
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
 
-    def _fitting(self, paper: Paper, asked: Callable[[str], Chat], lost: dict[str, Written]) -> Paper | None:
-        """*paper*, cut if need be; None where it cannot fit, and why under its id in *lost*. Nothing was sent then."""
+    def _fitting(self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, Written]) -> Paper | None:
+        """Returns *paper*, cut if necessary; None if it cannot fit, with the reason under its id in *lost*.
+
+        Sends nothing.
+        """
         left = room(self.model, self.sampling.max_tokens) if self.model else None
         if self.model is None or left is None:
             return paper
         count, basis = counter(self.model)
-        chat = asked(paper.whole)
+        chat = chat_of_text(paper.whole)
         tokens = count(chat.system + chat.user)
         if self.over_long == "truncate":
-            found = cut(paper, asked, count, left)
+            fitting = cut(paper, chat_of_text, count, left)
         else:
-            found = None if verdict(tokens, left) == "does_not_fit" else paper
-        if found is None:
+            fitting = None if verdict(tokens, left) == "does_not_fit" else paper
+        if fitting is None:
             why = f"{tokens} tokens ({basis}), and {max(left, 0):,} are left of a context of {self.model.context:,}"
             todo = "" if self.over_long == "truncate" else "; --set writing.over_long=truncate cuts papers"
             lost[paper.paper_id] = Written(paper.paper_id, None, "too_long", f"{why}{todo}")
-        return found
+        return fitting
 
     def _written(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
     ) -> list[Written]:
-        found = self._asked(items, chats, reads, self.sampling)
+        results = self._asked(items, chats, reads, self.sampling)
         for attempt in range(1, RETRIES + 1):
-            again = [place for place, written in enumerate(found) if written.outcome == "unparsable"]
+            again = [index for index, written in enumerate(results) if written.outcome == "unparsable"]
             if not again:
                 break
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
             some = self._asked(
-                [items[place] for place in again],
-                [chats[place] for place in again],
-                [reads[place] for place in again],
+                [items[index] for index in again],
+                [chats[index] for index in again],
+                [reads[index] for index in again],
                 sampling,
             )
-            for place, answer in zip(again, some, strict=True):
-                found[place] = answer if answer.text or answer.outcome == "unparsable" else found[place]
-        return found
+            for index, answer in zip(again, some, strict=True):
+                results[index] = answer if answer.text or answer.outcome == "unparsable" else results[index]
+        return results
 
     def _asked(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[Written]:
-        """What the replies are read as; archived ones that cannot be read are asked for anew where the writer may."""
+        """Returns the replies as read; unreadable archived ones are requested again where the writer allows it."""
         answers = self.writer.write(chats, sampling)
-        found = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
-        useless = [place for place, item in enumerate(found) if item.outcome == "unparsable" and item.archived]
+        results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
+        useless = [index for index, item in enumerate(results) if item.outcome == "unparsable" and item.archived]
         if useless and getattr(self.writer, "again", False):
-            self.writer.set_aside([chats[place] for place in useless], sampling)  # pyright: ignore[reportAttributeAccessIssue]
-            answers = self.writer.write([chats[place] for place in useless], sampling)
-            for place, reply in zip(useless, answers, strict=True):
-                found[place] = _read(items[place], reply, reads[place])
-        return found
+            self.writer.set_aside([chats[index] for index in useless], sampling)  # pyright: ignore[reportAttributeAccessIssue]
+            answers = self.writer.write([chats[index] for index in useless], sampling)
+            for index, reply in zip(useless, answers, strict=True):
+                results[index] = _read(items[index], reply, reads[index])
+        return results
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """*read* for a reply of the LM's own; ``ReplyError("prompt_echoed")`` for one that holds its instructions."""
+    """Wraps *read* to raise ``ReplyError("prompt_echoed")`` for a reply that repeats its instructions."""
 
     def own(text: str) -> str:
         if chat.system and chat.system.strip() in text:
@@ -165,12 +168,12 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def chat_of(task: str, paper: str) -> Chat:
-    """What an LM is asked for a *task* (review, assw) about the text of a *paper*."""
+    """Returns the prompt for a *task* (review, assw) about the text of a *paper*."""
     return fill(task, paper=paper)
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """The elongated review, with what both of its summaries cost; the first that failed if one did."""
+    """Returns the elongated review with the cost of both of its summaries; the first failed summary if one failed."""
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
     return replace(
@@ -184,12 +187,12 @@ def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Wr
     )
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """*reply* as the text it was asked for; a reply that cannot be read is unparsable, a cut one is taken as it is."""
+    """Reads *reply* as the requested text: an unreadable reply is unparsable, a cut one is used as it is."""
     more = {
         "thinking": reply.thinking,
         "prompt_tokens": reply.prompt_tokens,

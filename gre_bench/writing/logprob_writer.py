@@ -1,8 +1,8 @@
-"""A writer that also hands over what the endpoint says of its tokens: their log-probabilities and the likeliest others.
+"""A writer that also returns the endpoint's log-probabilities of the reply's tokens and of the likeliest alternatives.
 
-A reply's text is then a JSON document, so that the reply archive keeps it like any other:
-``{"text": the reply, "tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``.
-Values are as the endpoint gives them: before its temperature, after it, that is the server's own rule.
+A reply's text is then a JSON document, which the reply archive stores like any other text: ``{"text": the reply,
+"tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``. The endpoint decides whether its
+values are taken before or after temperature.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gre_bench.writing.completion import CompletionResult, read_completion
 from gre_bench.writing.http_writer import HttpWriter
 
 TOP = 20
-"""Others that are asked for at each place; the most that endpoints usually give."""
+"""Alternatives requested at each position; the most that endpoints usually give."""
 
 
 class LogprobWriter(HttpWriter):
@@ -36,14 +36,14 @@ class LogprobWriter(HttpWriter):
             return answer
         tokens = _tokens(json.loads(body))
         if not tokens:
-            return CompletionResult(Reply("failed", None, "endpoint gives no log-probabilities of its tokens"))
+            return CompletionResult(Reply("failed", None, "endpoint returns no log-probabilities of its tokens"))
         document = json.dumps({"text": answer.reply.text, "tokens": tokens}, ensure_ascii=False)
-        # A reply that was cut is whole for our purpose: its first tokens are all that is looked at.
+        # A cut reply is complete for our purpose, which reads only its first tokens.
         return replace(answer, reply=replace(answer.reply, outcome="ok", text=document))
 
 
 def _tokens(tree: Any) -> list[dict[str, Any]]:
-    """The tokens of a completion; none if what it says of them cannot be used."""
+    """Returns the tokens of a completion; empty if what it says of them is unusable."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [
@@ -65,7 +65,7 @@ def _text(token: object) -> str:
 
 
 def _logprob(value: object) -> float:
-    """*value* as a number up to 0; endpoints say -9999 for what is impossible."""
+    """Returns *value* as a number up to 0; endpoints write -9999 for an impossible token."""
     number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     if not number <= 1e-6:
         raise ValueError("not a log-probability")

@@ -1,9 +1,9 @@
-"""The rate limiter of one endpoint: how many requests are under way at once, and how soon the next may go.
+"""The rate limiter of one endpoint: how many requests run at once, and when the next may start.
 
-All models behind an endpoint share it, in all processes of a state. A place under way is a lock on a file, which ends
-with its process however that ends. The pace is a debt in seconds on disk, so that a run that is started again neither
-hurries nor waits out of turn: each request adds ``60 / requests_per_minute``, each token ``60 / tokens_per_minute``,
-and the next one goes when the debt is over (a leaky bucket without burst: evenly spaced, as ITU-T I.371 polices cells).
+All models behind an endpoint share it, in all processes of a state. Each running request holds a lock on a file, which
+always ends with its process. The pace is a debt in seconds on disk, so a restarted run neither hurries nor waits too
+long. Each request adds ``60 / requests_per_minute``, each token ``60 / tokens_per_minute``. The next request starts
+when the debt has run out: a leaky bucket without burst, evenly spaced, as ITU-T I.371 polices cells.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from gre_bench.core.records import digest
 from gre_bench.http.endpoints import Limits
 
 POLL_S = 0.02
-"""Between two looks for a free place."""
+"""Seconds between two checks for a free slot."""
 
 _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 
 
 class RateLimiter:
-    """The rate limiter to *endpoint*, kept in *folder*; `StoreError` if that cannot be used.
+    """The rate limiter of *endpoint*, kept in *folder*; raises `StoreError` if that is unusable.
 
-    *concurrency* requests are under way at most, unless *limits* state another number.
+    At most *concurrency* requests run at once, unless *limits* state another number.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
@@ -44,27 +44,33 @@ class RateLimiter:
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
-        """A place for one request that begins with *tokens*, when it is its turn; False if *over* was set before."""
-        place = self._place(over)
-        if place is None:
+        """Waits for the turn of one request of *tokens* and holds a slot for it.
+
+        Yields False if *over* was set first.
+        """
+        slot = self._place(over)
+        if slot is None:
             yield False
             return
         try:
             yield not over.wait(self._owe(1, tokens))
         finally:
-            os.close(place)
+            os.close(slot)
 
     def add(self, tokens: int) -> None:
-        """Tokens that were not known when their request went: of the reply; below zero if too many were assumed."""
+        """Adds tokens that were unknown when their request started, such as the reply's.
+
+        Negative if too many were assumed.
+        """
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
 
     def hold(self, seconds: float) -> None:
-        """Nothing goes for *seconds*: the endpoint says so."""
+        """Lets no request start for *seconds*, because the endpoint says so."""
         self._owe(0, 0, seconds)
 
     def _place(self, over: threading.Event) -> int | None:
-        """A locked file, one of as many as there are places; None once *over* is set."""
+        """Locks a free slot file and returns its descriptor; None once *over* is set."""
         while not over.is_set():
             first = random.randrange(self.concurrency)
             for number in range(self.concurrency):
@@ -78,9 +84,9 @@ class RateLimiter:
         return None
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds to the debt; the seconds that were owed before, which is how long a request has to wait.
+        """Adds to the debt and returns the seconds owed before, which is the wait of this request.
 
-        A clock that is set back lets nothing expire, one that is set forward lets it expire early.
+        A clock set back keeps the debt alive; a clock set forward lets it run out early.
         """
         handle = self._opened("pace.json")
         try:
@@ -109,11 +115,11 @@ class RateLimiter:
             raise self._unusable(error) from None
 
     def _unusable(self, error: OSError) -> StoreError:
-        return StoreError(f"the gate {self.folder} cannot be used: {error.strerror or error}")
+        return StoreError(f"the rate limiter {self.folder} cannot be used: {error.strerror or error}")
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """The debt as it was written; none if a machine fell over in the middle of it."""
+    """Returns the debt as it was written; empty if a crash interrupted the write."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError):

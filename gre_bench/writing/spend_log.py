@@ -1,8 +1,8 @@
-"""The spend log of what LMs cost: one line for each request, before it is sent and after its answer, never changed.
+"""The spend log: one line before each request to an LM and one after its answer; lines are never changed.
 
-Kept beside the reply archive and shared by all processes of a state. A process that is killed leaves its requests
-counted; what their answers cost is then unknown, and ``unanswered`` says of how many. Each line ends with a sum over
-the rest of it (CRC-32), so that a damaged figure is not counted as another.
+It stands beside the reply archive and is shared by all processes of a state. The requests of a killed process stay
+counted. The cost of their answers is unknown, and ``unanswered`` counts them. Each line ends with a checksum of the
+rest (CRC-32), so a damaged figure is never counted as another.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gre_bench.core.errors import StoreError
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
-"""Whose spending: an account (an edition, usually), and a model of the models file or None for the runs themselves."""
+"""An account (usually an edition), and a model of the models file or None for the runs themselves."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """What one key has spent. *estimated*: answers whose tokens the endpoint did not state."""
+    """What one key has spent. *estimated* counts answers whose tokens the endpoint did not state."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -52,9 +52,9 @@ class Spent:
 
 
 class SpendLog:
-    """The lines of the file *path*, read as they come; `StoreError` if it cannot be read or written.
+    """The lines of the file *path*, read as they are added; raises `StoreError` if it cannot be read or written.
 
-    ``damaged`` counts the lines that cannot be read: each is an event that is not counted.
+    ``damaged`` counts unreadable lines; each stands for an event that is not counted.
     """
 
     def __init__(self, path: Path):
@@ -65,13 +65,13 @@ class SpendLog:
         self._own = threading.RLock()
 
     def spent(self, account: str, model: str | None = None) -> Spent:
-        """What *account* has spent on *model*, or on itself (hours alone)."""
+        """Returns what *account* has spent on *model*; without a model, the hours of its runs."""
         with self._own:
             self._catch_up()
             return Spent() + self._known.get((account, model), Spent())
 
     def whole(self, account: str) -> Spent:
-        """What *account* has spent on all models, with the hours of its runs."""
+        """Returns what *account* has spent on all models, with the hours of its runs."""
         with self._own:
             total = sum((spent for _, spent in self.models(account).items()), Spent())
             total.hours = self.spent(account).hours
@@ -79,7 +79,7 @@ class SpendLog:
 
     @property
     def accounts(self) -> set[str]:
-        """All that have spent anything."""
+        """Returns all accounts that have spent anything."""
         with self._own:
             self._catch_up()
             return {account for account, _ in self._known}
@@ -93,7 +93,7 @@ class SpendLog:
 
     def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
             **more: Any) -> None:  # fmt: skip
-        """One line, whole or not at all. *allowed* looks first, when all lines are known, and may raise."""
+        """Writes one line, complete or not at all. *allowed* checks first, once all lines are read, and may raise."""
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
         with self._own, self._storing():
@@ -112,14 +112,14 @@ class SpendLog:
 
     def _append(self, handle: int, line: bytes) -> None:
         size = os.fstat(handle).st_size
-        # What a machine that fell over left without an end must not swallow our line.
+        # A line that a crash left without its end must not merge with ours.
         line = b"\n" + line if size > self._read_to else line
         if os.write(handle, line) < len(line):
             os.ftruncate(handle, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _catch_up(self) -> None:
-        """Reads the whole lines that were added since."""
+        """Reads the complete lines added since the last read."""
         with self._storing():
             try:
                 with self.path.open("rb") as file:
@@ -127,10 +127,10 @@ class SpendLog:
                         self._known.clear()
                         self._read_to = self.damaged = 0
                     file.seek(self._read_to)
-                    lines, found, _ = file.read().rpartition(b"\n")
+                    lines, last, _ = file.read().rpartition(b"\n")
             except FileNotFoundError:
                 return
-            self._read_to += len(lines) + len(found)
+            self._read_to += len(lines) + len(last)
             for line in filter(None, lines.split(b"\n")):
                 try:
                     _count(self._known, _checked(json.loads(line)))
@@ -142,12 +142,12 @@ class SpendLog:
         try:
             yield
         except OSError as error:
-            raise StoreError(f"the ledger {self.path} cannot be used: {error.strerror or error}") from None
+            raise StoreError(f"the spend log {self.path} cannot be used: {error.strerror or error}") from None
 
 
 @cache
 def spend_log_of(state: Path) -> SpendLog:
-    """The spend log of the state folder *state*, one for this process, so that its lines are read once."""
+    """Returns the spend log of the state folder *state*; one per process, so its lines are read once."""
     return SpendLog(state / FILE)
 
 
@@ -156,7 +156,10 @@ def _sum(entry: Mapping[str, Any]) -> str:
 
 
 def _checked(entry: Any) -> dict[str, Any]:
-    """*entry* as it was written; `ValueError` if it is not. Lines of before there were sums have none."""
+    """Returns *entry* as it was written; raises `ValueError` if it is damaged.
+
+    Lines from before checksums have none.
+    """
     kept = {name: value for name, value in entry.items() if name != "crc"}
     if entry.get("crc", _sum(kept)) != _sum(kept):
         raise ValueError("not as it was written")

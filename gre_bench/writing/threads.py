@@ -1,4 +1,4 @@
-"""Threads that ask an endpoint, and that a run which is stopped does not wait for as long as the endpoint likes."""
+"""Threads that ask an endpoint; a stopped run does not wait for slow ones."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 GRACE_S = 2.0
-"""Seconds in which replies that are on their way may still come when a run is stopped: they are paid for."""
+"""Seconds that a stopped run still waits for requests under way, because they are paid for."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], None]) -> list[R]:
-    """What *work* gives for each of *items*, in their order, *count* of them at a time.
+    """Returns what *work* gives for each of *items*, in their order, *count* of them at a time.
 
-    The first error of a thread, or a signal's exception, calls *stop*, waits `GRACE_S` at most for what is under way,
-    and goes on. What is not over then ends with the process: these threads are no reason for it to stay.
+    The first error of a thread, or a signal's exception, calls *stop* and waits at most `GRACE_S` for running work.
+    Threads that still run then end with the process; they never keep it alive.
     """
     todo = list(items)
-    places = iter(range(len(todo)))
-    found: dict[int, R] = {}
+    indices = iter(range(len(todo)))
+    results: dict[int, R] = {}
     errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            # The next of a range iterator is one step of the interpreter: no two threads get the same place.
-            for place in places:
-                found[place] = work(todo[place])
+            # next() of a range iterator is atomic in the interpreter: no two threads get the same index.
+            for index in indices:
+                results[index] = work(todo[index])
                 if errors:
                     return
         except BaseException as error:
@@ -51,4 +51,4 @@ def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Cal
         raise
     if errors:
         raise errors[0]
-    return [found[place] for place in range(len(todo))]
+    return [results[index] for index in range(len(todo))]

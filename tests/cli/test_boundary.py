@@ -144,7 +144,7 @@ def test_a_key_that_stands_twice_and_a_negative_row_are_refused(call, tmp_path):
     file.write_text('{"paper_id": "p", "paper_id": "q"}\n{"paper_id": "p", "row": -1}\n{"paper_id": "r"}\n')
     code, out, err = call("import", "papers", file, "--edition", "X-2025", "--new")
     assert code == 2 and "1 papers added" in out and "2 refused" in out
-    assert "the key 'paper_id' is there twice" in err and "row is negative" in err
+    assert "the key 'paper_id' occurs twice" in err and "row is negative" in err
     refused(call("import", "papers", file, "--edition", "X-2025", "--rows=-2:1"), "FIRST:END")
     with pytest.raises(ValueError, match="twice"):
         loads('{"a": [{"b": 1, "b": 1}]}')

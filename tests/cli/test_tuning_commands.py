@@ -82,7 +82,7 @@ def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(
         patched.setattr("gre_bench.tuning.cache_ngram.train", None)
         assert call(monkeypatch, capsys, *asked, "--choose", "18:24", "--out", out)[:2] == (0, told)
         code, said, error = call(monkeypatch, capsys, *asked, "--choose", "18:23", "--out", out)
-        assert (code, said) == (2, "") and "holds a model of another training" in " ".join(error.split())
+        assert (code, said) == (2, "") and "holds a model from another training" in " ".join(error.split())
         (out / "training.json").unlink()
         code, _, error = call(monkeypatch, capsys, *asked, "--choose", "18:24", "--out", out)
         assert code == 2 and "holds something else" in " ".join(error.split())

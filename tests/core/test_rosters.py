@@ -79,8 +79,8 @@ def test_recorded_settings_are_what_they_were_when_the_roster_is_gone(file, tmp_
     ("old", "new", "says"),
     [
         ('about = "Made for the tests."', "", "about: Field required"),
-        ('guideline = "iclr"', "", "a/one stands there twice"),
-        ('name = "b/two"', 'name = "a/one"\nguideline = "arr"', "a/one has sampling of its own"),
+        ('guideline = "iclr"', "", "a/one occurs twice"),
+        ('name = "b/two"', 'name = "a/one"\nguideline = "arr"', "a/one has its own sampling"),
         ('[writing]', '[release]\nunvalidated = "show"\n[writing]', "release: Extra inputs"),
         ('about = "', 'about = ', "cannot be read: "),
     ],

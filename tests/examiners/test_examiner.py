@@ -15,7 +15,7 @@ IMPOSSIBLE = [
     ({"template": "human_test"}, 'template human_test is fine only: set granularity = "fine"'),
     ({"template": "human", "demonstration": "base_best"}, 'a demonstration shows one aspect: set granularity = "fine"'),
     ({"template": "base", "granularity": "fine", "demonstration": "base_best"}, "template base takes no demonstration"),
-    ({"template": "p3", "aggregation": "logprob"}, "template p3 declares no scores whose probability could be asked"),
+    ({"template": "p3", "aggregation": "logprob"}, "template p3 declares no scores that could have a probability"),
     ({"template": "rationale", "aggregation": "logprob"}, "template rationale asks for more than a score"),
     ({"template": "p9", "aggregation": "logprob"}, "template p9 asks for more than a score"),
     ({"mass": "raw"}, "mass belongs to aggregation logprob, not to direct"),

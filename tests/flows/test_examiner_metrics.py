@@ -199,7 +199,7 @@ def test_examiners_that_differ_in_their_prompt_alone_are_signed_apart(study, tmp
 @pytest.mark.parametrize(("old", "new", "why"), [
     ('template = "p1"', 'template = "p99"', "scoring.examiners.p1: no template 'p99'; known: "),
     ('template = "p1"', 'template = "p1"\nitem = "summary"', 'is for summaries: as a metric, set item = "review"'),
-    ('template = "p1"', 'template = "p1"\nbinning = {{ method = "quantile" }}', "quantile bins depend on which other texts"),
+    ('template = "p1"', 'template = "p1"\nbinning = {{ method = "quantile" }}', "quantile bins depend on the other graded texts"),
     ('examiner = "grader"', "", "grading needs an LM: --set scoring.examiner=NAME; known: grader"),
     ('"examiner.p1"', '"examiner.nobody"', "no metric 'examiner.nobody'"),
 ])  # fmt: skip

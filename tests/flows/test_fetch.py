@@ -13,7 +13,7 @@ import pytest
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError
 from gre_bench.core.settings import load
 from gre_bench.flows.annual_refresh import refresh
-from gre_bench.flows.fetch import FetchJob, fetch, take_of
+from gre_bench.flows.fetch import FetchJob, fetch, run_of
 from gre_bench.ingest.openreview.journal import read
 from gre_bench.ingest.openreview.loopback.fault_injection import FAULTS, fault
 from gre_bench.ingest.openreview.loopback.limits import Limit
@@ -195,7 +195,7 @@ def test_a_second_fetch_says_what_changed_and_asks_for_no_pdf_again(tmp_path):
         "deleted Official_Review s02-r1 of paper s02",
         "withdrawn Submission s03",
     ]
-    assert (summary["take"], summary["counts"]["outcome_withdrawn"], summary["counts"]["sampled"]) == (
+    assert (summary["run"], summary["counts"]["outcome_withdrawn"], summary["counts"]["sampled"]) == (
         "SAMPLE-2026-0002",
         1,
         15,
@@ -329,9 +329,9 @@ def test_the_take_that_is_not_sealed_goes_on_even_if_asked_again(tmp_path):
     with served(limits={"attachment": Limit(1, 600.0)}) as loopback:
         chosen = settings(loopback.v2, "fetch.when_paused=exit")
         for _ in range(2):
-            assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit", again=True)["take"] == "SAMPLE-2026-0001"
-        assert take_of(FetchJob(chosen, tmp_path)).name == "SAMPLE-2026-0001"
-        assert not read(take_of(FetchJob(chosen, tmp_path))).sealed
+            assert fetched(loopback.v2, tmp_path, "fetch.when_paused=exit", again=True)["run"] == "SAMPLE-2026-0001"
+        assert run_of(FetchJob(chosen, tmp_path)).name == "SAMPLE-2026-0001"
+        assert not read(run_of(FetchJob(chosen, tmp_path))).sealed
 
 
 def test_a_try_on_this_machine_leaves_the_fetch_from_another_host_untouched(tmp_path, undisturbed):
@@ -340,7 +340,7 @@ def test_a_try_on_this_machine_leaves_the_fetch_from_another_host_untouched(tmp_
     with served() as second:
         summary = fetched(second.v2, tmp_path)
         assert second.counts == IDEAL, "what another host gave was taken"
-    assert (tried["take"], summary["take"]) == ("SAMPLE-2026-0001", "SAMPLE-2026-0002")
+    assert (tried["run"], summary["run"]) == ("SAMPLE-2026-0001", "SAMPLE-2026-0002")
     assert summary["digest"] == undisturbed and summary["changes"] is None
     assert (opened(tried).manifest.source, opened(summary).manifest.source) == (
         f"openreview: {first.v2}, API v2",

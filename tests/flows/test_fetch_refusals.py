@@ -45,7 +45,7 @@ def test_a_refused_pdf_is_a_problem_and_due_in_the_next_run(tmp_path, undisturbe
         assert first["outcome"] == "done"
         assert (first["counts"]["pdfs"], first["counts"]["pdf_problems"], first["counts"]["pdf_refused"]) == (15, 1, 1)
         assert (
-            "refused (403), and asked for again when it is fetched again: 1 PDFs and the versions of 0 notes"
+            "refused (403), to be requested again by the next fetch: 1 PDFs and the versions of 0 notes"
             in first["remarks"]
         )
         assert opened(first).papers()["s02"]["pdf_problem"] == "the service refuses it"

@@ -150,7 +150,7 @@ def test_the_authors_stated_strengths_and_weaknesses_can_be_the_synopsis(call, t
         (("--train", "3:0"), {}, "rows '3:0' hold no row"),
         (("--train", "0:4", "--set", "batch"), {}, "write it as key=value"),
         (("--train", "0:4", "--settings", "nowhere.toml"), {}, "no settings file nowhere.toml"),
-        (("--train", "0:4", "--set", "max_tokens=50"), {}, "nothing is left: 36 conversations of more than 50 tokens"),
+        (("--train", "0:4", "--set", "max_tokens=50"), {}, "is usable: 36 conversations of more than 50 tokens"),
         (("--train", "0:4", "--set", "quantisation=nf4", "--set", "device=cpu"), {}, "nf4 needs a CUDA device"),
     ],
 )

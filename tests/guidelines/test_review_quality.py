@@ -151,7 +151,7 @@ def test_a_missing_date_makes_the_total_not_computable():
     one = FieldedReview("r", "p", FIELDS, None)
     assert judge([one, review("other")], verdicts(one))[0].lacking.keys() == {"submission_date"}
     believed = judge([review()], verdicts(review()), dated=False)[0]
-    assert believed.lacking["submission_date"].message == "the dates are not to be believed"
+    assert believed.lacking["submission_date"].message == "the dates are unreliable"
 
 
 def test_a_criterion_that_no_lm_judged_makes_the_total_not_computable():

@@ -81,8 +81,8 @@ def test_in_any_packs_each_token_attends_to_its_ancestors_and_to_itself(asked, b
             for token in range(start, stop):
                 seen[token] += keys[pack.kept + start : pack.kept + token + 1]
         for link in pack.links:
-            for token in range(*link.asking):
-                seen[token] += keys[slice(*link.told)]
+            for token in range(*link.queries):
+                seen[token] += keys[slice(*link.keys)]
         for place, attended in enumerate(seen):
             prefix = found[pack.start + place]
             assert sorted(attended) == [at[prefix[: end + 1]] for end in range(len(prefix))]
@@ -92,8 +92,8 @@ def test_in_any_packs_each_token_attends_to_its_ancestors_and_to_itself(asked, b
 @given(conversations(), st.integers(1, 40))
 def test_links_of_one_level_have_no_token_in_common(asked, budget):
     for pack in TokenTrie(asked).packs(budget):
-        asking = [(link.level, token) for link in pack.links for token in range(*link.asking)]
-        assert len(asking) == len(set(asking))
+        queries = [(link.level, token) for link in pack.links for token in range(*link.queries)]
+        assert len(queries) == len(set(queries))
 
 
 @given(conversations(), st.randoms())

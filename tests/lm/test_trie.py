@@ -129,9 +129,11 @@ def by_plain_products(q, k, v, each, scale, *, causal):
     out, sums = torch.empty_like(q), torch.empty(q.shape[1], q.shape[0])
     groups = q.shape[1] // k.shape[1]
     for (a, b), (c, d) in zip(
-        zip(each.at_q[:-1], each.at_q[1:], strict=True), zip(each.at_k[:-1], each.at_k[1:], strict=True), strict=True
+        zip(each.query_starts[:-1], each.query_starts[1:], strict=True),
+        zip(each.key_starts[:-1], each.key_starts[1:], strict=True),
+        strict=True,
     ):
-        assert 0 < b - a <= each.most_q and 0 < d - c <= each.most_k
+        assert 0 < b - a <= each.longest_query and 0 < d - c <= each.longest_key
         keys, values = (one[c:d].repeat_interleave(groups, 1) for one in (k, v))
         scores = torch.einsum("qhd,khd->hqk", q[a:b], keys) * scale
         if causal:
@@ -194,8 +196,8 @@ def test_positions_that_depend_on_the_longest_text_are_run_one_text_at_a_time(tm
 
 
 def test_an_engine_that_disagrees_with_the_model_is_not_trusted(weights, monkeypatch):
-    for wrong in (lambda out, sums, found, found_sums: None, lambda out, sums, found, found_sums: out.fill_(torch.nan)):
-        monkeypatch.setattr(trie_attention, "_put_together", wrong)
+    for wrong in (lambda out, sums, part, part_sums: None, lambda out, sums, part, part_sums: out.fill_(torch.nan)):
+        monkeypatch.setattr(trie_attention, "_merge", wrong)
         lm = TransformersLM.open(weights.folder, device="cpu")
         assert lm.identity.engine_version == "batches-1"
         assert "changed a log-probability" in lm.remarks[0]

@@ -95,7 +95,7 @@ def test_a_server_that_cannot_score_given_tokens_is_asked_for_all_and_that_is_sa
     body = server.asked[0][1]
     assert (body["prompt_logprobs"], body["max_tokens"], body["temperature"]) == (0, 1, 0.0)
     (remark,) = take_remarks(lm)
-    assert "does not score given tokens alone" in remark
+    assert "cannot score a reply's tokens alone" in remark
 
 
 @pytest.mark.parametrize(("dtype", "way"), [("float32", WHOLE), ("bfloat16", GIVEN), ("float16", GIVEN)])

@@ -174,7 +174,7 @@ def test_precision_and_recall_of_opposite_signs_have_no_harmonic_mean():
         [replace(CASE, candidate="a. f.", reference="b."), replace(CASE, candidate="a.", reference="b.")]
     )
     assert failed.problem.code == "undefined"
-    assert failed.problem.message.endswith("F1 is not defined for precision -0.250, recall 0.500")
+    assert failed.problem.message.endswith("F1 is undefined for precision -0.250, recall 0.500")
     assert good.value == pytest.approx(0.5)
 
 

@@ -8,7 +8,7 @@ from gre_bench.core.controls import CONTROLS, GENERIC_JUDGMENTS, other
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import HUMAN, Candidate, Paper
-from gre_bench.metrics.cases import Entry, Response, plan, the_writer
+from gre_bench.metrics.cases import Entry, Response, plan, scored_writer
 
 HUMANS = Candidate(HUMAN, "human")
 MODEL = Candidate("m", "model", "m")
@@ -103,9 +103,9 @@ def test_a_pilot_takes_the_first_papers_and_the_same_other_paper():
 def test_the_writer_must_be_clear():
     both = Response("h", "x", {"v": "The reviewer suggests.", "w": "The reviewer suggests."})
     mixed = [Entry(Paper("p"), both, (both,), {})]
-    assert the_writer(mixed, "v") == "v"
-    assert the_writer(entries(), None) == "w"
+    assert scored_writer(mixed, "v") == "v"
+    assert scored_writer(entries(), None) == "w"
     with pytest.raises(SettingsError, match="several writers"):
-        the_writer(mixed, None)
-    with pytest.raises(SettingsError, match="no judgments by writer x; the writers are: v, w"):
-        the_writer(mixed, "x")
+        scored_writer(mixed, None)
+    with pytest.raises(SettingsError, match="no judgments by writer x; available writers: v, w"):
+        scored_writer(mixed, "x")

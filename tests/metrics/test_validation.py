@@ -6,7 +6,7 @@ import pytest
 
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
-from gre_bench.metrics.validation import found_effects, lengths
+from gre_bench.metrics.validation import change_effects, lengths
 
 SETTINGS = ValidationSettings(resamples=400)
 PAPERS = 30
@@ -38,7 +38,7 @@ def human(paper, reference):
 
 def test_pairs_are_matched_by_paper_and_reference_and_the_rest_is_counted():
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)[:40]
-    found = found_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
+    found = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
     row = found["sentence_deletion"]
     assert (row.pairs, row.planned, row.papers) == (40, 40, 20)
     assert row.d < 0 and row.verdict == "pass" and row.paper_verdict == "pass"
@@ -52,7 +52,7 @@ def test_a_fall_that_length_alone_explains_is_gone_with_length_held_fixed():
     count = {"human": lambda paper: 100 + 20 * paper, "half": lambda paper: 50 + 10 * paper}
     before = rows("human", lambda paper, reference: 3 * math.log(count["human"](paper)) + 0.1 * (paper % 5))
     after = rows("half", lambda paper, reference: 3 * math.log(count["half"](paper)) + 0.1 * ((paper + reference) % 5))
-    found = found_effects(before, {"sentence_deletion": after}, words(**count), SETTINGS)
+    found = change_effects(before, {"sentence_deletion": after}, words(**count), SETTINGS)
     row = found["sentence_deletion"]
     assert row.d < -1
     assert abs(row.length_d) < 0.1 * abs(row.d)
@@ -62,14 +62,14 @@ def test_holm_is_over_the_degradations_alone():
     worse = rows("c", lambda paper, reference: human(paper, reference) - 0.05 * (paper % 4))
     better = rows("c", lambda paper, reference: human(paper, reference) + 0.05 * (paper % 4))
     changes = {"sentence_deletion": worse, "completion": worse, "injection": better}
-    found = found_effects(rows("human", human), changes, {}, SETTINGS, by_length=False)
+    found = change_effects(rows("human", human), changes, {}, SETTINGS, by_length=False)
     assert found["sentence_deletion"].p_holm == pytest.approx(2 * found["sentence_deletion"].p)
     assert found["injection"].p_holm is None
 
 
 def test_what_has_no_pair_is_open_with_its_reason_or_left_out_if_it_is_ours():
     none = [row | {"state": "excluded", "value": None, "reason": "no_abstract"} for row in rows("c", human)]
-    found = found_effects(
+    found = change_effects(
         rows("human", human), {"abstract_only": none, "copied_abstract": none}, {}, SETTINGS, by_length=False
     )
     assert set(found) == {"abstract_only"}
@@ -79,7 +79,7 @@ def test_what_has_no_pair_is_open_with_its_reason_or_left_out_if_it_is_ours():
 
 def test_scores_that_never_vary_are_open_with_the_reason():
     flat = rows("human", lambda paper, reference: 1.0)
-    found = found_effects(flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS)
+    found = change_effects(flat, {"sentence_deletion": rows("c", lambda paper, reference: 1.0)}, {}, SETTINGS)
     assert found["sentence_deletion"].d is None
     assert "do not vary" in found["sentence_deletion"].problem
 
@@ -96,7 +96,7 @@ def test_a_change_passes_only_if_98_in_100_of_the_pairs_it_can_be_made_of_are_sc
     # 60 pairs: one lost leaves 98.3%, two leave 96.7%.
     after = rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     after[:lost] = rows("c", human, state)[:lost]
-    row = found_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)[
+    row = change_effects(rows("human", human), {"sentence_deletion": after}, {}, SETTINGS, by_length=False)[
         "sentence_deletion"
     ]
     assert (row.pairs, row.verdict) == (60 - lost, verdict)
@@ -105,5 +105,5 @@ def test_a_change_passes_only_if_98_in_100_of_the_pairs_it_can_be_made_of_are_sc
 def test_pairs_that_lack_their_reference_before_and_after_are_not_lost_by_the_change():
     before, after = rows("human", human), rows("c", lambda paper, reference: human(paper, reference) - 1 - paper % 3)
     before[:10], after[:10] = rows("human", human, "failed")[:10], rows("c", human, "failed")[:10]
-    found = found_effects(before, {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
+    found = change_effects(before, {"sentence_deletion": after}, {}, SETTINGS, by_length=False)
     assert (found["sentence_deletion"].pairs, found["sentence_deletion"].verdict) == (50, "pass")

@@ -184,7 +184,7 @@ def test_a_perfect_score_has_correlation_one():
         (lambda: correlate("spearman", [1, 2, 3], [1, 2, 3], "aaa"), "at least two groups"),
         (lambda: correlate("pearson", [1, 2], [1, 2], "ab"), "at least 3"),
         (lambda: within_groups("kendall", [1, 2, 3], [1, 2, 3], "abc"), "two groups whose scores"),
-        (lambda: partial("pearson", [1, 2, 3, 5], [1, 2, 4, 3], [1, 2, 3, 5], "abcd"), "not beyond what is held fixed"),
+        (lambda: partial("pearson", [1, 2, 3, 5], [1, 2, 4, 3], [1, 2, 3, 5], "abcd"), "not with length held fixed"),
         (lambda: williams(0.5, 0.4, 0.1, 3), "at least four"),
         (lambda: williams(0.5, -0.5, -1.0, 10), "as perfect"),
     ],

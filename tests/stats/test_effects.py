@@ -183,7 +183,7 @@ def test_resamples_sum_to_the_number_of_groups_and_do_not_depend_on_the_block():
         ([1.0, 2.0, 3.0], [1.0, math.inf, 3.0], "abc", "not finite"),
         ([1.0, 2.0, 3.0], [1.0, 2.0, 2.0], "ab", "3 values but 2 groups"),
         ([1.0], [2.0], "a", "at least 2"),
-        ([0.0, 1.0, 0.0, 1.0], [1.0, 2.0, 1.0, 2.0], "aabb", "every paper says the same"),
+        ([0.0, 1.0, 0.0, 1.0], [1.0, 2.0, 1.0, 2.0], "aabb", "every paper has the same effect"),
     ],
 )
 def test_scores_that_allow_no_effect_are_an_error_that_says_why(before, after, papers, says):

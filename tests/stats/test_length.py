@@ -107,8 +107,8 @@ def test_neither_the_unit_of_length_nor_a_shift_of_a_paper_matters(seed, unit, s
         (([1.0, 2.0, 3.0], [10, 11], "aab", 10), "3 values, 2 lengths"),
         (([1.0, 2.0, 3.0], [10, 11, 12], "aab", 0), "must be positive"),
         (([1.0, 2.0, math.nan], [10, 11, 12], "aab", 10), "not finite"),
-        (([1.0, 2.0, 3.0, 4.0], [10, 10, 12, 12], "aabb", 10), "length cannot be told"),
-        (([1.0, 2.0, 3.0, 4.0], [10, 20, 12, 24], "aabb", 10, "xyxy"), "length cannot be told"),
+        (([1.0, 2.0, 3.0, 4.0], [10, 10, 12, 12], "aabb", 10), "length cannot be separated"),
+        (([1.0, 2.0, 3.0, 4.0], [10, 20, 12, 24], "aabb", 10, "xyxy"), "length cannot be separated"),
     ],
 )
 def test_what_allows_no_length_control_is_an_error_that_says_why(arguments, says):

@@ -67,5 +67,5 @@ def test_a_pair_that_stands_twice_in_either_order_is_an_error():
     pairs = pairs_of(np.random.default_rng(4), 5, 0.5)
     turned = replace(pairs[0], x=pairs[0].y, y=pairs[0].x)
     for double in (pairs[0], turned, replace(pairs[0], x="y0")):
-        with pytest.raises(ValueError, match="paper p0, reviews .*stands once"):
+        with pytest.raises(ValueError, match="paper p0, reviews .*must occur once"):
             symmetry([*pairs, double])

@@ -558,7 +558,7 @@ def test_a_study_of_other_texts_needs_another_name(job, tmp_path):
     ({"panel": {"human": [1, 5], "examiners": ["nope"]}}, "panel: no examiner nope; there are: base"),
     ({"panel": {"human": [1, 5], "second": {"base": "five"}, "measure": "exact"},
       "examiners": {"base": {"template": "base"}, "five": {"template": "human"}}}, "different scales"),
-    ({"panel": {"human": [1, 5], "questions": 12}}, "12 questions leave nothing of 12 texts"),
+    ({"panel": {"human": [1, 5], "questions": 12}}, "12 questions leave none of 12 texts"),
     ({"panel": {"human": [1, 4], "questions": 4}}, r"panel.human = \[1, 4\], and the human score of"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
@@ -572,7 +572,7 @@ def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts that no human has scored"),
+        ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts without a human score"),
         ("SRC\tHYP\tScore\n", "has no rows"),
         ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
         ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),

@@ -226,7 +226,7 @@ def test_a_guideline_is_made_from_a_group_and_used_as_a_condition(job, tmp_path)
             "peer_review_behavior_checklist:\n  good_paper:\n    a:\n      - question: x?\n  bad_paper:\n    a:\n      - question: y?\n",
             "1 good and 1 bad questions, not 10 and 10",
         ),
-        ("peer_review_behavior_checklist:\n  good_paper: []\n", "it has not the parts"),
+        ("peer_review_behavior_checklist:\n  good_paper: []\n", "it lacks the parts"),
         (
             "peer_review_behavior_checklist:\n  good_paper:\n    a: [x]\n  bad_paper:\n    a: [y]\n",
             "an item without a question",
@@ -322,7 +322,7 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
         ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
         ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, line 2: 'five' in column 0 is no rating"),
         ({"human": "paper_id\t0\np1\tnan\n"}, "line 2: 'nan' in column 0 is no rating"),
-        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 is there twice"),
+        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 occurs twice"),
         ({"human": "paper_id\t0\np1\t5\t6\n"}, "line 2: it has more cells than the header"),
         ({"human": "paper_id\t0\n"}, "human_ratings.tsv has no papers"),
         ({"rows": []}, "llm_reviews.jsonl has no reviews"),
@@ -407,7 +407,7 @@ def test_real_reviews_of_2024_have_points_for_their_length(tmp_path):
     made = QualityJob("q", real("openreview", "iclr2024.notes.jsonl.gz"), "ICLR-2024", dated=False, state=tmp_path)
     summary = run(made)
     assert summary["points"]["review_length"] == {"1": 12, "2": 41, "3": 53, "4": 25, "5": 26}
-    assert summary["points"]["submission_date"] == {"no_date: the dates are not to be believed": 157}
+    assert summary["points"]["submission_date"] == {"no_date: the dates are unreliable": 157}
     assert (summary["reviews"], summary["median_characters"], summary["computable"]) == (157, 2476, 0)
 
 

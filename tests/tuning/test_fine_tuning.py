@@ -120,7 +120,7 @@ def test_the_digest_covers_adapter_and_base_but_not_where_they_lie(base: Path, a
     tensors.write_bytes(tensors.read_bytes()[:-4] + b"\0\0\1\0")
     assert TransformersLM.open(moved, device="cpu").identity.digest != digest
     shutil.rmtree(moved_base)
-    with pytest.raises(LMError, match=r"its base \.\./elsewhere is no folder on this machine; put the base's folder"):
+    with pytest.raises(LMError, match=r"its base \.\./elsewhere is no folder on this machine; write the base's folder"):
         TransformersLM.open(moved, device="cpu")
 
 
@@ -306,7 +306,7 @@ def test_a_base_that_cannot_be_trained_is_one_clear_line(base: Path, adapter, tm
         tune(tmp_path / "nowhere", out)
     with pytest.raises(LMError, match="is an adapter; give the folder of a whole model"):
         tune(adapter[0], out)
-    with pytest.raises(LMError, match="no adapter can be put in: .*c_attn"):
+    with pytest.raises(LMError, match="no adapter can be added: .*c_attn"):
         tune(base, out, lora_targets=("c_attn",))
     bare = shutil.copytree(base, tmp_path / "bare")
     (bare / "chat_template.jinja").unlink()
@@ -332,11 +332,11 @@ def test_an_end_of_a_model_whose_ends_are_two_matrices_scores_as_it_was_trained(
 def test_papers_that_teach_nothing_are_refused_with_the_reasons(base: Path, tmp_path: Path) -> None:
     two = [replace(paper, judgments=paper.judgments[:2]) for paper in LEARNT]
     with pytest.raises(
-        SourceError, match="of 2 papers to train on nothing is left: 2 papers with fewer than 3 reviews"
+        SourceError, match="none of the 2 papers to train on is usable: 2 papers with fewer than 3 reviews"
     ):
         fine_tune(base, two, KEPT, ["gem"], SETTINGS, tmp_path / "out", DATA)
     with pytest.raises(
-        SourceError, match="of 1 papers to measure the loss on nothing is left: 9 conversations of more"
+        SourceError, match="none of the 1 papers to measure the loss on is usable: 9 conversations of more"
     ):
         long = [replace(paper, judgments=tuple(text + " again" * 900 for text in paper.judgments)) for paper in KEPT]
         fine_tune(base, LEARNT, long, ["gem"], SETTINGS, tmp_path / "out", DATA)
@@ -346,6 +346,6 @@ def test_what_is_left_out_is_counted_in_the_record(base: Path, tmp_path: Path) -
     papers = [*LEARNT[:1], JudgedPaper("two", PAPERS[1].judgments[:2])]
     made = fine_tune(base, papers, (), ["gem"], SETTINGS.model_copy(update={"epochs": 1}), tmp_path / "out", DATA)
     assert made["excluded"] == {
-        "learnt": {"papers with fewer than 3 reviews that judge anything": 1}, "held out": {}
+        "learnt": {"papers with fewer than 3 reviews with judgments": 1}, "held out": {}
     }  # fmt: skip
     assert made["loss"]["held out before"] is None and made["conversations"] == {"learnt": 9, "held out": 0}

@@ -65,7 +65,7 @@ def test_a_paper_with_fewer_than_three_reviews_that_judge_is_left_out_and_counte
     papers = [PAPER, JudgedPaper("two", (R1, R2)), JudgedPaper("blank", (R1, R2, "I have no opinion."))]
     asked, excluded = predictions(papers, ["gem"], seed=0)
     assert len(asked) == 9
-    assert excluded == {"papers with fewer than 3 reviews that judge anything": 2}
+    assert excluded == {"papers with fewer than 3 reviews with judgments": 2}
 
 
 def test_texts_take_the_form_that_is_scored() -> None:

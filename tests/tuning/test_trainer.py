@@ -132,7 +132,7 @@ def test_only_parameters_that_ask_for_it_are_trained(tmp_path: Path) -> None:
     changed = {name for name in after if not torch.equal(before[name], after[name])}
     assert changed == {name for name in after if not name.startswith("embedding")}
     model.requires_grad_(False)
-    with pytest.raises(ValueError, match="asks for a gradient"):
+    with pytest.raises(ValueError, match="requires a gradient"):
         train(model, LEARNT, TRAINING, tmp_path / "none")
 
 
@@ -212,7 +212,7 @@ def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, cha
     train(SmallLM(), LEARNT, replace(TRAINING, max_steps=3), tmp_path)
     with pytest.raises(SettingsError, match=why) as refusal:
         train(SmallLM(), data, replace(TRAINING, max_steps=3, **changed), tmp_path)
-    assert f"or delete {tmp_path / 'checkpoint'} to start anew" in str(refusal.value)
+    assert f"or delete {tmp_path / 'checkpoint'} to start again" in str(refusal.value)
     assert "\n" not in str(refusal.value)
     train(SmallLM(), LEARNT, replace(TRAINING, max_steps=3, save_every=1), tmp_path)
 
@@ -230,7 +230,7 @@ def test_a_cut_checkpoint_is_refused_by_name(tmp_path: Path, file: str) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(SourceError, match="cannot be read") as refusal:
         train(SmallLM(), MIXED, TRAINING, tmp_path)
-    assert str(path.parent) in str(refusal.value) and "to start anew" in str(refusal.value)
+    assert str(path.parent) in str(refusal.value) and "to start again" in str(refusal.value)
 
 
 def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_full_disk_is_one_clear_line_and_the_checkpoint_before_it_stays(tmp_pa
             resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
 
     try:
-        with pytest.raises(SettingsError, match="cannot be written: .+; mend that, then run the same again"):
+        with pytest.raises(SettingsError, match="cannot be written: .+; fix that, then run the same command again"):
             train(SmallLM(), LEARNT, TRAINING, tmp_path, on_step=fill)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

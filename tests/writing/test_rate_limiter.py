@@ -193,7 +193,7 @@ def test_a_torn_pace_is_none(tmp_path, content):
 
 def test_a_gate_that_cannot_be_kept_is_one_line(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="the gate .* cannot be used: Not a directory"):
+    with pytest.raises(StoreError, match="the rate limiter .* cannot be used: Not a directory"):
         RateLimiter("http://host/v1", Limits(), tmp_path / "file", 8)._owe(1, 0)
 
 

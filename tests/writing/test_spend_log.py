@@ -109,7 +109,7 @@ def test_a_line_that_was_torn_costs_itself_alone(tmp_path):
 
 def test_a_ledger_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "spending.jsonl").mkdir()
-    with pytest.raises(StoreError, match="ledger .*spending.jsonl cannot be used: Is a directory"):
+    with pytest.raises(StoreError, match="spend log .*spending.jsonl cannot be used: Is a directory"):
         model_budget(tmp_path).take()
 
 
@@ -236,7 +236,7 @@ def test_a_ledger_that_breaks_after_an_answer_does_not_lose_the_answer(tmp_path,
         )
 
         def full(*_):
-            raise StoreError("the ledger cannot be used: No space left on device")
+            raise StoreError("the spend log cannot be used: No space left on device")
 
         monkeypatch.setattr(asking.model_budget, "pay", full)
         replies = asking.write(chats(9), Sampling())

@@ -1,4 +1,4 @@
-"""Where fetched models lie on this machine, and what a setting that names one stands for.
+"""The cache of fetched models on this machine, and the settings that name one.
 
 CACHE/smollm2-135m/             a model, moved here in one step when it is whole
 CACHE/smollm2-135m/SHA256SUMS   what it was made of, its digest in signatures, SHA-256 of each file
@@ -25,7 +25,7 @@ _HEAD = "# {name}: made of {member}; digest {digest}"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A fetched model: its *folder*, the SHA-256 of the file it was *made_of*, its *digest*, the *files*' SHA-256."""
+    """A fetched model: its *folder*, the SHA-256 of its source (*made_of*), its *digest*, its *files*' SHA-256."""
 
     folder: Path
     made_of: str
@@ -34,11 +34,14 @@ class Held:
 
     @property
     def bytes(self) -> int:
-        """Bytes of its files, as far as they are there."""
+        """The bytes of those of its files that exist."""
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
     def fault(self, thorough: bool = False) -> str | None:
-        """What is wrong with its files, None if nothing; *thorough* reads each, else they only have to be there."""
+        """Returns what is wrong with its files, None if nothing.
+
+        *thorough* reads each, else they only have to exist.
+        """
         for name, told in self.files.items():
             path = self.folder / name
             if not path.is_file():
@@ -49,11 +52,11 @@ class Held:
 
 
 def cache() -> Path:
-    """The folder of all fetched models: `VARIABLE` if set, else the platform's folder for caches. Not made here."""
+    """Returns the folder of all fetched models (not made here): `VARIABLE` if set, else the platform's cache."""
     if told := os.environ.get(VARIABLE):
         return Path(os.path.abspath(os.path.expanduser(told)))
     xdg = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(xdg):  # what is not absolute is to be ignored, as its specification says
+    if os.path.isabs(xdg):  # the specification says to ignore a relative path
         return Path(xdg) / "gre-bench" / "models"
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
@@ -62,7 +65,7 @@ def cache() -> Path:
 
 
 def held(entry: Pretrained) -> Held | None:
-    """The model of *entry* in the cache, None if none is there; `LMError` if what is there is no whole model of it."""
+    """Returns the model of *entry* in the cache, None if absent; raises `LMError` if it is incomplete."""
     folder = cache() / entry.name
     if not folder.is_dir():
         return None
@@ -73,12 +76,12 @@ def held(entry: Pretrained) -> Held | None:
     told = re.fullmatch(_HEAD.format(name=r"\S+", member="([0-9a-f]{64})", digest="([0-9a-f]+)"), head)
     files = {name: digest for digest, _, name in (line.partition("  ") for line in lines if "  " in line)}
     if told is None or not files or told[1] != entry.member_sha256:
-        raise LMError(f"{entry.name} in {folder} was made of another file than is wanted now; run: {entry.to_get}")
+        raise LMError(f"{entry.name} in {folder} was made from an outdated file; run: {entry.to_get}")
     return Held(folder, told[1], told[2], files)
 
 
 def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
-    """Writes the `SUMS` of all files in *folder*, the model of *entry* with this *digest*, for ``sha256sum -c``."""
+    """Writes `SUMS` over all files in *folder*, the model of *entry* with this *digest*, for ``sha256sum -c``."""
     lines = [_HEAD.format(name=entry.name, member=entry.member_sha256, digest=digest)]
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     lines += [f"{sha256(path)}  {path.relative_to(folder).as_posix()}" for path in paths]
@@ -86,21 +89,21 @@ def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
 
 
 def placed(value: str | Path, beside: Path) -> Path:
-    """What a user's *value* for a model's folder means: a folder seen from *beside*, or a known name, which is kept.
+    """Interprets a user's *value* for a model's folder: a path relative to *beside*, or a known name, which is kept.
 
-    A folder that is there wins over a known name. All that is not a known name becomes an absolute path.
+    An existing folder wins over a known name. Anything that is no known name becomes an absolute path.
     """
     path = Path(os.path.abspath(beside)) / value
     return Path(value) if named(Path(value)) and not path.is_dir() else path.resolve()
 
 
 def named(folder: Path) -> Pretrained | None:
-    """The model that *folder*, as `placed` gave it, names; None if it is a folder's path."""
+    """Returns the model that *folder*, as returned by `placed`, names; None if it is a path."""
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
 
 def located(folder: Path, kind: Kind) -> Path:
-    """The folder to open for *folder* as `placed` gave it; `LMError` if it names a model that is not there."""
+    """Returns the folder to open for *folder* as returned by `placed`; raises `LMError` for a model that is absent."""
     entry = named(folder)
     if entry is None:
         return folder
@@ -116,7 +119,9 @@ def located(folder: Path, kind: Kind) -> Path:
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
-    """`LMError` if *folder*, as `placed` gave it, names a model that no longer has its *digest*, just computed."""
+    """Raises `LMError` if *folder*, as returned by `placed`, names a model whose present *digest* differs from the
+    recorded one.
+    """
     entry = named(folder)
     found = held(entry) if entry else None
     if entry and found and found.digest != digest:
@@ -124,7 +129,7 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 
 def hint(folder: Path) -> str:
-    """``; did you mean ...?`` if the last part of *folder*, which is not there, is nearly a known name."""
+    """Returns ``; did you mean ...?`` if the last part of the absent *folder* is nearly a known name."""
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""
 

@@ -1,6 +1,6 @@
-"""The pretrained models that can be fetched by name, as ``data/pretrained.toml`` states them.
+"""The pretrained models that can be fetched by name, from ``data/pretrained.toml``.
 
-Another model is a new entry there, never new code, as long as one of the conversions fits it.
+Another model is a new entry there, without new code if one of the conversions fits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = resource("data", "pretrained.toml")
 Kind = Literal["lm", "embedder"]
 KINDS = {"lm": "evaluation LM", "embedder": "embedder"}
 SETTINGS = {"lm": "evaluation_lm.folder", "embedder": "embedder.folder"}
-"""The setting that takes the name of a model of this kind."""
+"""Kind → the setting that takes the name of such a model."""
 
 _SHA256 = r"^[0-9a-f]{64}$"
 
@@ -54,12 +54,12 @@ class Pretrained(BaseModel):
 
 
 def entries() -> dict[str, Pretrained]:
-    """All models of `FILE` by name; `SettingsError` names a wrong entry."""
+    """Returns all models of `FILE` by name; `SettingsError` names a wrong entry."""
     return _read(FILE)
 
 
 def entry_of(name: str) -> Pretrained:
-    """The model *name*; the `SettingsError` for an unknown one names the nearest, or all."""
+    """Returns the model *name*; `SettingsError` for an unknown one lists the nearest, or all."""
     known = entries()
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)
@@ -78,8 +78,8 @@ def _read(path: Path) -> dict[str, Pretrained]:
     if tree or not isinstance(listed, list):
         raise SettingsError(f"file of pretrained models {path}: write every entry as [[model]], nothing else")
     known: dict[str, Pretrained] = {}
-    for place, one in enumerate(listed, start=1):
-        where = f"{path.name}, entry {place}"
+    for index, one in enumerate(listed, start=1):
+        where = f"{path.name}, entry {index}"
         try:
             entry = Pretrained.model_validate(one)
         except ValidationError as error:

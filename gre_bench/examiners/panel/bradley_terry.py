@@ -1,7 +1,7 @@
-"""Bradley-Terry strengths from pairwise preferences, with intervals: what the field uses now in the place of Elo.
+"""Bradley-Terry strengths from pairwise preferences, with intervals: the field's present replacement of Elo.
 
-P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), fitted by maximum likelihood (Bradley and Terry 1952); the
-order in which the games were played has no influence. A tie is half a win for each.
+P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), fitted by maximum likelihood (Bradley and Terry 1952). The order
+of the games has no influence. A tie is half a win for each.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEPS = 100
-"""Newton steps at most; a fit that has a finite solution takes about eight."""
+"""Most Newton steps; a fit with a finite solution takes about eight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """Log-strength of a player with its standard error and interval, relative to the mean of all players, or to one."""
+    """A player's log-strength with standard error and interval, relative to the players' mean or to an anchor."""
 
     player: str
     value: float
@@ -40,9 +40,9 @@ class Strength:
 
 
 def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None = None) -> list[Strength]:
-    """Strengths, best first; the mean is 0, or the *anchor* is.
+    """Returns the strengths, best first; the mean is 0, or the *anchor*'s strength is.
 
-    `SettingsError` if the games do not settle them: somebody has won all, or lost all, or two groups never met.
+    Raises `SettingsError` if the games do not determine them: a player won all or lost all, or two groups never met.
     """
     from scipy.special import ndtri
 
@@ -55,7 +55,7 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
     else:
         contrast = np.eye(len(players))
         contrast[:, players.index(anchor)] -= 1.0
-    # The likelihood does not see a common shift: the pseudo-inverse gives the covariance of all differences.
+    # A common shift leaves the likelihood unchanged; the pseudo-inverse gives the covariance of all differences.
     covariance = contrast @ np.linalg.pinv(information) @ contrast.T
     values, errors = contrast @ beta, np.sqrt(np.maximum(np.diag(covariance), 0.0))
     half = float(ndtri(0.5 + level / 2)) * errors
@@ -66,18 +66,18 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
 
 def _wins(games: Sequence[Game], players: list[str]) -> Array:
     """wins[i, j]: how often i was preferred to j, ties counted half."""
-    places = {name: place for place, name in enumerate(players)}
+    indices = {name: index for index, name in enumerate(players)}
     wins = np.zeros((len(players), len(players)))
     for game in games:
         if game.first == game.second or not 0 <= game.score <= 1:
             raise ValueError(f"no game: {game}")
-        wins[places[game.first], places[game.second]] += game.score
-        wins[places[game.second], places[game.first]] += 1 - game.score
+        wins[indices[game.first], indices[game.second]] += game.score
+        wins[indices[game.second], indices[game.first]] += 1 - game.score
     return wins
 
 
 def _fitted(wins: Array) -> tuple[Array, Array]:
-    """Log-strengths of mean 0 by Newton's method, and the information matrix at them."""
+    """Returns log-strengths of mean 0 by Newton's method, and the information matrix there."""
     met = wins + wins.T
     beta, information = np.zeros(len(wins)), np.zeros_like(wins)
     for _ in range(STEPS):
@@ -94,7 +94,7 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
 
 
 def _refuse_unsettled(wins: Array, players: list[str]) -> None:
-    """`SettingsError` unless everybody can be reached from everybody by a chain of wins (Ford 1957)."""
+    """Raises `SettingsError` unless a chain of wins leads from every player to every other (Ford 1957)."""
     if len(players) < 2:
         raise SettingsError("Bradley-Terry needs games between at least two players")
     for way, what in ((wins > 0, "never lost to"), (wins.T > 0, "never beat")):
@@ -102,7 +102,7 @@ def _refuse_unsettled(wins: Array, players: list[str]) -> None:
         while edge:
             edge = [other for one in edge for other in np.flatnonzero(way[one]).tolist() if other not in reached]
             reached |= set(edge)
-        if missing := [name for place, name in enumerate(players) if place not in reached]:
+        if missing := [name for index, name in enumerate(players) if index not in reached]:
             some = ", ".join(missing[:5]) + (" and others" if len(missing) > 5 else "")
-            inside = ", ".join(players[place] for place in sorted(reached)[:5])
-            raise SettingsError(f"the games settle no strengths: {some} {what} any of {inside}; play more games")
+            inside = ", ".join(players[index] for index in sorted(reached)[:5])
+            raise SettingsError(f"the games do not determine strengths: {some} {what} any of {inside}; play more games")

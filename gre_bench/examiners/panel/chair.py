@@ -1,10 +1,10 @@
 """The chair's decision over several examiners' grades or preferences, after PRE.
 
-An examiner with exam score p weighs, before the weights are made to sum to one,
+An examiner with exam score p has this weight before the weights are scaled to sum to one:
 
     uniform  1        log  log(p / (1 − p))        exp  exp(α p)        poly  p^α
 
-with p clamped to [0.01, 0.99], so that a perfect exam weighs much and not everything.
+p is clamped to [0.01, 0.99], so that a perfect exam does not get all the weight.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ CLAMP = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The chair's *value* for one item (0 to 1), or the problem that stands in its place; whose *voices* were heard."""
+    """The chair's *value* for one item (0 to 1), or the problem that replaces it.
+
+    *voices* names the examiners that counted.
+    """
 
     value: float | None
     voices: tuple[str, ...]
@@ -32,7 +35,7 @@ class Decision:
 
 
 def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
-    """The weight of an examiner with exam score *p*, not yet normalised."""
+    """Returns the weight of an examiner with exam score *p*, before scaling."""
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
     p = min(max(p, CLAMP), 1 - CLAMP)
@@ -40,35 +43,39 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Weights of the examiners that passed, summing to 1; `SettingsError` if none did, or one would weigh nothing."""
+    """Returns the weights of the examiners that passed, which sum to 1.
+
+    Raises `SettingsError` if none passed or one would have no weight.
+    """
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
         best = max(exams, key=lambda exam: exam.score, default=None)
         near = f"; the best, {best.examiner}, has {best.score:.2f}" if best else ""
         raise SettingsError(f"no examiner passed the qualification exam{near}: lower its threshold, or take others")
-    found = {exam.examiner: weight(exam.score, rule, alpha) for exam in qualified}
-    if low := [name for name, value in found.items() if value <= 0]:
+    results = {exam.examiner: weight(exam.score, rule, alpha) for exam in qualified}
+    if low := [name for name, value in results.items() if value <= 0]:
         raise SettingsError(f"examiner {low[0]} has no positive weight by rule {rule}: raise the threshold above 0.5")
-    total = math.fsum(found.values())
-    return {name: value / total for name, value in found.items()}
+    total = math.fsum(results.values())
+    return {name: value / total for name, value in results.items()}
 
 
 def decide(given: Mapping[str, Sequence[float | None]], by: Mapping[str, float]) -> list[Decision]:
-    """The weighted mean of what the examiners of *by* have *given* each item; those without an answer are left out.
+    """Returns the mean of what the examiners have *given* each item, weighted by *by*; missing answers are left out.
 
-    Grades come stretched to 0 … 1 (`gre_bench.examiners.panel.qualification.stretched`), preferences as 1, 0.5 and 0.
+    Grades must be stretched to 0 … 1 (`gre_bench.examiners.panel.qualification.stretched`); preferences are 1, 0.5 and
+    0.
     """
     columns = {name: given[name] for name in by}
     if len({len(column) for column in columns.values()}) > 1:
         raise ValueError("the examiners have not been asked about the same items")
     return [
-        _decision({name: column[place] for name, column in columns.items()}, by)
-        for place in range(len(next(iter(columns.values()), ())))
+        _decision({name: column[index] for name, column in columns.items()}, by)
+        for index in range(len(next(iter(columns.values()), ())))
     ]
 
 
 def verdict(decision: Decision) -> float | None:
-    """A decision about a pair as the score of a game: 1 for the first, 0 for the second, 0.5 for a tie."""
+    """Returns a decision about a pair as the score of a game: 1 for the first, 0 for the second, 0.5 for a tie."""
     if decision.value is None:
         return None
     return 0.5 if math.isclose(decision.value, 0.5) else float(decision.value > 0.5)

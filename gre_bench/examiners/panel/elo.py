@@ -3,8 +3,8 @@
     expected(a, b) = 1 / (1 + 10^((b − a) / 400))
     rating ← rating + K · (score − expected)
 
-Ratings depend on the order of the games, so that a spread over shuffled orders belongs beside them; Bradley-Terry
-(`gre_bench.examiners.panel.bradley_terry`) does not.
+Ratings depend on the order of the games, so they are shown with a spread over shuffled orders. Bradley-Terry
+(`gre_bench.examiners.panel.bradley_terry`) does not depend on it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A player's mean rating over shuffled orders of the same games, and the 2.5th and 97.5th of 100."""
+    """A player's mean rating over shuffled orders of the same games, and its 2.5th and 97.5th percentile."""
 
     player: str
     value: float
@@ -33,12 +33,12 @@ class Rating:
 
 
 def expected(own: float, other: float) -> float:
-    """The score that a player rated *own* may expect against one rated *other*."""
+    """Returns the expected score of a player rated *own* against one rated *other*."""
     return 1.0 / (1.0 + 10.0 ** ((other - own) / 400.0))
 
 
 def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, float]:
-    """Ratings after all *games* in their order; what one player wins, the other loses."""
+    """Returns the ratings after all *games* in their order; one player gains what the other loses."""
     ratings: dict[str, float] = {}
     for game in games:
         first, second = (ratings.get(name, start) for name in (game.first, game.second))
@@ -70,6 +70,6 @@ def full_round(players: Sequence[str], seed: int = 0) -> list[tuple[str, str]]:
 
 
 def sampled_round(players: Sequence[str], games: int, seed: int = 0) -> list[tuple[str, str]]:
-    """*games* pairs of *players*, drawn with replacement: what a tournament costs is then settled beforehand."""
+    """Returns *games* pairs of *players*, sampled with replacement; this fixes the cost of a tournament beforehand."""
     drawer = random.Random(seed)
     return [(one, other) for one, other in (drawer.sample(list(players), 2) for _ in range(games))]

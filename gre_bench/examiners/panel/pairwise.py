@@ -1,6 +1,6 @@
-"""Preferences between two texts about one source, asked in both orders (PRE, Appendix A.1).
+"""Preferences between two texts about one source, requested in both orders (PRE, Appendix A.1).
 
-An LM that names the same place in both orders prefers a place, not a text: such a pair is a tie, and counted.
+An LM that names the same position in both orders prefers a position, not a text. Such a pair is a tie, and is counted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gre_bench.core.records import Chat, Problem, Sampling, Writer
 from gre_bench.examiners import answers
-from gre_bench.examiners.asking import FREE, Asked, Cost, ask
+from gre_bench.examiners.asking import FREE, ChatOutcome, Cost, ask
 from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.grading import TOP_P
 from gre_bench.examiners.panel.bradley_terry import Game
@@ -22,7 +22,7 @@ SAMPLING = Sampling(0.0, 64, TOP_P)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts about *source*, *one* by the player *first* and *two* by *second*."""
+    """Two texts about *source*: *one* by the player *first* and *two* by *second*."""
 
     item_id: str
     source: str
@@ -34,9 +34,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What an LM prefers: *score* 1 for the first player, 0 for the second, 0.5 where it went by the place alone.
+    """An LM's preference: *score* 1 for the first player, 0 for the second, 0.5 where it followed the position.
 
-    *places*: which place it named (0 or 1) in the order given and in the other. Without a score there is a *problem*.
+    *places*: the position it named (0 or 1) in the given order and in the other. Without a score there is a *problem*.
     """
 
     item_id: str
@@ -54,10 +54,10 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """How far an LM goes by the place: *first_share* is the share of answers that name the first one, 0.5 unbiased.
+    """How far an LM follows position; *first_share* is the share of answers for the first position, 0.5 if unbiased.
 
-    The interval (95%) takes a pair as the unit, for its two answers belong together. *p*: two-sided binomial test
-    that the inconsistent pairs name either place alike.
+    The 95% interval treats a pair as the unit, because its two answers depend on each other. *p*: two-sided binomial
+    test that inconsistent pairs name both positions equally often.
     """
 
     pairs: int
@@ -72,28 +72,32 @@ class PositionBias:
 def prefer(
     pairs: Sequence[Pair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
-    """One preference or problem for each of *pairs*, in order; two chats each."""
+    """Returns one preference or problem for each of *pairs*, in order; sends two chats each."""
     said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
-    return [_preference(pair, said[place], said[len(pairs) + place]) for place, pair in enumerate(pairs)]
+    return [_preference(pair, said[index], said[len(pairs) + index]) for index, pair in enumerate(pairs)]
 
 
 def chats(pairs: Sequence[Pair], item: ItemKind) -> list[Chat]:
-    """What is asked about *pairs*: all of them in the order given, then all in the other."""
+    """Returns the chats about *pairs*: all of them in the given order, then all in the other."""
     prompt = f"pre/{item}/pairwise"
     forward = [fill(prompt, source=pair.source, one=pair.one, two=pair.two) for pair in pairs]
     return [*forward, *(fill(prompt, source=pair.source, one=pair.two, two=pair.one) for pair in pairs)]
 
 
 def games(preferences: Sequence[Preference]) -> list[Game]:
-    """The preferences that came to something, as games for Elo and Bradley-Terry."""
-    return [Game(one.first, one.second, one.score) for one in preferences if one.score is not None]
+    """Returns the preferences without problems, as games for Elo and Bradley-Terry."""
+    return [
+        Game(preference.first, preference.second, preference.score)
+        for preference in preferences
+        if preference.score is not None
+    ]
 
 
 def position_bias(preferences: Sequence[Preference]) -> PositionBias:
-    """The report over all *preferences* of one LM."""
+    """Returns the report over all *preferences* of one LM."""
     from scipy.stats import binomtest
 
-    answered = [one.places for one in preferences if one.places is not None]
+    answered = [preference.places for preference in preferences if preference.places is not None]
     always = [sum(places == (place, place) for places in answered) for place in (0, 1)]
     firsts = [places.count(0) / 2 for places in answered]
     return PositionBias(
@@ -107,7 +111,7 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
     )
 
 
-def _preference(pair: Pair, forward: Asked[int], backward: Asked[int]) -> Preference:
+def _preference(pair: Pair, forward: ChatOutcome[int], backward: ChatOutcome[int]) -> Preference:
     ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
     places = (forward.read, backward.read)
     if isinstance(places[0], Problem):

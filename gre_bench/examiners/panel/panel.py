@@ -1,6 +1,7 @@
-"""Peer review in a study, after PRE: who passes the exam, and what the chair makes of the grades of those who do.
+"""Peer review in a study, after PRE: which examiners pass the exam, and the chair's decisions from their grades.
 
-The exam's texts are not decided upon: an examiner's weight comes from other texts than those it is used for.
+The chair decides only on texts outside the exam, so an examiner's weight comes from other texts than those it is used
+for.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerSlot:
-    """An examiner at work: its *column*, and the column of its *second* prompt with that prompt's examiner, if any."""
+    """An examiner of the panel: its *column*, and the column and examiner of its *second* prompt, if any."""
 
     column: Column
     examiner: Examiner
@@ -40,7 +41,10 @@ class ExaminerSlot:
 
 
 def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
-    """At least *count* texts for the exam: all texts of groups drawn at random; *groups* is by text."""
+    """Samples at least *count* texts for the exam: all texts of randomly chosen groups.
+
+    *groups* maps texts to groups.
+    """
     order = list(dict.fromkeys(groups.values()))
     random.Random(seed).shuffle(order)
     drawn: set[str] = set()
@@ -49,7 +53,7 @@ def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
             break
         drawn |= {name for name, owner in groups.items() if owner == group}
     if len(drawn) == len(groups):
-        raise SettingsError(f"panel.questions: {count} questions leave nothing of {len(groups)} texts to decide upon")
+        raise SettingsError(f"panel.questions: {count} questions leave none of {len(groups)} texts to decide on")
     return drawn
 
 
@@ -63,7 +67,7 @@ def convene(
     rules: Iterable[Rule] = ("uniform",),
     alpha: float = 1.0,
 ) -> Panel:
-    """The panel of *examiner_slots* after an exam on the texts *asked*; *human* scores lie between *ends*."""
+    """Returns the panel of *examiner_slots* after an exam on the texts *asked*; *human* scores lie between *ends*."""
     names = [name for name in human if name in asked]
     scale = Scale(*ends)
     gold = [human[name] for name in names]

@@ -1,4 +1,4 @@
-"""Peer review by several examiners, after PRE: an exam, the qualified ones at work, a chair who decides."""
+"""Peer review by several examiners, after PRE: an exam, grades by those who pass, and a chair who decides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.examiners.wordings import Item
 
 @dataclass(frozen=True, slots=True)
 class ExaminerSlot:
-    """An examiner on the panel: how it grades (*second*: under another prompt, for its inner consistency)."""
+    """An examiner on the panel and how it grades; *second* is another prompt, which measures its inner consistency."""
 
     name: str
     examiner: Examiner
@@ -38,9 +38,10 @@ class Question:
 def examine(
     examiner_slot: ExaminerSlot, questions: Sequence[Question], measure: Measure = "exact", threshold: float = THRESHOLD
 ) -> Exam:
-    """The qualification exam of *examiner_slot*: by the gold labels if all have one, and by its second prompt if any.
+    """Returns the qualification exam of *examiner_slot*.
 
-    `SettingsError` if neither is there.
+    It uses the gold labels if every question has one, and the second prompt if there is one. Raises `SettingsError` if
+    there is neither.
     """
     items = [question.item for question in questions]
     given = _answers(examiner_slot.grader(items), examiner_slot.examiner, measure)
@@ -52,7 +53,7 @@ def examine(
         and examiner_slot.second[0].form.scale != examiner_slot.examiner.form.scale
     ):
         raise SettingsError(
-            f"examiner {examiner_slot.name}: its two prompts have different scales, whose scores are never equal: "
+            f"examiner {examiner_slot.name}: its two prompts have different scales, so their scores are never equal: "
             "measure by squared_error"
         )
     again = _answers(examiner_slot.second[1](items), examiner_slot.second[0], measure) if examiner_slot.second else None
@@ -70,7 +71,7 @@ def review(
     rule: Rule = "uniform",
     alpha: float = 1.0,
 ) -> tuple[list[Decision], dict[str, list[Grade]]]:
-    """The chair's decision about each of *items*, on 0 … 1, and the grades of each examiner that passed."""
+    """Returns the chair's decision about each of *items*, on 0 … 1, and the grades of each examiner that passed."""
     by = weights(exams, rule, alpha)
     at_work = {examiner_slot.name: examiner_slot for examiner_slot in examiner_slots if examiner_slot.name in by}
     grades = {name: examiner_slot.grader(items) for name, examiner_slot in at_work.items()}
@@ -89,7 +90,9 @@ def examine_pairs(
     item: ItemKind = "review",
     threshold: float = THRESHOLD,
 ) -> Exam:
-    """The exam on pairs: accuracy against *gold* (1 or 0), or else the share of pairs told alike in both orders."""
+    """Returns the exam on pairs: accuracy against *gold* (1 or 0), or the share of pairs with the same answer in both
+    orders.
+    """
     said = prefer(pairs, asker, item)
     given = [one.score for one in said]
     if gold is not None:
@@ -107,7 +110,7 @@ def tournament(
     rule: Rule = "uniform",
     alpha: float = 1.0,
 ) -> tuple[list[Game], dict[str, list[Preference]]]:
-    """The games that the chair's verdicts on *pairs* come to, and the preferences of each examiner that passed."""
+    """Returns the games made of the chair's verdicts on *pairs*, and the preferences of each examiner that passed."""
     by = weights(exams, rule, alpha)
     said = {name: prefer(pairs, askers[name], item) for name in by}
     decisions = decide({name: [one.score for one in found] for name, found in said.items()}, by)
@@ -117,5 +120,5 @@ def tournament(
 
 
 def _answers(grades: Sequence[Grade], examiner: Examiner, measure: Measure) -> list[float | None]:
-    values = [one.value for one in grades]
+    values = [grade.value for grade in grades]
     return stretched(values, examiner.form.scale) if measure == "squared_error" else values

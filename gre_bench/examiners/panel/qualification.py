@@ -1,10 +1,10 @@
-"""The qualification exam, after PRE: who grades others must first agree with gold labels, or at least with itself.
+"""The qualification exam, after PRE: an examiner must agree with gold labels, or at least with itself.
 
     reference          agreement with the gold labels of the questions
     inner consistency  agreement with its own answers under a second prompt, or in the other order of a pair
 
 Agreement is the share of equal answers (``exact``; for pairs this is the accuracy), or one minus the mean squared
-difference on scales stretched to 0 … 1 (``squared_error``). An unanswered question agrees with nothing.
+difference on scales stretched to 0 … 1 (``squared_error``). An unanswered question counts as disagreement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ THRESHOLD = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """An examiner's result. *score* is what the chair weighs by: the reference part if there is one."""
+    """An examiner's result. *score* decides its weight: the reference part if there is one, else the consistency."""
 
     examiner: str
     reference: float | None
@@ -37,14 +37,14 @@ class Exam:
 
 
 def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
-    """Agreement of *given* with *wanted*, in 0 to 1, both stretched to 0 … 1 where *measure* is squared_error."""
+    """Returns the agreement of *given* with *wanted*, 0 to 1; for squared_error both must be stretched to 0 … 1."""
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")
     return math.fsum(_alike(one, other, measure) for one, other in zip(given, wanted, strict=True)) / len(wanted)
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
-    """*values* of *scale* on 0 … 1."""
+    """Returns *values* of *scale* stretched to 0 … 1."""
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 
@@ -57,7 +57,10 @@ def exam(
     measure: Measure = "exact",
     threshold: float = THRESHOLD,
 ) -> Exam:
-    """The exam of *examiner* by its answers *given*, each part to be passed; *again*: those to the second prompt."""
+    """Returns the exam of *examiner* from its answers *given*; *again* are its answers to the second prompt.
+
+    The examiner must pass every part of the exam that exists.
+    """
     if gold is None and again is None:
         raise ValueError("an exam needs gold labels, or answers to a second prompt")
     reference = None if gold is None else agreement(given, gold, measure)

@@ -1,4 +1,4 @@
-"""What one rater of a study gave: an examiner, a metric without an LM, or a panel."""
+"""The grades of one rater in a study: an examiner, a metric without an LM, or a panel."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from gre_bench.examiners.grading import Grade
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The *grades* that one examiner, baseline or panel gave, *by* the LM asked (empty: none).
+    """The *grades* of one examiner, baseline or panel; *by* names its LM (empty: none).
 
-    *excluded*: why a text was never put to it, by id. *before*, *after*: different scores before and after binning.
-    *seconds*: of this run, in which archived replies take no time. *usd*: at the price of all replies; None: unknown.
+    *excluded*: why a text was never graded, by id. *before*, *after*: number of different scores before and after
+    binning. *seconds*: time of this run, in which archived replies take none. *usd*: price of all replies (None:
+    unknown).
     """
 
     name: str

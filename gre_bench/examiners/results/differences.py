@@ -1,7 +1,7 @@
-"""Is one examiner closer to the human scores than another? Each against the best one, and against mere length.
+"""Is one examiner closer to the human scores than another? Each is compared with the best one and with mere length.
 
-Both on the texts that both have graded (`gre_bench.stats.comparison`), Holm's correction over each of the two families.
-The best one is found on the same texts, so that it is a little lucky.
+Each comparison uses the texts that both have graded (`gre_bench.stats.comparison`). Holm's correction covers each of
+the two families. The best examiner is chosen on the same texts, which favours it slightly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LENGTH = "length"
 class Difference:
     """Kendall's tau of *first* less that of *second* on the *items* that both graded, or the *problem*.
 
-    *p_holm*: within its family.
+    *p_holm* is corrected within its family.
     """
 
     family: Literal["best", "length"]
@@ -39,18 +39,22 @@ class Difference:
 
 def differences(
     columns: Sequence[Column],
-    found: Sequence[ExaminerResult],
+    outcomes: Sequence[ExaminerResult],
     human: Mapping[str, float],
     groups: Mapping[str, str],
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Every column against the best examiner, and against length; *found* are their outcomes, in the same order."""
-    ranked = [(one.kendall.value, place) for place, one in enumerate(found) if one.kendall and one.kind == "examiner"]
+    """Compares every column with the best examiner and with length; *outcomes* are theirs, in the same order."""
+    ranked = [
+        (outcome.kendall.value, index)
+        for index, outcome in enumerate(outcomes)
+        if outcome.kendall and outcome.kind == "examiner"
+    ]
     by_length = next((column for column in columns if column.kind == "baseline" and column.name == LENGTH), None)
     out: list[Difference] = []
     if ranked:
-        best = columns[max(ranked, key=lambda one: (one[0], -one[1]))[1]]
+        best = columns[max(ranked, key=lambda outcome: (outcome[0], -outcome[1]))[1]]
         out += _family("best", columns, best, human, groups, resamples, seed)
     if by_length is not None:
         out += _family("length", columns, by_length, human, groups, resamples, seed)
@@ -66,12 +70,14 @@ def _family(
     resamples: int,
     seed: int,
 ) -> list[Difference]:
-    found = [
+    results = [
         _difference(family, column, other, human, groups, resamples, seed) for column in columns if column is not other
     ]
-    tested = [one for one in found if one.p is not None]
-    adjusted = iter(holm([one.p for one in tested if one.p is not None]))
-    return [one if one.p is None else replace(one, p_holm=next(adjusted)) for one in found]
+    tested = [difference for difference in results if difference.p is not None]
+    adjusted = iter(holm([difference.p for difference in tested if difference.p is not None]))
+    return [
+        difference if difference.p is None else replace(difference, p_holm=next(adjusted)) for difference in results
+    ]
 
 
 def _difference(

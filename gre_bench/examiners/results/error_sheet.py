@@ -1,7 +1,7 @@
 """The error analysis of rationales (Kim et al. 2023, §5.3.3): a sheet for a human to fill in, and its shares.
 
-Three errors, which may come together, so that their shares need not sum to one: the rationale does not fit the score;
-it states what neither text says; it speaks of another aspect.
+A rationale can have three errors, also together, so their shares need not sum to one. It does not fit the score; it
+states what neither text says; it speaks of another aspect.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gre_bench.examiners.wordings import Item
 ERRORS = ("inconsistent", "hallucination", "different_aspect")
 """Error types 1 to 3; a cell is filled with yes or no."""
 SAMPLED = 36
-"""Rationales that the paper's authors looked at."""
+"""Rationales that the paper's authors examined."""
 COLUMNS = ("item_id", "aspect", "score", "rationale", *ERRORS, "source", "text")
 
 
 def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, seed: int = 0) -> list[dict[str, str]]:
-    """A seeded sample of *rows* rationales, cells of the errors empty; all of them if there are fewer."""
+    """Returns a seeded sample of *rows* rationales with empty error cells; all of them if there are fewer."""
     found = [
         {
             "item_id": item.item_id,
@@ -40,10 +40,10 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
 
 
 def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """The shares of Table 9: ``good`` (no error at all) and each error; `SourceError` names a cell not filled in."""
+    """Returns the shares of Table 9: ``good`` (no error) and each error; `SourceError` names an empty or wrong cell."""
     if not filled:
         raise SourceError("the sheet has no rows")
-    marked = [{error: _marked(row, place, error) for error in ERRORS} for place, row in enumerate(filled, 1)]
+    marked = [{error: _marked(row, index, error) for error in ERRORS} for index, row in enumerate(filled, 1)]
     good = sum(not any(row.values()) for row in marked) / len(marked)
     return {"good": good} | {error: sum(row[error] for row in marked) / len(marked) for error in ERRORS}
 

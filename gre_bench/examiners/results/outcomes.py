@@ -1,4 +1,4 @@
-"""What a study of examiners finds: how closely each one's grades follow the human scores, at what cost.
+"""The results of a study of examiners: how closely each one's grades follow the human scores, and its cost.
 
 Kendall's tau-b, Spearman and Pearson over all texts, resampled by group (`gre_bench.stats.correlation`).
 """
@@ -17,7 +17,7 @@ from gre_bench.stats.correlation import correlate
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A coefficient with its 95% interval by group, its p, and SciPy's p, which takes texts for independent."""
+    """A coefficient with its 95% interval and p by group, and SciPy's p, which takes texts for independent."""
 
     value: float
     low: float
@@ -28,11 +28,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerResult:
-    """One column of a study in numbers. *planned* = scored + excluded + failed + missing (to be asked again).
+    """One column of a study in numbers. *planned* = scored + excluded + failed + missing (to be tried again).
 
     *tied*: share of pairs of texts with equal scores. Of the *replies*, *unparsable* could not be read and
-    *hallucinated* announce an "Answer:" that nobody asked for (Kotonya et al. 2023, §5.2).
-    Without coefficients there is a *problem*.
+    *hallucinated* hold an "Answer:" that nobody requested (Kotonya et al. 2023, §5.2). Without coefficients there is a
+    *problem*.
     """
 
     name: str
@@ -66,7 +66,7 @@ class ExaminerResult:
 def outcome(
     column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
 ) -> ExaminerResult:
-    """The numbers of *column* against the *human* scores, both by text; *groups*: what is resampled together."""
+    """Returns the numbers of *column* against the *human* scores, both by text; *groups* are resampled as wholes."""
     values, cost = column.values, column.cost
     problems = [grade.problem for grade in column.grades if grade.problem is not None]
     reasons = Counter([*column.excluded.values(), *(problem.code for problem in problems)])
@@ -95,11 +95,13 @@ def _coefficients(
     scores, wanted = [values[name] for name in names], [human[name] for name in names]
     drawn = [groups[name] for name in names]
     kinds: tuple[Kind, ...] = ("kendall", "spearman", "pearson")
-    found: dict[Kind, Estimate] = {}
+    estimates: dict[Kind, Estimate] = {}
     for kind in kinds:
         try:
-            one = correlate(kind, scores, wanted, drawn, resamples=resamples, seed=seed)
+            correlation = correlate(kind, scores, wanted, drawn, resamples=resamples, seed=seed)
         except ValueError as error:
             return {}, str(error)
-        found[kind] = Estimate(one.value, one.low, one.high, one.p, one.flat_p)
-    return found, None
+        estimates[kind] = Estimate(
+            correlation.value, correlation.low, correlation.high, correlation.p, correlation.flat_p
+        )
+    return estimates, None

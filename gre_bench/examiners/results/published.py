@@ -1,4 +1,4 @@
-"""The examiners' tables as they are printed, from ``data/published/001_*.csv`` and ``003_*.csv``."""
+"""The examiners' tables as printed, from ``data/published/001_*.csv`` and ``003_*.csv``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A number as printed (Kendall's tau; percent in ``001_table9``) to *digits* decimals, and what is odd about it."""
+    """A printed number (Kendall's tau; percent in ``001_table9``) with *digits* decimals; *anomaly* marks an oddity."""
 
     row: str
     column: str
@@ -24,7 +24,7 @@ class Printed:
 
 @cache
 def printed(table: str) -> tuple[Printed, ...]:
-    """The cells of *table*, such as ``001_table1``, row by row."""
+    """Returns the cells of *table*, such as ``001_table1``, row by row."""
     path = resource("data", "published", f"{table}.csv")
     with path.open(encoding="utf-8", newline="") as lines:
         return tuple(map(_printed, csv.DictReader(lines, strict=True)))

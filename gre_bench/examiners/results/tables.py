@@ -1,6 +1,6 @@
-"""Kendall's tau in the layout of the papers' tables, the published values beside one's own.
+"""Kendall's tau in the layout of the papers' tables, with the published values beside ours.
 
-Rows are those that the paper prints, in its order. Columns are first the LMs of the study, then those of the paper.
+The rows are those of the paper, in its order. The columns are the LMs of the study, then those of the paper.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ERROR_ROWS = {"0 | Good": "good"} | {
 
 @dataclass(frozen=True, slots=True)
 class NumberCell:
-    """A number to *digits* decimals, its interval where there is one, and what is odd about it."""
+    """A number with *digits* decimals, its interval if there is one, and a *note* on any oddity."""
 
     value: float
     low: float | None = None
@@ -56,7 +56,7 @@ class NumberRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: *heads* name the labels of its lines, *own* columns were found here, *published* ones are printed."""
+    """A table: *heads* name the labels of its lines; *own* columns are ours, *published* ones the paper's."""
 
     key: str
     title: str
@@ -66,25 +66,25 @@ class Table:
     lines: tuple[NumberRow, ...]
 
 
-def filled(table: str, rows: Mapping[str, str], found: Sequence[ExaminerResult]) -> Table:
-    """The layout of *table*; *rows* names the examiner of each row, *found* has their outcomes."""
-    by_name = {(one.name, one.by): one for one in found if one.kind == "examiner"}
-    asked = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values()))
-    own = asked or ("none",)
+def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> Table:
+    """Fills the layout of *table*: *rows* names the examiner of each row, *outcomes* are the results."""
+    by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
+    lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values()))
+    own = lms or ("none",)
     lines = []
     for row, name in rows.items():
         cells = {}
         for column in own:
-            # An examiner that asks no LM stands in the column of each.
-            one = by_name.get((name, column)) or by_name.get((name, ""))
-            if one is not None and one.kendall is not None:
-                cells[column] = NumberCell(one.kendall.value, one.kendall.low, one.kendall.high)
+            # An examiner without an LM appears in every LM's column.
+            outcome = by_name.get((name, column)) or by_name.get((name, ""))
+            if outcome is not None and outcome.kendall is not None:
+                cells[column] = NumberCell(outcome.kendall.value, outcome.kendall.low, outcome.kendall.high)
         lines.append(NumberRow(_labels(table, row), cells | _printed(table, row)))
     return _table(table, layout(table).title, own, lines)
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
-    """Table 9 of Kim et al. from filled sheets: the *shares* by the name of the sheet, in percent."""
+    """Returns Table 9 of Kim et al. from filled sheets: the *shares* by the name of the sheet, in percent."""
     lines = [
         NumberRow(_labels("001_table9", row),
                   {name: NumberCell(100 * found[error], digits=0) for name, found in shares.items()}
@@ -95,9 +95,9 @@ def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
 
 
 def _table(table: str, title: str, own: tuple[str, ...], lines: Sequence[NumberRow]) -> Table:
-    paper, _, place = table.partition("_")
-    where = f"Table {place[5:]}" if place.startswith("table") else "running text"
-    columns = tuple(dict.fromkeys(one.column for one in printed(table)))
+    paper, _, name = table.partition("_")
+    where = f"Table {name[5:]}" if name.startswith("table") else "running text"
+    columns = tuple(dict.fromkeys(cell.column for cell in printed(table)))
     published = tuple(_title(column) for column in columns)
     return Table(table, f"{PAPERS[paper]}, {where}: {title}", HEADS[table], own, published, tuple(lines))
 
@@ -114,9 +114,9 @@ def _labels(table: str, row: str) -> tuple[str, ...]:
 
 def _printed(table: str, row: str) -> dict[str, NumberCell]:
     return {
-        _title(one.column): NumberCell(one.value, digits=one.digits, note=one.note)
-        for one in printed(table)
-        if one.row == row
+        _title(cell.column): NumberCell(cell.value, digits=cell.digits, note=cell.note)
+        for cell in printed(table)
+        if cell.row == row
     }
 
 

@@ -1,9 +1,9 @@
-"""Reviews that somebody graded, with what they review, from one file (Xu et al. 2025, §4.1; RottenReviews).
+"""Imports graded reviews and the items they review from one file (Xu et al. 2025, §4.1; RottenReviews).
 
-One row a review. The product's own columns: ``item_id``; ``review``, or ``strengths``, ``weaknesses`` and
-``suggestions``; ``grade`` (a number, or a name such as A, B, C; blank: not graded); and, where they are known,
-``review_id`` or ``reviewer``, ``title``, ``abstract``, ``text``, ``rating`` (the reviewer's own score of the item),
-``group`` (items of one group are resampled together). Title, abstract and text need to stand in one row of an item.
+One row per review. Our own columns: ``item_id``; ``review``, or ``strengths``, ``weaknesses`` and ``suggestions``;
+``grade`` (a number, or a name such as A, B, C; blank: not graded). Optional columns: ``review_id`` or ``reviewer``,
+``title``, ``abstract``, ``text``, ``rating`` (the reviewer's own score of the item), ``group`` (items of one group are
+resampled together). Title, abstract and text need to be in only one row of an item.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, R
 from gre_bench.ingest.records.row_files import read_rows
 
 HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
-"""Of the sections of a review, where the domain's form has no three of its own."""
+"""Headings of a review's sections, if the domain's form does not have three."""
 
 
 @dataclass(slots=True)
 class Graded:
-    """What a file of graded reviews gave, how it was read, and the group of each item that names one."""
+    """The contents of a file of graded reviews, how it was read, and the group of each item that names one."""
 
     layout: str
     domain: str
@@ -47,10 +47,10 @@ def graded_from(
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
 ) -> Graded:
-    """Items as papers and their reviews with grades, each row added, unchanged or refused with its reason.
+    """Returns items as papers and their graded reviews; each row is added, unchanged or refused with its reason.
 
-    *grades* names grades, the worst first (those of the *domain* if None); *grade_column* is where they stand. The
-    layout of the file says what is None.
+    *grades* names grades, the worst first (None: those of the *domain*); *grade_column* is their column. A None leaves
+    the choice to the file's layout.
     """
     taken = Imported()
     rows, there = read_rows(path, taken)
@@ -106,7 +106,7 @@ def _review(row: Row, layout: ColumnLayout, domain: Domain, names: Sequence[str]
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Its own id, else item and reviewer (folded to what an id may hold), else item and number within the item."""
+    """Returns the row's own id, else item and reviewer (folded to valid characters), else item and running number."""
     if layout.review_id and row.get(layout.review_id) not in (None, ""):
         return read_name(row, layout.review_id)
     reviewer = read_text(row, layout.reviewer) if layout.reviewer else None
@@ -126,5 +126,5 @@ def _group(row: Row, layout: ColumnLayout, item: str, groups: Mapping[str, str])
 def _check_grade(old: Review | None, new: Review) -> None:
     if old is not None and None not in (old.grade, new.grade) and old.grade != new.grade:
         raise RefusedError(
-            f"review {old.review_id} has grade {old.grade:g} already; other grades need an edition of their own"
+            f"review {old.review_id} has grade {old.grade:g} already; other grades need a separate edition"
         )

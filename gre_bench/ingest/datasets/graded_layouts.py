@@ -1,4 +1,4 @@
-"""Which columns of a file of graded reviews hold what: the product's own layout, and that of RottenReviews."""
+"""The column layouts of files of graded reviews: our own, and that of RottenReviews."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gre_bench.core.errors import SourceError
 class ColumnLayout:
     """Column names. The text of a review is one column, or its *sections*, in the order of the domain's headings.
 
-    *reviewer* stands in for an id of the review; without either, reviews are numbered by item. *domain* is what such
-    a file is of, where nobody says.
+    *reviewer* replaces a missing review id; without either, reviews are numbered by item. *domain* is the default
+    domain of such a file.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ColumnLayout:
         return {*single, self.text, self.rating, self.group, *self.sections} - {None}
 
     def fits(self, columns: Collection[str]) -> bool:
-        """Whether *columns* have an item and the text of a review."""
+        """Whether *columns* include an item and the text of a review."""
         return self.item in columns and (self.review in columns or any(name in columns for name in self.sections))
 
 
@@ -70,7 +70,10 @@ LAYOUTS = (OWN, ROTTEN)
 
 
 def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
-    """The layout of a *file* with these *columns*, its grade in the column *grade* if one is named; `SourceError`."""
+    """Returns the layout of a *file* with these *columns*, with its grade in the column *grade* if one is named.
+
+    Raises `SourceError` if no layout fits.
+    """
     found = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
     there = ", ".join(sorted(columns)) or "none"
     if found is None:

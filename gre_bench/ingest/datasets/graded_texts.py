@@ -1,8 +1,8 @@
-"""Summaries with human scores, in the format of the Eval4NLP 2023 shared task: what examiners are held against.
+"""Reads summaries with human scores in the format of the Eval4NLP 2023 shared task, to test examiners against.
 
-Columns ``SRC`` (the source), ``HYP`` (its summary), ``Score`` (the human score; blank: nobody scored it) and, where
-they are known, ``id`` (of the source) and ``model_id`` (who wrote the summary). In a .tsv file quotation marks are
-plain text, as the shared task has it; in a .csv file they quote.
+Columns: ``SRC`` (the source), ``HYP`` (its summary), ``Score`` (the human score; blank: none), and optionally ``id``
+(of the source) and ``model_id`` (the summary's author). In a .tsv file quotation marks are plain text, as in the shared
+task; in a .csv file they quote.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """A *text* about a *source*, by the *player*, and the score that humans gave it (None: nobody did).
+    """A *text* about a *source*, by the *player*, and its human score (None: not scored).
 
     Texts of one *group* share their source and are resampled together.
     """
@@ -36,7 +36,7 @@ class GradedText:
 
 
 def read_graded_texts(path: Path) -> list[GradedText]:
-    """Every row of the .tsv or .csv file *path*, in order; `SourceError` names the first row that is not one."""
+    """Returns every row of the .tsv or .csv file *path*, in order; `SourceError` names the first faulty row."""
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):
         raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
@@ -52,11 +52,11 @@ def read_graded_texts(path: Path) -> list[GradedText]:
     if not rows:
         raise SourceError(f"{path.name} has no rows")
     if missing := [name for name in COLUMNS if name not in rows[0]]:
-        also = "; texts that no human has scored cannot be held against any" if missing == ["Score"] else ""
+        also = "; texts without a human score cannot be compared with any" if missing == ["Score"] else ""
         raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
     groups: dict[str, str] = {}
     seen: Counter[str] = Counter()
-    return [_row(path.name, place, row, groups, seen) for place, row in enumerate(rows, 1)]
+    return [_row(path.name, number, row, groups, seen) for number, row in enumerate(rows, 1)]
 
 
 def _row(
@@ -65,7 +65,7 @@ def _row(
     if None in row or None in row.values():
         raise SourceError(f"{name}, row {place}: it has other cells than the heading; is the file cut or quoted?")
     source, player = str(row["SRC"]), str(row.get("model_id") or "")
-    # The same source has one id here, whatever the file calls it: its texts are no independent observations.
+    # Equal sources share one id, whatever the file calls them, because their texts are not independent.
     group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
     item_id = f"{group}:{player}" if player else group
     seen[item_id] += 1

@@ -1,4 +1,4 @@
-"""What a grade's cell says, as a number: higher is better."""
+"""Reads a grade from a cell as a number; higher is better."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gre_bench.ingest.records.cells import LARGEST, RefusedError, Row, shown
 
 
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
-    """The number in a column, or the place of its name in *names* (the worst first, from 1); None where it is blank.
+    """Returns the number in a column, or the rank of its name in *names* (the worst is 1); None if it is blank.
 
-    `RefusedError` for anything else, a number that is not finite included.
+    Raises `RefusedError` for anything else, including a number that is not finite.
     """
     value = row.get(key)
     if _is_blank(value):
@@ -27,7 +27,7 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
 
 
 def are_mixed(values: Iterable[Any], names: Sequence[str]) -> bool:
-    """Whether some of *values* are *names* and some numbers, which have no common order."""
+    """Whether *values* mix *names* and numbers, which have no common order."""
     kinds = {_is_name(value, names) for value in values if _is_name(value, names) or _number(value) is not None}
     return len(kinds) == 2
 

@@ -1,4 +1,4 @@
-"""Reviews with ratings that LMs wrote elsewhere, and the human ratings of the same papers, from one folder.
+"""Reads rated reviews that LMs wrote elsewhere, and human ratings of the same papers, from one folder.
 
 ``human_ratings.tsv``   tab-separated; a column ``paper_id``, optionally ``decision``; every other column holds one
                         human rating, empty where there is none
@@ -25,14 +25,14 @@ from gre_bench.ingest.records.json_lines import lines, read_object
 HUMAN_FILE = "human_ratings.tsv"
 REVIEW_FILES = ("llm_reviews.parquet", "llm_reviews.jsonl")
 TEXTS = ("Summary", "Strengths", "Weaknesses", "Questions", "Limitations", "review")
-"""Columns that make the text of a review, in this order."""
+"""Columns that together form the text of a review, in this order."""
 
 _LONGEST_LIST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:
-    """A review of a paper by *model* in *run* (empty if there are no runs); *rating* as it was written, if at all."""
+    """A review of a paper by *model* in *run* (empty if there are no runs); *rating* is unparsed, None if absent."""
 
     paper_id: str
     model: str
@@ -42,53 +42,53 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """The ratings of each paper of *path*, in file order; `SourceError` names the line that cannot be used."""
-    found: dict[str, tuple[float, ...]] = {}
+    """Returns the ratings of each paper of *path*, in file order; `SourceError` names the first unusable line."""
+    ratings: dict[str, tuple[float, ...]] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
             if "paper_id" not in (rows.fieldnames or ()):
                 raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
-            for place, row in enumerate(rows, start=2):
+            for number, row in enumerate(rows, start=2):
                 try:
                     paper_id = read_name(row, "paper_id")
-                    if paper_id in found:
-                        raise RefusedError(f"paper {paper_id} is there twice")
-                    found[paper_id] = tuple(_ratings(row))
+                    if paper_id in ratings:
+                        raise RefusedError(f"paper {paper_id} occurs twice")
+                    ratings[paper_id] = tuple(_ratings(row))
                 except RefusedError as reason:
-                    raise SourceError(f"{path.name}, line {place}: {reason}") from None
+                    raise SourceError(f"{path.name}, line {number}: {reason}") from None
     except FileNotFoundError:
         raise no_file(path) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read: {error}") from None
-    if not found:
+    if not ratings:
         raise SourceError(f"{path.name} has no papers")
-    return found
+    return ratings
 
 
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
-    """The reviews in *folder*, in file order; `SourceError` names the row that cannot be used.
+    """Returns the reviews in *folder*, in file order; `SourceError` names the first unusable row.
 
-    One model rates a paper once in a run.
+    A model may rate a paper only once in a run.
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:
         raise SourceError(
             f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
         )
-    found: dict[tuple[str, str, str], GivenReview] = {}
+    reviews: dict[tuple[str, str, str], GivenReview] = {}
     for place, row in _parquet(path) if path.suffix == ".parquet" else _objects(path):
         try:
             review = _review(row)
             key = (review.model, review.run, review.paper_id)
-            if key in found:
+            if key in reviews:
                 raise RefusedError(f"{review.model} rates paper {review.paper_id} twice in run {review.run or 'none'}")
-            found[key] = review
+            reviews[key] = review
         except RefusedError as reason:
             raise SourceError(f"{path.name}, row {place}: {reason}") from None
-    if not found:
+    if not reviews:
         raise SourceError(f"{path.name} has no reviews")
-    return list(found.values())
+    return list(reviews.values())
 
 
 def _ratings(row: dict[str, Any]) -> Iterator[float]:
@@ -119,7 +119,7 @@ def _review(row: Row) -> GivenReview:
 
 
 def _plain(row: Row, name: str) -> str | None:
-    """A text column; of a list its items, one a line."""
+    """Returns a text column; the items of a list stand one per line."""
     value = row.get(name)
     value = value.tolist() if value is not None and hasattr(value, "tolist") else value
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:

@@ -1,8 +1,8 @@
-"""Restaurants of the Yelp academic data set with a few long reviews each (Xu et al. 2025, A.4).
+"""Samples restaurants of the Yelp academic data set with a few long reviews each (Xu et al. 2025, A.4).
 
-A restaurant is a paper whose synopsis is its categories. 300 of those with at least 50 reviews of at least 1,000
-characters are drawn, and 3 such reviews of each, by default. Who is drawn follows from the seed and the ids alone,
-not from the order of the files.
+A restaurant is a paper whose synopsis is its categories. By default, 300 restaurants with at least 50 reviews of at
+least 1,000 characters are drawn, with 3 such reviews each. The sample depends on the seed and the ids alone, not on the
+order of the files.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def restaurants_from(
     terms: Terms | None = None,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """The drawn restaurants as papers (title: the name), their reviews, and their categories as synopses.
+    """Returns the drawn restaurants as papers (title: the name), their reviews, and their categories as synopses.
 
-    What is known already (*known_categories* by restaurant) is not given again. Every line of both files ends as taken,
-    refused with its reason, or counted in ``left_out``. `SourceError` if no restaurant has enough long reviews.
+    Known records (*known_categories* by restaurant) are not returned again. Every line of both files is taken, refused
+    with its reason, or counted in ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.
     """
     terms = terms or Terms()
     taken = Imported()
@@ -52,7 +52,7 @@ def restaurants_from(
 def _take_restaurants(
     drawn: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], taken: Imported
 ) -> dict[str, str]:
-    """Adds the *drawn* restaurants; why some are refused, by id."""
+    """Adds the *drawn* restaurants; returns why some are refused, by id."""
     refused: dict[str, str] = {}
     for one in drawn:
         name = one.paper.paper_id
@@ -99,7 +99,7 @@ def _left_out(
     eligible: list[Restaurant],
     drawn: list[Restaurant],
 ) -> None:
-    """Counts the restaurants that were not drawn, and the long reviews that were not."""
+    """Counts the restaurants and the long reviews that were not drawn."""
     few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
     enough = sum(one.long for one in eligible)
     in_drawn = sum(one.long for one in drawn)

@@ -1,8 +1,8 @@
-"""The two files of the Yelp academic data set, read once: restaurants, and where their long reviews are.
+"""Reads the two files of the Yelp academic data set once: restaurants, and the positions of their long reviews.
 
 ``business.json`` (``business_id``, ``name``, ``categories``) and ``review.json`` (``review_id``, ``business_id``,
-``text``, ``stars``) hold one JSON object a line. The reviews have millions of lines: of each restaurant only a count
-and the places of the chosen reviews are kept, and of each long review eight bytes of its digest.
+``text``, ``stars``) hold one JSON object a line. There are millions of reviews. Memory holds only a count and the
+positions of the chosen reviews for each restaurant, and eight bytes of digest for each long review.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gre_bench.ingest.records.json_lines import lines, read_object
 from gre_bench.ingest.records.merge_index import Imported, Refusal
 
 MOST_REFUSED = 10_000
-"""Lines that may be unreadable before the whole file is taken for another one."""
+"""Most unreadable lines before the file is refused as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which restaurants can be drawn, and how many; the values are the paper's. Lengths are in characters."""
+    """Which restaurants can be drawn, and how many; the defaults are the paper's. Lengths are in characters."""
 
     restaurants: int = 300
     reviews_each: int = 3
@@ -45,7 +45,9 @@ class Terms:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What is kept of a restaurant while its reviews go by: how many are long, and where the chosen ones are."""
+    """What is kept of a restaurant while reviews are read: the number of long ones, and the positions of the chosen
+    ones.
+    """
 
     paper: Paper
     categories: str
@@ -55,7 +57,7 @@ class Restaurant:
 
 def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Restaurant]:
     """All restaurants of the file *path* by id."""
-    found: dict[str, Restaurant] = {}
+    restaurants: dict[str, Restaurant] = {}
     others = 0
     for place, _, line in lines(path):
         try:
@@ -65,13 +67,13 @@ def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Res
             if terms.category not in [name.strip() for name in categories.split(",")]:
                 others += 1
                 continue
-            if paper.paper_id in found:
+            if paper.paper_id in restaurants:
                 raise RefusedError(f"business {paper.paper_id} was there before")
-            found[paper.paper_id] = Restaurant(paper, categories.strip())
+            restaurants[paper.paper_id] = Restaurant(paper, categories.strip())
         except RefusedError as reason:
             _refuse(taken, path, place, "business", str(reason))
     taken.left_out[f"businesses that are not in the category {terms.category}"] = others
-    return found
+    return restaurants
 
 
 def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, taken: Imported) -> None:
@@ -102,7 +104,7 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
 
 
 def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
-    """Counts *review* (negative rank, place, offset) and keeps it if it is among the *most* lowest-ranked ones."""
+    """Counts *review* (negative rank, line, offset); keeps it if fewer than *most* kept reviews rank lower."""
     restaurant.long += 1
     if len(restaurant.chosen) < most:
         heappush(restaurant.chosen, review)
@@ -111,7 +113,10 @@ def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> 
 
 
 def as_review(row: Row) -> Review:
-    """A line of the reviews as a human's review; its stars are its rating. `RefusedError` if it lacks an id or text."""
+    """Returns a line of the reviews as a human review whose rating is its stars.
+
+    Raises `RefusedError` without id or text.
+    """
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")
     if text is None:
@@ -120,7 +125,7 @@ def as_review(row: Row) -> Review:
 
 
 def rank(terms: Terms, item: str) -> int:
-    """Where the id *item* stands in the seeded order: the lowest are drawn."""
+    """Returns the position of the id *item* in the seeded order; the lowest are drawn."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 

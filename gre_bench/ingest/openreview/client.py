@@ -1,8 +1,7 @@
-"""The one door to OpenReview: the real openreview-py client, of API v1 or v2, behind our own transport.
+"""The only access to OpenReview: the real openreview-py client, of API v1 or v2, on our own transport.
 
-What comes out are the notes as the service sent them: openreview-py's own objects leave out fields that it does not
-know. Each method is one request (a forum of many replies aside), so that its caller can keep what came before it asks
-for more.
+It returns the notes as the service sent them, because openreview-py's own objects drop unknown fields. Each method is
+one request (except for a forum of many replies), so its caller can store each answer before the next request.
 """
 
 from __future__ import annotations
@@ -22,25 +21,28 @@ Note = dict[str, Any]
 
 PAGE = 1000
 BATCH = 50
-"""Most notes of a listing's page, and most PDFs of one archive, that the service gives."""
+"""The service's limits: notes on a page of a listing, PDFs in one archive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Notes of a listing, submissions with all their replies under ``details.replies``; *count* is of all its pages."""
+    """Notes of a listing, submissions with all their replies under ``details.replies``.
+
+    *count* covers all its pages.
+    """
 
     notes: list[Note]
     count: int | None
 
 
 class Forbidden(SourceError):
-    """What is asked for is there, or may be, and is not shown to this account (403)."""
+    """The requested item may exist but is not shown to this account (403)."""
 
 
 class OpenReview:
-    """A session with one host. Nothing is sent before the first question, and a login only where one is given.
+    """A session with one host. It sends nothing before the first call, and logs in only if a login is given.
 
-    Every question may raise `Paused` (the budget is used up), `ServiceDown`, `Forbidden` or another `SourceError`.
+    Every call may raise `Paused` (the budget is used up), `ServiceDown`, `Forbidden` or another `SourceError`.
     """
 
     def __init__(
@@ -56,13 +58,13 @@ class OpenReview:
 
     @property
     def sent(self) -> Counter[str]:
-        """How many requests went out, by kind."""
+        """The number of requests sent, by kind."""
         return self._session.transport.sent
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
-        """The submissions of *invitation* in the order of their ids, those that come *after* an id.
+        """Returns submissions of *invitation* in the order of their ids, from those *after* an id.
 
-        *optional*: a venue need not have that invitation, and one that the service does not know lists nothing.
+        *optional*: the venue may lack that invitation, and an unknown one lists nothing.
         """
         more = {"with_count": after is None} if self.api == 2 else {}
         more |= {"after": after} if after is not None else {}
@@ -74,11 +76,14 @@ class OpenReview:
         return Page(_listed(tree, "notes", invitation), count if isinstance(count, int) else None)
 
     def count(self, invitation: str) -> int | None:
-        """How many submissions the service counts under *invitation*; None if it does not say."""
+        """Returns how many submissions the service counts under *invitation*; None if it does not say."""
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
-        """All notes of one forum that are shown, the submission among them; one request for each `PAGE` of them."""
+        """Returns all visible notes of one forum, including the submission.
+
+        Sends one request for each `PAGE` of them.
+        """
         notes: dict[str, Note] = {}
         count, after = None, None
         while True:
@@ -88,13 +93,16 @@ class OpenReview:
             count = tree["count"] if isinstance(tree.get("count"), int) else count
             fresh = {str(note.get("id")): note for note in some if str(note.get("id")) not in notes}
             notes |= fresh
-            # A page that is not full is the last, whatever is counted: what is not for all may be counted, too.
+            # A page that is not full is the last, whatever the count: it may include notes that are not public.
             if not fresh or len(some) < PAGE or len(notes) == count:
                 return Page([*notes.values()], count)
             after = str(some[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """The versions of a note as the service keeps them, edits or (API v1) references; none if it has none."""
+        """Returns the versions of a note as the service keeps them, edits or (API v1) references.
+
+        Empty if it has none.
+        """
         name = "edits" if self.api == 2 else "references"
         tree = self._ask(
             lambda client: (
@@ -107,11 +115,14 @@ class OpenReview:
         return _listed(tree, name, f"{name} of {note_id}")
 
     def pdf(self, paper_id: str) -> bytes | None:
-        """The PDF of one paper; None if the service has none."""
+        """Returns the PDF of one paper; None if the service has none."""
         return self._file(lambda client: client.get_pdf(id=paper_id))
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """PDFs of some papers (paper id → number) in one request (API v2); None if the service finds nothing."""
+        """Returns PDFs of several papers (paper id → number) in one request (API v2).
+
+        None if the service finds nothing.
+        """
         ids = list(numbers)
         data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
         if data is None:
@@ -122,17 +133,17 @@ class OpenReview:
         return self._guarded(ask, missing=None)
 
     def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
-        """The JSON of the answer; *missing* in its place where the service has nothing."""
+        """Returns the JSON of the answer; *missing* if the service has nothing."""
         transport = self._session.transport
         transport.last = None
         try:
             found = self._guarded(ask, **missing)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError):
-            # openreview-py makes objects of what came and trips over what it does not expect; we keep the JSON.
+            # openreview-py builds objects from the answer and fails on unexpected content; we keep the JSON.
             found = None
         tree = found if missing and found is missing["missing"] else transport.last
         if not isinstance(tree, Mapping):
-            raise SourceError(f"{self.host} gave no JSON object where notes were asked for; is it the API's address?")
+            raise SourceError(f"{self.host} returned no JSON object for notes; is it the API's address?")
         return tree
 
     def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
@@ -182,5 +193,5 @@ def _status(error: Exception) -> int | None:
 
 
 def batches(ids: Sequence[str], size: int) -> list[list[str]]:
-    """*ids* in runs of at most *size*."""
-    return [list(ids[place : place + size]) for place in range(0, len(ids), size)]
+    """Splits *ids* into runs of at most *size*."""
+    return [list(ids[index : index + size]) for index in range(0, len(ids), size)]

@@ -1,4 +1,4 @@
-"""How far a fetch is, in a file beside its journal for whoever wants to show it."""
+"""Writes the progress of a fetch into a file beside its journal, for display."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ TOLD_EVERY_S = 0.2
 
 
 def tell(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
-    """Writes that the fetch in *folder* is at *stage*, *done* of *total*, and how many seconds it is still to wait."""
+    """Writes that the fetch in *folder* is at *stage*, *done* of *total*, with *remaining_s* seconds still to wait."""
     beside = folder / f".{STATUS}.{os.getpid()}"
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
-    with suppress(OSError):  # what is only shown stops no fetch
+    with suppress(OSError):  # a failure to show progress must not stop the fetch
         beside.write_text(json.dumps(status))
         beside.replace(folder / STATUS)
 
 
 def telling(folder: Path, client: OpenReview, fetch: FetchSettings) -> Callable[[str, str], Advance]:
-    """For a stage and the kind of its requests: what writes its progress, a few times a second at most.
+    """Returns a function that, for a stage and its kind of requests, writes progress at most a few times a second.
 
-    The seconds to wait are those that the limits known now leave.
+    The seconds to wait are those of the limits known now.
     """
     name, last = client.host.partition("//")[2], [0.0]
 

@@ -1,8 +1,8 @@
-"""The takes of a venue-year: each is one fetch with its own journal, and belongs to the host and API it was begun at.
+"""The fetch runs of a venue-year: each has its own journal and belongs to the host and API where it began.
 
     <state>/openreview/<venue>-<year>-0001/journal.jsonl      its first line names host and API
 
-What came from one host never goes into the snapshot of another: a try on a loopback leaves the real fetch untouched.
+Answers of one host never enter the snapshot of another, so a trial on a loopback leaves the real fetch untouched.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 from gre_bench.ingest.openreview.journal import JOURNAL, Fetched, Origin, read
 
 
-def takes(root: Path, name: str) -> list[Path]:
-    """Folders of the journals of a venue-year under *root*, oldest first: ``<name>-0001`` and up."""
-    found = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
-    return sorted(found)
+def runs_of(root: Path, name: str) -> list[Path]:
+    """Returns the folders of a venue-year's fetch runs under *root*, oldest first: ``<name>-0001`` and up."""
+    runs = [path for path in root.glob(f"{name}-[0-9][0-9][0-9][0-9]") if (path / JOURNAL).is_file()]
+    return sorted(runs)
 
 
-def origin_of(take: Path) -> Origin | None:
-    """The host and API that *take* was begun at; None if nothing is in it yet, or if its journal does not say."""
-    with (take / JOURNAL).open("rb") as file:
+def origin_of(run: Path) -> Origin | None:
+    """Returns the host and API of the fetch run *run*; None if it is empty or its journal does not say."""
+    with (run / JOURNAL).open("rb") as file:
         line = file.readline()
     try:
         return Origin(**json.loads(line)["asked"]) if line.endswith(b"\n") else None
@@ -29,12 +29,13 @@ def origin_of(take: Path) -> Origin | None:
         return None
 
 
-def take_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
-    """The folder that a fetch from *origin* goes on in: its last, or a new one if that is sealed and *again* is asked.
+def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
+    """Returns the fetch run that a fetch from *origin* continues: its last, or a new one if that is sealed and *again*
+    is set.
 
-    A journal that names no origin is taken for one of it: opening it tells what is wrong with it.
+    A journal that names no origin counts as one of *origin*; opening it reports what is wrong with it.
     """
-    known = takes(root, name)
+    known = runs_of(root, name)
     mine = [path for path in known if origin_of(path) in (origin, None)]
     if mine and not (again and read(mine[-1]).sealed):
         return mine[-1]
@@ -42,18 +43,18 @@ def take_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path
     return root / f"{name}-{last + 1:04}"
 
 
-def before(take: Path, origin: Origin) -> list[Path]:
-    """The takes of the same venue-year and *origin* that are older than *take*, oldest first."""
-    known = takes(take.parent, take.name.rpartition("-")[0])
-    return [path for path in known if path.name < take.name and origin_of(path) == origin]
+def before(run: Path, origin: Origin) -> list[Path]:
+    """Returns the fetch runs of the same venue-year and *origin* before *run*, oldest first."""
+    known = runs_of(run.parent, run.name.rpartition("-")[0])
+    return [path for path in known if path.name < run.name and origin_of(path) == origin]
 
 
-def pdfs_before(take: Path, origin: Origin) -> dict[str, Fetched]:
-    """What the takes before *take* got of papers' PDFs, the latest of each."""
-    return {paper: fetched for path in before(take, origin) for paper, fetched in read(path).pdfs.items()}
+def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
+    """Returns the PDFs that earlier fetch runs than *run* got, the latest of each paper."""
+    return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
 
 
-def sealed_before(take: Path, origin: Origin) -> str | None:
-    """The digest of the snapshot that was made last of the takes before *take*."""
-    sealed = [digest for path in before(take, origin) for digest in read(path).sealed]
+def sealed_before(run: Path, origin: Origin) -> str | None:
+    """Returns the digest of the last snapshot made by an earlier fetch run than *run*."""
+    sealed = [digest for path in before(run, origin) for digest in read(path).sealed]
     return sealed[-1] if sealed else None

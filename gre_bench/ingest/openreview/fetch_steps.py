@@ -1,4 +1,4 @@
-"""What the steps of a fetch do: one session with the service, plain values in and out, all results in the journal."""
+"""The steps of a fetch: each is one session with the service; values go in and out, results into the journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gre_bench.core.errors import Paused, ServiceDown, SettingsError
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.openreview.client import OpenReview
 from gre_bench.ingest.openreview.fetch_progress import tell, telling
-from gre_bench.ingest.openreview.fetch_runs import pdfs_before, sealed_before, take_for
+from gre_bench.ingest.openreview.fetch_runs import pdfs_before, run_for, sealed_before
 from gre_bench.ingest.openreview.fetching import Advance, fetch_forums, fetch_listings, is_listed
 from gre_bench.ingest.openreview.journal import Journal, Origin
 from gre_bench.ingest.openreview.paper_fetching import fetch_histories, fetch_pdfs, is_due
@@ -30,12 +30,12 @@ SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is fetched, and where it is kept: *take* names the journal under the state. *began*: when, epoch s."""
+class FetchRequest:
+    """What is fetched and where it is stored: *run* names the fetch run under the state. *began*: start in epoch s."""
 
     settings: Settings
     state: str
-    take: str
+    run: str
     began: float
 
     @property
@@ -45,18 +45,21 @@ class Asked:
 
     @property
     def origin(self) -> Origin:
-        """The host that is asked, and its API; `SettingsError` if none is named."""
+        """The host and its API; raises `SettingsError` if none is named."""
         return origin(self.settings)
 
     @property
     def folder(self) -> Path:
-        """Where the journal is."""
-        return budget_file(Path(self.state)).parent / self.take
+        """The folder of the journal."""
+        return budget_file(Path(self.state)).parent / self.run
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """How far a step came: *sent* requests by kind; paused until (epoch s), or stopped by a fault; *message* tells."""
+class FetchOutcome:
+    """How far a step came: requests *sent* by kind.
+
+    Paused until (epoch s), or stopped by a fault that *message* states.
+    """
 
     sent: dict[str, int] = field(default_factory=dict)
     paused_until: float | None = None
@@ -64,100 +67,105 @@ class Reached:
 
 
 def budget_file(state: Path) -> Path:
-    """Where the request budget is kept, beside the journals."""
+    """Returns the file of the request budget, beside the journals."""
     return state / "openreview" / "budget.json"
 
 
 def origin(settings: Settings) -> Origin:
-    """The host that is asked, and its API; `SettingsError` if neither the venue nor the settings name a host."""
+    """Returns the host and its API; raises `SettingsError` if neither the venue nor the settings name a host."""
     venue = venue_of(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
-        raise SettingsError(f"{venue.name} is nowhere to be asked for; name a host: --set fetch.host=http://...")
+        raise SettingsError(f"no host is known for {venue.name}; name a host: --set fetch.host=http://...")
     return Origin(host.rstrip("/").lower(), venue.api)
 
 
-def take(settings: Settings, state: Path, again: bool = False) -> Path:
-    """The folder that a fetch with *settings* goes on in; *again*: a new one if the last is sealed."""
+def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
+    """Returns the folder that a fetch with *settings* continues; *again*: a new one if the last is sealed."""
     name = f"{settings.edition.venue}-{settings.edition.year}"
-    return take_for(budget_file(state).parent, name, origin(settings), again)
+    return run_for(budget_file(state).parent, name, origin(settings), again)
 
 
-def bring_notes(asked: Asked, secret: Callable[[str], str]) -> Reached:
-    """All submissions of the venue-year with their replies, as far as the service allows."""
-    with Journal(asked.folder, asked.origin) as journal:
-        if is_listed(journal, asked.venue) and set(lacking(journal)) <= journal.forums.keys():
-            return Reached()
-        return _reached(asked, secret, lambda client, told: [_notes(journal, client, asked, told)])
+def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
+    """Fetches all submissions of the venue-year with their replies, as far as the service allows."""
+    with Journal(request.folder, request.origin) as journal:
+        if is_listed(journal, request.venue) and set(lacking(journal)) <= journal.forums.keys():
+            return FetchOutcome()
+        return _reached(request, secret, lambda client, told: [_notes(journal, client, request, told)])
 
 
-def bring_papers(asked: Asked, secret: Callable[[str], str]) -> Reached:
-    """Versions and PDFs of the sampled papers, as far as the service allows; one going on while the other is paused."""
-    edition, fetch = asked.settings.edition, asked.settings.fetch
-    with Journal(asked.folder, asked.origin) as journal:
-        if asked.venue.unverified and asked.settings.sources.unverified_venue == "confirm":
-            confirm_form(asked.venue, read_notes(received(journal), asked.venue))
-        sampled = sample_of(journal, asked.venue, edition, fetch.everything)
-        needs = needs_of(journal, asked.venue, sampled, fetch.histories)
+def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
+    """Fetches versions and PDFs of the sampled papers, as far as the service allows.
+
+    A pause of one leaves the other going.
+    """
+    edition, fetch = request.settings.edition, request.settings.fetch
+    with Journal(request.folder, request.origin) as journal:
+        if request.venue.unverified and request.settings.sources.unverified_venue == "confirm":
+            confirm_form(request.venue, read_notes(received(journal), request.venue))
+        sampled = sample_of(journal, request.venue, edition, fetch.everything)
+        needs = needs_of(journal, request.venue, sampled, fetch.histories)
         journal.drop_damaged(sampled.wanted)
-        if not is_due(journal, needs, asked.began):
-            return Reached()
+        if not is_due(journal, needs, request.began):
+            return FetchOutcome()
 
-        known = pdfs_before(asked.folder, asked.origin)
+        known = pdfs_before(request.folder, request.origin)
 
         def parts(client: OpenReview, told: Callable[[str, str], Advance]) -> list[Callable[[], None]]:
             versions, pdfs = told("versions", "edits"), told("PDFs", "pdf" if client.api == 1 else "attachment")
             return [
-                lambda: fetch_histories(journal, client, needs.histories, versions, asked.began),
-                lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, asked.began, fetch.pdf_batch, known),
+                lambda: fetch_histories(journal, client, needs.histories, versions, request.began),
+                lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, request.began, fetch.pdf_batch, known),
             ]
 
-        return _reached(asked, secret, parts)
+        return _reached(request, secret, parts)
 
 
-def freeze(asked: Asked) -> dict[str, Any]:
-    """The snapshot of what was fetched: its folder, digest and counts."""
-    venue, fetch = asked.venue, asked.settings.fetch
-    with Journal(asked.folder, asked.origin) as journal:
-        sampled = sample_of(journal, venue, asked.settings.edition, fetch.everything)
-        host = asked.origin.host
-        remarks = [f"asked at {host}, which is not the venue's own host"] if venue.host != host else []
+def freeze(request: FetchRequest) -> dict[str, Any]:
+    """Makes the snapshot of what was fetched; returns its folder, digest and counts."""
+    venue, fetch = request.venue, request.settings.fetch
+    with Journal(request.folder, request.origin) as journal:
+        sampled = sample_of(journal, venue, request.settings.edition, fetch.everything)
+        host = request.origin.host
+        remarks = [f"fetched from {host}, which is not the venue's own host"] if venue.host != host else []
         remarks += [*([venue.unverified] if venue.unverified else []), *sampled.notes]
         for name in venue.listings:
             listed, count = listed_of(journal, name)
             remarks += [f"listed {listed} of {count} that the service counts under {name}"] if listed < count else []
         refused = Counter(kind for kind, _ in journal.refused)
         due = f"{refused['pdf']} PDFs and the versions of {refused['history']} notes"
-        remarks += [f"refused (403), and asked for again when it is fetched again: {due}"] if refused else []
-        last = journal.sealed[-1] if journal.sealed else sealed_before(asked.folder, asked.origin)
+        remarks += [f"refused (403), to be requested again by the next fetch: {due}"] if refused else []
+        last = journal.sealed[-1] if journal.sealed else sealed_before(request.folder, request.origin)
         made = seal(
-            Path(asked.state) / "snapshots", journal, venue, asked.settings.edition, sampled,
+            Path(request.state) / "snapshots", journal, venue, request.settings.edition, sampled,
             f"openreview: {journal.origin}", remarks, last,
         )  # fmt: skip
         journal.add_seal(made.digest)
-    tell(asked.folder, "sealed")
+    tell(request.folder, "sealed")
     counts = made.manifest.counts
     return {"snapshot": str(made.folder), "digest": made.digest, "counts": counts, "remarks": made.manifest.remarks}
 
 
 def _notes(
-    journal: Journal, client: OpenReview, asked: Asked, told: Callable[[str, str], Advance]
+    journal: Journal, client: OpenReview, request: FetchRequest, told: Callable[[str, str], Advance]
 ) -> Callable[[], None]:
     def work() -> None:
-        fetch = asked.settings.fetch
-        fetch_listings(journal, client, asked.venue, told("submissions", "notes"), fetch.page, fetch.short_listing)
+        fetch = request.settings.fetch
+        fetch_listings(journal, client, request.venue, told("submissions", "notes"), fetch.page, fetch.short_listing)
         fetch_forums(journal, client, lacking(journal), told("forums", "notes"))
 
     return work
 
 
-def _reached(asked: Asked, secret: Callable[[str], str], parts: Callable[..., list[Callable[[], None]]]) -> Reached:
-    """Does all *parts* as far as they go; the earliest end of a pause, if any is paused."""
-    client = _session(asked, secret)
+def _reached(
+    request: FetchRequest, secret: Callable[[str], str], parts: Callable[..., list[Callable[[], None]]]
+) -> FetchOutcome:
+    """Runs all *parts* as far as they go; returns the earliest end of a pause, if any paused."""
+    client = _session(request, secret)
     before = Counter(client.sent)
     pauses: list[Paused] = []
     message = ""
-    for work in parts(client, telling(asked.folder, client, asked.settings.fetch)):
+    for work in parts(client, telling(request.folder, client, request.settings.fetch)):
         try:
             work()
         except Paused as pause:
@@ -168,22 +176,22 @@ def _reached(asked: Asked, secret: Callable[[str], str], parts: Callable[..., li
     sent = dict(client.sent - before)
     if pauses and not message:
         first = min(pauses, key=lambda pause: pause.until)
-        tell(asked.folder, str(first), remaining_s=first.until - time.time())
-        return Reached(sent, first.until, str(first))
-    return Reached(sent, None, message)
+        tell(request.folder, str(first), remaining_s=first.until - time.time())
+        return FetchOutcome(sent, first.until, str(first))
+    return FetchOutcome(sent, None, message)
 
 
-def _session(asked: Asked, secret: Callable[[str], str]) -> OpenReview:
-    fetch = asked.settings.fetch
+def _session(request: FetchRequest, secret: Callable[[str], str]) -> OpenReview:
+    fetch = request.settings.fetch
     login = Login(**{name: secret(getattr(fetch, name)) for name in SECRETS})
     if login.username and not login.password and not login.token:
         raise SettingsError(f"there is a user name ({fetch.username}) and no password ({fetch.password}); set both")
     retry_policy = RetryPolicy(fetch.timeout_s, fetch.whole_s, fetch.attempts, fetch.backoff_s)
-    budget = str(budget_file(Path(asked.state)).resolve())
-    return _opened(asked.origin, budget, login, retry_policy)
+    budget = str(budget_file(Path(request.state)).resolve())
+    return _opened(request.origin, budget, login, retry_policy)
 
 
 @lru_cache(maxsize=4)
 def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
-    """Kept open for this process, so that it logs in once."""
+    """Opens a session once per process, so that it logs in once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]

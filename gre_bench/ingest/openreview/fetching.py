@@ -1,8 +1,8 @@
-"""Bringing a venue-year's submissions and replies home, one answer at a time into the journal.
+"""Fetches a venue-year's submissions and replies, one answer at a time into the journal.
 
     listings with replies → forums that came without theirs → (the sample is drawn; `paper_fetching`)
 
-Each function goes on where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
+Each function continues where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from gre_bench.ingest.records.venues import Venue
 
 Note = dict[str, Any]
 Advance = Callable[[int, int], None]
-"""Told of progress: how much of how much is there."""
+"""Receives progress: the amount done and the total."""
 EMPTY_PAGES = 3
-"""Empty pages in a row, though more are counted, after which a run ends."""
+"""Number of empty pages in a row, before the counted end, after which a run stops."""
 
 
 def is_listed(journal: Journal, venue: Venue) -> bool:
-    """Whether all listings are here to their ends."""
+    """Whether the journal holds all listings completely."""
     return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What is listed: *size* submissions at a time; one that *must* be there is not empty; one may be *short*."""
+    """A listing: pages of *size* submissions. *must*: it may not be empty; *short*: it may end before the count."""
 
     invitation: str
     must: bool
@@ -41,7 +41,7 @@ class _Listing:
 def fetch_listings(
     journal: Journal, client: OpenReview, venue: Venue, advance: Advance, page: int = PAGE, short: bool = False
 ) -> None:
-    """All submissions with their replies; *short*: also where a listing ends before the service's count."""
+    """Fetches all submissions with their replies; *short* accepts a listing that ends before the service's count."""
     for invitation in venue.listings:
         must = invitation.rpartition("/-/")[2] in venue.submissions
         _fetch_listing(journal, client, venue, _Listing(invitation, must, min(page, PAGE), short), advance)
@@ -60,7 +60,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: 
                 f"of the other API version; {venue.name} is kept by API v{venue.api}, see data/venues.toml"
             )
         if page.notes and not fresh:
-            raise SourceError(f"{client.host}: the listing of {invitation} gives the same notes again after {after}")
+            raise SourceError(f"{client.host}: the listing of {invitation} repeats the same notes after {after}")
         seen |= fresh
         end = not page.notes or (page.count is not None and len(seen) >= page.count)
         journal.add_page(invitation, page.notes, page.count, end)
@@ -69,16 +69,16 @@ def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: 
 
 
 def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed: int, count: int | None) -> Page:
-    """The page after *after*, with the count known now; an empty one only where the listing ends.
+    """Returns the page after *after*, with the latest count; empty only at the listing's end.
 
-    An empty page is asked for again: in the middle of a listing it is a fault of the moment. `ServiceDown` if nothing
-    comes though the service counts more than the *listed* notes, unless the listing may be short.
+    An empty page within a listing is a passing fault and is requested again. Raises `ServiceDown` if pages stay empty
+    though the service counts more than the *listed* notes, unless the listing may be short.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
         page = client.page(listing.invitation, after, listing.size, not listing.must)
         count = count if page.count is None else page.count
         if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and listed < count:
-            # Notes that were deleted since the listing began are not counted any more.
+            # The service no longer counts notes deleted since the listing began.
             count = client.count(listing.invitation)
         ended = attempt > 1 if count is None else listed >= count
         if page.notes or ended:
@@ -87,12 +87,12 @@ def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed
         return Page([], count)
     what = f"listed {listed} of {count} under {listing.invitation}, then {EMPTY_PAGES} empty pages"
     raise ServiceDown(
-        f"{client.host}: {what}; run it again later, or take what is listed: --set fetch.short_listing=true"
+        f"{client.host}: {what}; run it again later, or accept the shorter listing: --set fetch.short_listing=true"
     )
 
 
 def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], advance: Advance) -> None:
-    """Whole forums, for submissions whose replies the listing left out."""
+    """Fetches whole forums, for submissions whose replies the listing left out."""
     due = [forum for forum in forums if forum not in journal.forums]
     for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
         found = client.forum(forum)

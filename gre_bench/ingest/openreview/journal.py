@@ -1,11 +1,11 @@
-"""What a fetch has received so far, append-only: whatever happens, an answer that is in here is not asked for again.
+"""The append-only journal of a fetch: an answer in it is never requested again.
 
     <folder>/journal.jsonl     whose host it is, then a line an answer: a page of a listing, a forum, a history, a PDF
              pages/*.json.gz   the notes of each page as they were received
     <folder>/../pdfs/          PDFs by SHA-256, shared by all fetches
 
-An answer's files are on disk before its line is, and a line counts once it is whole: a kill between the two costs
-the request that was under way, nothing else.
+An answer's files are on disk before its line, and only a complete line counts. A kill between the two loses only the
+request under way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ JOURNAL = "journal.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who gave all that is in a journal: the address of a host, and the API that it was asked by."""
+    """The source of everything in a journal: the address of a host, and its API."""
 
     host: str
     api: int
@@ -41,7 +41,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of a listing: *end* says that it is the last, *last* is where the next begins."""
+    """A page of a listing; *end*: it is the last; *last*: where the next page begins."""
 
     invitation: str
     file: str
@@ -53,7 +53,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came of asking for a paper's PDF: its hash, or why there is none. *stated*: how the note named the PDF."""
+    """The result of requesting a paper's PDF: its hash, or why there is none. *stated*: the PDF's name in the note."""
 
     stated: str | None
     sha256: str | None
@@ -61,9 +61,9 @@ class Fetched:
 
 
 class Journal:
-    """The journal in *folder*; while it is open no other process can open it.
+    """The journal in *folder*, locked against other processes while it is open.
 
-    *asked*: the host whose answers are to be added; a journal of another is not opened.
+    *asked*: the host whose answers are added; the journal of another host is refused.
     """
 
     def __init__(self, folder: Path, asked: Origin | None = None):
@@ -81,7 +81,7 @@ class Journal:
 
     @property
     def pool(self) -> PdfPool:
-        """Where PDFs lie."""
+        """The pool that holds the PDFs."""
         return PdfPool(self.folder.parent / "pdfs")
 
     def __enter__(self) -> Journal:
@@ -100,7 +100,7 @@ class Journal:
             if self._replay() and self.origin != self.asked:
                 raise SourceError(
                     f"{self.folder} is of {self.origin or 'a host that it does not name'}, not of {self.asked}; "
-                    "move it away to begin anew"
+                    "move it away to start again"
                 )
         except SourceError:
             self.__exit__()
@@ -113,7 +113,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Keeps a page of a listing."""
+        """Stores a page of a listing."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -121,29 +121,29 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Keeps the notes of a forum, which take the place of those that a listing gave; the service counts *count*."""
+        """Stores the notes of a forum, which replace those of a listing; the service counts *count*."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
-        """Keeps the versions of a note."""
+        """Stores the versions of a note."""
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Keeps a PDF, or why there is none."""
+        """Stores a PDF, or why there is none."""
         sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
-        """Notes that the service refused a paper's PDF or a note's versions *at* a time (epoch s): neither is here."""
+        """Records that the service refused a paper's PDF or a note's versions *at* a time (epoch s)."""
         self._add({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
-        """Notes that the snapshot *digest* was made of what is here."""
+        """Records that the snapshot *digest* was made from this journal."""
         if digest not in self.sealed[-1:]:
             self._add({"seal": digest})
 
     def drop_damaged(self, papers: Iterable[str]) -> list[str]:
-        """Those of *papers* whose PDF came and is not in the pool as it came; it counts as not there from now on."""
+        """Returns those of *papers* whose PDF in the pool is damaged; from now on it counts as missing."""
         kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
         damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
         for paper in damaged:
@@ -151,14 +151,14 @@ class Journal:
         return damaged
 
     def page_notes(self, page: Listed) -> list[Note]:
-        """The notes of a page as they were received."""
+        """Returns the notes of a page as received."""
         try:
             return json.loads(gzip.decompress((self.folder / page.file).read_bytes()))
         except (OSError, EOFError, ValueError):
             raise SourceError(f"{self.folder / page.file} is damaged; delete {self.folder} and fetch again") from None
 
     def listing(self, invitation: str) -> list[Listed]:
-        """The pages of a listing that are here."""
+        """Returns the stored pages of a listing."""
         return [page for page in self.pages if page.invitation == invitation]
 
     def _add(self, entry: Mapping[str, Any]) -> None:
@@ -176,14 +176,14 @@ class Journal:
             self._take(one)
 
     def _replay(self) -> int:
-        """Takes in what is on disk, a half line at the end cut off; how many bytes that is."""
+        """Reads the file, cuts off a half line at its end, and returns its length in bytes."""
         whole = self._take_all()
         if whole < os.fstat(self._file).st_size:  # type: ignore[arg-type]
             os.ftruncate(self._file, whole)  # type: ignore[arg-type]
         return whole
 
     def _take_all(self) -> int:
-        """Takes in the whole lines that are on disk; how many bytes they are."""
+        """Reads the complete lines on disk and returns their length in bytes."""
         path, whole, lines = self.folder / JOURNAL, 0, 0
         try:
             with path.open("rb") as file:
@@ -197,7 +197,7 @@ class Journal:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
             what = f"{path}: line {lines} is damaged and nothing was changed"
-            raise SourceError(f"{what}; put back a copy, or move the folder away to begin anew") from None
+            raise SourceError(f"{what}; restore a copy, or move the folder away to start again") from None
         return whole
 
     def _take(self, entry: Mapping[str, Any]) -> None:
@@ -225,7 +225,7 @@ class Journal:
 
 
 def read(folder: Path) -> Journal:
-    """A journal to look at, which another process may be writing; `SourceError` if a line of it is damaged."""
+    """Opens a journal for reading while another process may write it; raises `SourceError` for a damaged line."""
     journal = Journal(folder)
     journal._take_all()
     return journal

@@ -1,6 +1,6 @@
-"""Bringing the sampled papers' versions and PDFs home, one answer at a time into the journal.
+"""Fetches the sampled papers' versions and PDFs, one answer at a time into the journal.
 
-What the journal has is not asked for again; what is missing (404) is noted and done with; what is refused (403) is due
+Items in the journal are not requested again. A missing item (404) is recorded and final; a refused one (403) is due
 again in the next run (`gre_bench.ingest.openreview.refusals`).
 """
 
@@ -20,7 +20,7 @@ MISSING, NOT_NAMED = "the service has no PDF of it", "the note names no PDF"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What is to be asked for besides the listings; *pdfs*: paper id, number, and how the note names its PDF."""
+    """What to request besides the listings; *pdfs*: paper id, number, and the PDF's name in the note."""
 
     forums: tuple[str, ...] = ()
     histories: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Needs:
 
 
 def is_due(journal: Journal, needs: Needs, began: float) -> bool:
-    """Whether versions or PDFs are to be asked for in a run that *began* then (epoch s)."""
+    """Whether a run that *began* then (epoch s) must request versions or PDFs."""
     papers = [paper_id for paper_id, _, _ in needs.pdfs]
     return bool(due(journal, "history", needs.histories, began) or due(journal, "pdf", papers, began))
 
@@ -36,7 +36,7 @@ def is_due(journal: Journal, needs: Needs, began: float) -> bool:
 def fetch_histories(
     journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance, began: float
 ) -> None:
-    """The versions of notes that were changed after they counted."""
+    """Fetches the versions of *note_ids*, notes that were edited after the version that counts."""
 
     def ask(note_id: str) -> None:
         journal.add_history(note_id, client.history(note_id))
@@ -56,9 +56,9 @@ def fetch_pdfs(
     batch: int = BATCH,
     earlier: Mapping[str, Fetched] = {},
 ) -> None:
-    """PDFs of *papers*: (id, number, how the note names its PDF). *earlier*: what fetches before this one got.
+    """Fetches PDFs of *papers*: (id, number, the PDF's name in the note). *earlier*: results of earlier fetch runs.
 
-    A PDF that is named as it was then is the same file, and is not asked for.
+    A PDF with the same name as before is the same file, and is not requested.
     """
     for paper_id, _, stated in papers:
         if paper_id not in journal.pdfs:
@@ -78,7 +78,7 @@ def fetch_pdfs(
     new = [paper_id for paper_id in asked if paper_id not in refused]
     for some in batches(new, min(batch, BATCH) if client.api == 2 else 1):
         numbers = {paper_id: known[paper_id][0] for paper_id in some}
-        # An archive of one is the file itself.
+        # An archive of one paper is the PDF itself.
         archive = _archive(client, numbers, refusals) if len(some) > 1 else NONE
         given = [name for name in some if name in archive.files and not _is_cut(archive.files[name])]
         for paper_id in given:
@@ -92,7 +92,7 @@ def fetch_pdfs(
 
 
 def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched | None) -> None:
-    """Adds what needs no request: that no PDF is named, or the file that an earlier fetch got under the same name."""
+    """Records what needs no request: no PDF is named, or an earlier fetch got the file under the same name."""
     if stated is None:
         journal.add_pdf(paper_id, None, None, NOT_NAMED)
     elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
@@ -100,13 +100,13 @@ def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched
 
 
 def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusals) -> Archive:
-    """The PDFs of some papers at once; a damaged archive is asked for once more."""
+    """Requests the PDFs of some papers in one archive; a damaged archive is requested once more."""
     found: Archive | None = None
     for _ in range(2):
         try:
             found = client.pdfs(numbers)
         except Forbidden as error:
-            # One of them may be what is refused, so that the others are to be had singly.
+            # A single refused PDF may refuse the whole archive; the others are then requested one by one.
             refusals.add(error)
             break
         if found is None or not found.damaged:
@@ -115,10 +115,10 @@ def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusa
 
 
 def _is_cut(data: bytes) -> bool:
-    """Whether a PDF lacks its end: a body without a stated length can be cut unnoticed."""
+    """Whether a PDF lacks its end; a body without a stated length can be cut unnoticed."""
     return data.startswith(b"%PDF") and b"%%EOF" not in data[-4096:]
 
 
 def _longer(first: bytes | None, second: bytes | None) -> bytes | None:
-    found = [data for data in (first, second) if data is not None]
-    return max(found, key=len, default=None)
+    whole = [data for data in (first, second) if data is not None]
+    return max(whole, key=len, default=None)

@@ -1,4 +1,4 @@
-"""An archive of several papers' PDFs, as API v2 gives it: whose each file is, and what of it can be read."""
+"""Reads API v2's archive of several papers' PDFs: which paper each file belongs to, and which files are intact."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(\d+)_")
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """PDFs of some papers by paper id. *damaged*: not all of it could be read; *strangers*: files that are nobody's."""
+    """PDFs of some papers by paper id. *damaged*: not all of it could be read; *strangers*: files of no known paper."""
 
     files: dict[str, bytes]
     damaged: bool = False
@@ -23,12 +23,12 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether a paper that is not in it has no PDF at the service."""
+        """Whether a paper that is absent from it has no PDF at the service."""
         return not self.damaged and not self.strangers
 
 
 def unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
-    """What the bytes *data* hold of the papers *numbers* (id → number); a file that is damaged spoils no other."""
+    """Returns the PDFs in *data* of the papers *numbers* (id → number); a damaged file does not affect the others."""
     files, damaged, strangers = dict[str, bytes](), False, 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -47,7 +47,7 @@ def unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
 
 
 def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
-    """Whose PDF a file of an archive is: named by the paper's id, or by its number."""
+    """Returns the paper of a file in an archive, which is named by the paper's id or number."""
     stem = name.rpartition("/")[2].removesuffix(".pdf")
     if stem in numbers:
         return stem

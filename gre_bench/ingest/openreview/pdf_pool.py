@@ -1,6 +1,6 @@
-"""PDFs by what is in them: a file for each content, named by its SHA-256, never changed, and checked when it is used.
+"""Stores each distinct PDF once, in a file named by its SHA-256; files never change and are checked on use.
 
-Snapshots share the bytes on disk with it, so that a file that is damaged here is damaged there.
+Snapshots share these bytes on disk, so damage here is damage there.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class PdfPool:
         self.folder = folder
 
     def file(self, sha256: str) -> Path:
-        """Where the PDF of that content is, or would be."""
+        """Returns the path for the PDF with that hash, whether or not it exists."""
         return self.folder / f"{sha256}.pdf"
 
     def read(self, sha256: str) -> bytes | None:
-        """The PDF of that content; None if it is not there, or is not as it was written."""
+        """Returns the PDF with that hash; None if it is missing or damaged."""
         try:
             data = self.file(sha256).read_bytes()
         except OSError:
@@ -30,7 +30,7 @@ class PdfPool:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def keep(self, data: bytes) -> str:
-        """Puts a PDF in, in the place of a damaged one if that is there; its SHA-256 (hex)."""
+        """Stores a PDF, replacing a damaged copy, and returns its SHA-256 (hex)."""
         sha256 = hashlib.sha256(data).hexdigest()
         if self.read(sha256) is None:
             put(self.file(sha256), data, READ_ONLY)

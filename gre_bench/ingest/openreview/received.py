@@ -1,4 +1,4 @@
-"""The notes that a journal holds: each once, of copies that differ the latest, a submission before its replies."""
+"""The distinct notes in a journal: the latest of differing copies, each submission before its replies."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ Note = dict[str, Any]
 
 
 def received(journal: Journal) -> Iterator[Note]:
-    """All notes that are here, each once, a submission before its replies; of copies that differ the latest."""
+    """Yields each note once, a submission before its replies; of differing copies the latest."""
     newest: dict[str, tuple[int, int]] = {}
-    for place, note in enumerate(_copies(journal)):
+    for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):
-            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -place))
-    for place, note in enumerate(_copies(journal)):
-        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -place:
+            newest[note["id"]] = max(newest.get(note["id"], (-1, 0)), (_changed(note), -index))
+    for index, note in enumerate(_copies(journal)):
+        if not isinstance(note.get("id"), str) or newest[note["id"]][1] == -index:
             yield note
 
 
 def copies(journal: Journal) -> int:
-    """How many notes came more than once."""
+    """Counts the notes received more than once."""
     ids = [note.get("id") for note in _copies(journal)]
     return len(ids) - len(set(map(str, ids)))
 
 
 def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
-    """How many notes are here of a listing, and how many the service counted last; 0 if it counts none."""
+    """Returns the number of notes received of a listing, and the service's last count; 0 if it states none."""
     pages = journal.listing(invitation)
     ids = {note.get("id") for page in pages for note in journal.page_notes(page)}
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
 def lacking(journal: Journal) -> tuple[str, ...]:
-    """Submissions that came without all of their replies."""
-    found = []
+    """Returns the submissions received without all of their replies."""
+    incomplete = []
     for page in journal.pages:
         for note in journal.page_notes(page):
             replies = _details(note).get("replies")
             if not isinstance(replies, list) or _stated(note) > len(replies):
-                found.append(str(note.get("id")))
-    return tuple(dict.fromkeys(found))
+                incomplete.append(str(note.get("id")))
+    return tuple(dict.fromkeys(incomplete))
 
 
 def not_shown(journal: Journal) -> int:
-    """How many replies the service counts and does not show, of the forums that were asked for whole."""
+    """Counts the replies that the service counts but does not show, in forums that were fetched completely."""
     stated = {str(note.get("id")): _stated(note) for page in journal.pages for note in journal.page_notes(page)}
     return sum(
         max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
@@ -55,7 +55,7 @@ def not_shown(journal: Journal) -> int:
 
 
 def _stated(note: Note) -> int:
-    """How many replies the service says that a submission has; 0 if it does not say."""
+    """Returns the number of replies that the service states for a submission; 0 if it states none."""
     count = _details(note).get("replyCount")
     return count if isinstance(count, int) else 0
 
@@ -65,7 +65,7 @@ def _details(note: Note) -> Note:
 
 
 def _copies(journal: Journal) -> Iterator[Note]:
-    """Every copy of every note, by forum, in an order that does not depend on when it came."""
+    """Yields every copy of every note by forum, in an order that does not depend on arrival."""
     for page in journal.pages:
         for note in journal.page_notes(page):
             details = _details(note)
@@ -90,7 +90,7 @@ def _changed(note: Note) -> int:
 def numbers_of(
     notes: Iterable[Note], papers: Collection[str], api: int
 ) -> Iterator[tuple[str, int | None, str | None]]:
-    """Of *papers*: the id, the number, and how the note names its PDF."""
+    """Yields for each of *papers* its id, its number, and the PDF's name in the note."""
     for note in notes:
         if note.get("id") in papers and note.get("id") == note.get("forum"):
             stated = (note.get("content") or {}).get("pdf")

@@ -1,6 +1,6 @@
-"""What a service refuses (403): an item of its own is due again in the next run; many in a row end this one.
+"""Handles refusals (403): a refused item is due again in the next run; many refusals in a row end this run.
 
-Missing (404) is another matter: that is an answer, and final for the take.
+A missing item (404) is different: that answer is final for the fetch run.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from gre_bench.ingest.openreview.client import Forbidden
 from gre_bench.ingest.openreview.journal import Journal, Kind
 
 IN_A_ROW = 5
-"""Refusals in a row that are no item's own: the account or the machine is refused."""
+"""This many refusals in a row mean that the account or the machine is refused, not single items."""
 
 ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.histories=false"}
 
 
 def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Those of *items* to be asked for in a run that *began* then (epoch s): first those that were never refused."""
+    """Returns those of *items* that a run which *began* then (epoch s) must request: never refused ones first."""
     known = journal.pdfs if kind == "pdf" else journal.histories
     lacking = [item for item in items if item not in known]
     return sorted(
@@ -29,7 +29,7 @@ def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> lis
 
 
 class Refusals:
-    """The refusals of one kind of item in a run. Those in a row are kept once the row is over and was not too long."""
+    """The refusals of one kind of item in a run. A series is recorded once it has ended and was not too long."""
 
     def __init__(self, journal: Journal, kind: Kind):
         self.journal = journal
@@ -38,7 +38,10 @@ class Refusals:
         self._items: list[str] = []
 
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
-        """Does *ask* for each of *items*. Many in a row that were refused in a run before, too, end it in peace."""
+        """Calls *ask* for each of *items*.
+
+        A long series of items that an earlier run was refused too ends it without error.
+        """
         for item in items:
             known = (self.kind, item) in self.journal.refused
             if known and self._items:
@@ -59,7 +62,7 @@ class Refusals:
                 self.end()
 
     def add(self, error: Forbidden, item: str | None = None) -> None:
-        """One more in a row, of an *item* or of several at once; `ServiceDown` where it is one too many."""
+        """Adds a refusal of an *item*, or of several at once, to the series; raises `ServiceDown` if it is too long."""
         self._count += 1
         self._items += [item] if item is not None else []
         if self._count >= IN_A_ROW:
@@ -67,7 +70,7 @@ class Refusals:
             raise ServiceDown(f"{what}; see what the account may read{ADVICE[self.kind]}, and run it again later")
 
     def end(self) -> None:
-        """The row is over: what was refused in it is the items' own."""
+        """Ends the series and records its refusals as those of single items."""
         for item in self._items:
             self.journal.add_refusal(self.kind, item, time.time())
         self._count, self._items = 0, []

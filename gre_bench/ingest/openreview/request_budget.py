@@ -1,8 +1,7 @@
-"""How many requests an outside service still allows, on disk and shared by all processes: none is sent before its time.
+"""The requests that an outside service still allows, on disk and shared by all processes; none is sent too early.
 
-Kept per host and kind of request, as several limits may hold at once: those of the ``ratelimit-*`` headers, those of
-the body of a refusal, and until either is known a guess. Nothing about a limit is taken for granted: a response
-changes what the next request needs.
+It is kept per host and kind of request. Several limits may hold at once: those of the ``ratelimit-*`` headers, those of
+a refusal's body, and a guess until either is known. Every response may change the limits.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ GUESSES = {
     "login": Limit(10, 10, None, HOUR),
 }
 OTHER_GUESS = Limit(98, 98, None, HOUR / 2)
-"""What was reported of the service in August 2026; only for as long as nothing better is known."""
+"""Limits reported in August 2026, used until the service states its own."""
 
 GUESSED_HOSTS = ("openreview.net",)
 
@@ -35,14 +34,14 @@ MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
 SET_BACK_S = 60.0
-"""A clock that shows so much less than when the file was written was set back."""
+"""A clock that is behind the file's time by more than this was set back (seconds)."""
 BELIEVED = 3
-"""Refusals in a row whose stated wait is taken at its word."""
+"""Number of refusals in a row whose stated wait is believed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is known of one kind of request. *refusals*: those in a row."""
+    """What is known of one kind of request. *refusals* counts those in a row."""
 
     limits: dict[str, Limit] = field(default_factory=dict)
     not_before: float = 0.0
@@ -58,7 +57,10 @@ class RequestBudget:
         self.clock = clock
 
     def take(self, kind: str) -> None:
-        """Takes one request of *kind* off before it is sent; `Paused` says until when there is none."""
+        """Charges one request of *kind* before it is sent.
+
+        Raises `Paused` with the next allowed time if there is none.
+        """
         with self._changing(kind) as found:
             now = self.clock()
             limits = {name: _rolled(limit, now) for name, limit in found[kind].limits.items()}
@@ -68,7 +70,7 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=taken, sent=found[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
-        """Keeps what a response says of the limits. After a refusal (429) nothing is sent before it is over."""
+        """Records the limits that a response states. After a refusal (429) nothing is sent until it has expired."""
         now = self.clock()
         with self._changing(kind) as found:
             limits, refused = dict(found[kind].limits), status == 429
@@ -82,7 +84,7 @@ class RequestBudget:
             wait = wait_of(headers, body, now) if refused or status == 503 else None
             if refused:
                 refusals = found[kind].refusals + 1
-                # A stated wait is believed, but not for ever: one that is over at once would be a storm of requests.
+                # A stated wait is believed only a few times: a wait of zero would otherwise cause a storm of requests.
                 doubted = refusals if wait is None else refusals - BELIEVED
                 if doubted > 0:
                     wait = max(wait or 0.0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (doubted - 1)))
@@ -91,12 +93,12 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=limits, not_before=not_before, refusals=refusals)
 
     def allowance(self, kind: str) -> Allowance:
-        """What is known now of *kind*, limits whose time is over renewed."""
+        """Returns what is known now of *kind*, with expired limits renewed."""
         known, now = self._read().get(kind, _guess(kind)), self.clock()
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
-        """Seconds until the last of *requests* more of *kind* can be sent, at the limits known now."""
+        """Returns the seconds until the last of *requests* more of *kind* can be sent, at the limits known now."""
         now, known = self.clock(), self.allowance(kind)
         waits = [0.0, known.not_before - now]
         for limit in known.limits.values():
@@ -109,7 +111,7 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """All allowances under the lock; what is in the dictionary afterwards is what is kept."""
+        """Yields all allowances under the lock; their state at the end is saved."""
         with self._lock():
             found = self._read()
             found.setdefault(kind, _guess(kind))
@@ -132,10 +134,12 @@ class RequestBudget:
     def _read(self) -> dict[str, Allowance]:
         try:
             tree = json.loads(self.path.read_bytes())
-            found = {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
-            # By a clock that was set back by days, all waits would be longer by as much.
+            allowances = {kind: _allowance(entry) for kind, entry in tree["kinds"].items()}
+            # After a clock was set back by days, all waits would be that much longer.
             back = tree.get("at", 0.0) - self.clock()
-            return found if back < SET_BACK_S else {kind: _earlier(known, back) for kind, known in found.items()}
+            return (
+                allowances if back < SET_BACK_S else {kind: _earlier(known, back) for kind, known in allowances.items()}
+            )
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -143,7 +147,7 @@ class RequestBudget:
 
     def _write(self, found: Mapping[str, Allowance]) -> None:
         tree = {"at": self.clock(), "kinds": {kind: asdict(found[kind]) for kind in sorted(found)}}
-        # Asked for before and after each request, so it is not waited for until it is on the disk itself.
+        # Written before and after each request, so it is not synced to disk.
         put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
 
@@ -181,7 +185,7 @@ def _taken(limit: Limit, now: float) -> Limit:
 
 
 def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limit:
-    """A refusal says when its window ends; when it began is known from our own first request in it."""
+    """A refusal states when its window ends; our own first request in it tells when it began."""
     old = limits.get(name, limits.get("guess"))
     if name != "body" or old is None or old.resets_at is None or stated.resets_at is None:
         return stated
@@ -190,7 +194,10 @@ def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limi
 
 
 def _merged(old: Limit | None, stated: Limit) -> Limit:
-    """*stated* now; in the window that is known already, others' requests may be under way, so the smaller remains."""
+    """Combines *stated* with the known limit of the same window.
+
+    The smaller remainder counts, because other processes may have requests under way.
+    """
     if stated.resets_at is not None:
         stated = replace(stated, resets_at=stated.resets_at + MARGIN_S)
     if old is None or old.resets_at is None or stated.resets_at is None:

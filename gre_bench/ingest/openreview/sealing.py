@@ -1,7 +1,7 @@
-"""From a fetch's journal to a snapshot: the sample, what it still needs, and the frozen whole.
+"""Makes a snapshot from a fetch's journal: the sample, what it still needs, and the sealed whole.
 
-The sample is the one that a refresh with the same edition settings draws; what a snapshot holds depends on what the
-service answered and on the venue's dates, never on when, in which order or in how many runs it came.
+The sample equals that of a refresh with the same edition settings. A snapshot depends on the service's answers and the
+venue's dates, never on the time, order or number of runs in which they came.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ REFUSED = "the service refuses it"
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The papers of the sample, those that versions and PDFs are *wanted* of, and how many are known and eligible.
+    """The papers of the sample, the papers whose versions and PDFs are *wanted*, and the counts of known and eligible
+    ones.
 
-    *notes*: what is worth one.
+    *notes*: remarks for the user.
     """
 
     papers: frozenset[str]
@@ -46,9 +47,9 @@ class Sampled:
 
 
 def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:
-    """The sample that a refresh draws from what is here; `SourceError` if it cannot be drawn.
+    """Returns the sample that a refresh draws from the journal; raises `SourceError` if it cannot be drawn.
 
-    *everything*: versions and PDFs are wanted of all papers that are kept, not only of the sampled ones.
+    *everything*: versions and PDFs of all kept papers are wanted, not only of the sampled ones.
     """
     found = read_notes(received(journal), venue)
     drawn = draw(found.papers, found.reviews, edition)
@@ -58,7 +59,7 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
-    """What the wanted papers need besides the listings, whether it is here already or not."""
+    """Returns what the wanted papers need besides the listings, whether or not it is already fetched."""
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
     rebuttal, released = _dates(venue)
     asked = [
@@ -81,7 +82,10 @@ def seal(
     remarks: list[str],
     previous: str | None = None,
 ) -> Snapshot:
-    """The snapshot of all that is in *journal*, under *root*; the one that is there if it has just this of *source*."""
+    """Returns the snapshot of everything in *journal*, under *root*.
+
+    An existing one with the same contents and *source*.
+    """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
     reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
@@ -107,7 +111,7 @@ def seal(
             link=True,
         )
         name = f"{venue.venue}-{venue.year}-{made.digest[:12]}"
-        # The same contents from another host are another snapshot: it says who was asked.
+        # Equal contents from another host are another snapshot, because a snapshot states its host.
         for folder in (root / name, *(root / f"{name}-{number}" for number in range(2, 1000))):
             if not folder.is_dir():
                 beside.rename(folder)
@@ -122,7 +126,7 @@ def seal(
 
 
 def _sound(folder: Path) -> Snapshot:
-    """The snapshot that is there, if all of it is as it was written."""
+    """Returns the existing snapshot if all of it is intact."""
     try:
         found = Snapshot.open(folder)
         found.verify()
@@ -167,7 +171,7 @@ def _papers(
 def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
 ) -> dict[str, int]:
-    """What became of the notes, of reviews by rule and of PDFs by status: nothing is left out without being counted."""
+    """Counts notes by outcome, reviews by rule and PDFs by status; nothing is left out uncounted."""
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
@@ -199,7 +203,7 @@ def _kind(note: Note, venue: Venue) -> str | None:
 
 
 def _accepted_ms(note: Note, venue: Venue) -> int | None:
-    """When a decision to accept was made (epoch ms); None for another decision."""
+    """Returns when the paper was accepted (epoch ms); None for another decision."""
     value = (note.get("content") or {}).get(venue.decision)
     value = value.get("value") if isinstance(value, dict) else value
     made = note.get("tcdate") or note.get("cdate")
@@ -211,5 +215,5 @@ def _licence(note: Note) -> str | None:
 
 
 def _dates(venue: Venue) -> tuple[int | None, int | None]:
-    """When the rebuttal opened, and when reviews were released; one stands for the other where that is not known."""
+    """Returns when the rebuttal opened and when reviews were released; if one is unknown, the other stands in."""
     return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms

@@ -1,4 +1,4 @@
-"""A session with one host of OpenReview: the real openreview-py client on our transport, logged in when it must be."""
+"""A session with one host of OpenReview: the real openreview-py client on our transport, which logs in if needed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from gre_bench.ingest.openreview.transport import Transport
 
 SAID = 300
-"""Signs of a service's message that are told."""
+"""Most characters of a service's message that are shown."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Login:
-    """How to log in: a *token*, or a user with password; *mfa_code* is a code of now, *totp_secret* makes them."""
+    """How to log in: a *token*, or a user with password.
+
+    *mfa_code* is a current code, *totp_secret* generates codes.
+    """
 
     username: str = ""
     password: str = ""
@@ -34,7 +37,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Seconds for a connection or between bytes, seconds for a whole response, and how often a fault is tried."""
+    """Seconds for a connection or between bytes, seconds for a complete response, and tries of a failing request."""
 
     timeout_s: float = 60.0
     whole_s: float = 900.0
@@ -43,7 +46,7 @@ class RetryPolicy:
 
 
 class Session:
-    """Opens openreview-py's client of API v1 or v2 when it is first asked for, and again after `renew`."""
+    """Opens openreview-py's client of API v1 or v2 on first use, and again after `renew`."""
 
     def __init__(self, api: Literal[1, 2], host: str, budget: RequestBudget, login: Login, retry_policy: RetryPolicy):
         from gre_bench.ingest.openreview.transport import Transport
@@ -54,7 +57,7 @@ class Session:
         self._spent = False
 
     def client(self) -> Any:
-        """The client, with a token if there is a login; `SourceError` if the login is refused."""
+        """Returns the client, with a token if there is a login; raises `SourceError` if the login is refused."""
         if self._client is None:
             token = "" if self._spent else self.login.token
             if not token and self.login.password:
@@ -63,17 +66,17 @@ class Session:
         return self._client
 
     def renew(self) -> bool:
-        """Forgets a token that is not valid any more; whether there is a password to get another."""
+        """Forgets an expired token; returns whether a password can get another."""
         self._client, self._spent = None, True
         return bool(self.login.password)
 
     def said(self, error: Exception) -> str:
-        """What an error of openreview-py says, in one line without a secret."""
+        """Returns an error of openreview-py in one line without secrets."""
         token = str(getattr(self._client, "token", None) or "")
         return masked(_line(error), [*asdict(self.login).values(), token])[:SAID]
 
     def _log_in(self) -> str:
-        """A token for user and password, by API v2, whose tokens both APIs take."""
+        """Returns a token for user and password, from API v2, whose tokens both APIs accept."""
         from openreview import MfaRequiredException, OpenReviewException
 
         from gre_bench.ingest.openreview.transport import TokenExpired
@@ -90,7 +93,7 @@ class Session:
         except (OpenReviewException, TokenExpired) as error:
             raise SourceError(f"{self.host}: the login was refused: {self.said(error)}") from None
         except (KeyError, TypeError, AttributeError):
-            raise SourceError(f"{self.host}: the login gave no token; is it the API's address?") from None
+            raise SourceError(f"{self.host}: the login returned no token; is it the API's address?") from None
         return str(client.token)
 
     def _plain(self, api: int, host: str, token: str) -> Any:
@@ -101,7 +104,9 @@ class Session:
         known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
 
         class Quiet(known):  # type: ignore[misc, valid-type]
-            """Opening it must not log in: that request would be outside the budget and without time limits."""
+            """A client that does not log in when opened, since that request would escape the budget and the time
+            limits.
+            """
 
             login_allowed = False
 
@@ -119,14 +124,14 @@ class Session:
 
 
 def _codes(login: Login) -> Callable[[str], str] | None:
-    """What gives openreview-py a one-time code when it asks; None if nothing can."""
+    """Returns a function that gives openreview-py one-time codes; None if there is no source of codes."""
     if not login.mfa_code and not login.totp_secret:
         return None
     return lambda _method: login.mfa_code or code_now(login.totp_secret)
 
 
 def _line(error: Exception) -> str:
-    """What an error of openreview-py says, in one line."""
+    """Returns an error of openreview-py in one line."""
     detail = error.args[0] if error.args else str(error)
     text = f"{detail.get('name')}: {detail.get('message')}" if isinstance(detail, Mapping) else str(detail)
     return " ".join(text.split())

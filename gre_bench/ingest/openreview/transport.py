@@ -1,8 +1,8 @@
-"""How the real OpenReview client's requests go out: within the budget, with time limits, and with few retries.
+"""The transport under the real OpenReview client: within the budget, with time limits, and with few retries.
 
-It takes the place of the transport that openreview-py brings, which knows no time limit and may wait for an hour.
-A refusal (429) becomes `Paused`, a browser check one `SourceError`; neither is tried again. A fault of the moment
-(5xx, a broken connection, a body that is cut or garbled) is tried a few times and then is `ServiceDown`.
+It replaces openreview-py's own transport, which has no time limit and may wait for an hour. A refusal (429) becomes
+`Paused`, a browser check a `SourceError`; neither is retried. A passing fault (5xx, a broken connection, a cut or
+garbled body) is retried a few times and then becomes `ServiceDown`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ TELLING = ("id", "forum", "invitation", "note.id", "referent", "after")
 
 
 class TokenExpired(Exception):
-    """The service does not know the token any more; the client logs in again, once."""
+    """The service no longer accepts the token; the client logs in again, once."""
 
 
 def kind_of(path: str) -> str:
-    """The kind of request that *path* is, as the service counts them."""
+    """Returns the kind of request to *path*, as the service counts them."""
     return next((kind for start, kind in KINDS if path.startswith(start)), "other")
 
 
 def is_private(scheme: str, host: str) -> bool:
-    """Whether nobody on the way to *host* can read along: it is asked by https, or is this machine."""
+    """Whether the connection to *host* is safe from eavesdroppers: it uses https, or the host is this machine."""
     if scheme == "https" or host.rstrip(".") == "localhost":
         return True
     try:
@@ -108,21 +108,21 @@ class Transport(HTTPAdapter):
         raise ServiceDown(f"{what}: {self.attempts} tries failed, the last with {fault}; run it again later")
 
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
-        """The response with its whole body, read within the time limits."""
+        """Returns the response with its complete body, read within the time limits."""
         began = time.monotonic()
         response = super().send(request, **{**options, "stream": True, "timeout": (self.timeout_s, self.timeout_s)})
         pieces: list[bytes] = []
-        # Not iter_content: it waits until it has as much as it was asked for, and a body may come in drops.
+        # Not iter_content, which waits for a full block: a body may arrive in small pieces.
         while piece := response.raw.read1(1 << 16, decode_content=True):
             pieces.append(piece)
             if time.monotonic() - began > self.whole_s:
                 response.close()
-                raise ConnectionError(f"the body was not whole after {self.whole_s:g} s")
+                raise ConnectionError(f"the body was not complete after {self.whole_s:g} s")
         response._content, response._content_consumed = b"".join(pieces), True
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """What is wrong with *response* and worth another try, or an empty text; raises what is not worth one."""
+        """Returns a fault in *response* that is worth a retry, or an empty text; raises for lasting faults."""
         form = response.headers.get("content-type", "").lower()
         body, garbled = None, False
         if "json" in form:
@@ -132,7 +132,7 @@ class Transport(HTTPAdapter):
                 garbled = True
         self.budget.learn(kind, response.status_code, response.headers, body)
         if response.status_code == 429:
-            # Says until when, from what was just learnt.
+            # raises Paused with the time learnt from this response
             self.budget.take(kind)
             return "429"
         if response.status_code in FAULTS:
@@ -143,13 +143,13 @@ class Transport(HTTPAdapter):
         if response.status_code == 401 or "token" in name.lower():
             raise TokenExpired(name)
         if garbled:
-            return "a body that is no JSON"
+            return "a body that is not JSON"
         self.last = body
         return ""
 
 
 def challenged(kind: str, logged_in: bool) -> SourceError:
-    """The one line for a page that checks browsers in the place of an answer."""
+    """Returns the error for a browser check in place of an answer."""
     host = kind.split(" ")[0]
     if logged_in:
         return SourceError(f"{host} answers a logged-in request with a browser check; try again later, from elsewhere")
@@ -160,7 +160,7 @@ def challenged(kind: str, logged_in: bool) -> SourceError:
 
 
 def _said(error: BaseException) -> str:
-    """What went wrong, without the wrappings of the libraries: the reason that the system gives, if it gives one."""
+    """Returns the cause of *error* without the wrappings of the libraries: the system's reason, if it states one."""
     chain: list[BaseException] = [error]
     while (inner := _inner(chain[-1])) is not None and inner not in chain:
         chain.append(inner)
@@ -172,13 +172,15 @@ def _said(error: BaseException) -> str:
 
 
 def _inner(error: BaseException) -> BaseException | None:
-    """What *error* was made of: requests and urllib3 hand it on as a reason, or as an argument."""
-    reason = getattr(error, "reason", None) or next((one for one in error.args if isinstance(one, Exception)), None)
+    """Returns the error inside *error*; requests and urllib3 pass it on as a reason or as an argument."""
+    reason = getattr(error, "reason", None) or next(
+        (argument for argument in error.args if isinstance(argument, Exception)), None
+    )
     return reason if isinstance(reason, Exception) else error.__cause__ or error.__context__
 
 
 def _asked(query: str) -> str:
-    """The part of a query that tells requests apart."""
+    """Returns the part of a query that tells requests apart."""
     known = parse_qs(query)
     told = [f"{name}={known[name][0]:.80}" for name in TELLING if name in known]
     return f"?{'&'.join(told)}" if told else ""

@@ -1,1 +1,1 @@
-"""Files and notes as records: rows checked one by one, venue-years, versions, the sample."""
+"""Turns files and notes into records: rows checked one by one, venue-years, versions, the sample."""

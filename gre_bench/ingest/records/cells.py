@@ -1,4 +1,4 @@
-"""One cell of a row from outside as a value that records can hold, or the reason why the row is refused."""
+"""Reads one cell of an outside row as a value for records, or refuses the row with a reason."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 LARGEST = 2**31 - 1
 NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
-"""What an id or a candidate's name may be; ids of OpenReview open with a dash or an underscore at times."""
+"""Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
 
 Row = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """A row that is not taken, and why; *code* tells kinds of reasons apart, where somebody asks."""
+    """A row is refused with a reason; *code* names the kind of reason where one is needed."""
 
     def __init__(self, reason: str, code: str = ""):
         super().__init__(reason)
@@ -21,7 +21,7 @@ class RefusedError(Exception):
 
 
 def read_name(row: Row, key: str) -> str:
-    """The id in a column; a whole number is one too."""
+    """Returns the id in a column; a whole number is also an id."""
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or not value.strip():
@@ -32,7 +32,7 @@ def read_name(row: Row, key: str) -> str:
 
 
 def read_text(row: Row, key: str) -> str | None:
-    """The text of a column; None where it is missing, null or blank."""
+    """Returns the text of a column; None if it is missing, null or blank."""
     value = row.get(key)
     if value is None:
         return None
@@ -46,7 +46,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def joined(value: Any) -> Any:
-    """A list of judgments as one text, one a line; anything else unchanged."""
+    """Returns a list of judgments as one text, one per line; anything else unchanged."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
@@ -55,7 +55,7 @@ def joined(value: Any) -> Any:
 
 
 def read_number(row: Row, key: str) -> float | None:
-    """The number in a column, finite and of at most `LARGEST`; None where it is missing."""
+    """Returns the finite number in a column, at most `LARGEST`; None if it is missing."""
     value = row.get(key)
     if value is None:
         return None
@@ -65,7 +65,7 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """The whole number in a column, 0 or more; None where it is missing."""
+    """Returns the whole number in a column, 0 or more; None if it is missing."""
     value = read_number(row, key)
     if value is None:
         return None
@@ -77,5 +77,5 @@ def read_integer(row: Row, key: str) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """A value of a row as a user is told of it, short."""
+    """Returns a short form of a row's value for messages."""
     return "?" if value in (None, "") else repr(value)[:60].strip("'\"")

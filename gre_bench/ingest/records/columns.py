@@ -1,4 +1,4 @@
-"""Columns of papers and reviews in users' files: which there are, which may be meant, and the rows asked for."""
+"""Columns of papers and reviews in users' files: those that are read, likely alternatives, and the selected rows."""
 
 from __future__ import annotations
 
@@ -37,20 +37,19 @@ OFTEN_MEANT = {
     "candidate": ("model", "author", "reviewer", "system", "llm", "model_name"),
     "review": ("text", "review_text", "content", "body", "comment", "output"),
 }
-"""Column → names that files of others have for it."""
+"""Column → its names in other people's files."""
 
 SURELY_MEANT = ("model", "model_name", "llm", "system")
-"""Of these columns, those that tell candidates apart where there is no column candidate."""
+"""Columns that tell candidates apart if there is no column candidate."""
 
 
 def rows_of(
     path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported, epoch: int | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Place and cells of the rows of *path* that have ``row`` in *keep*; *taken* is told columns and refusals.
+    """Yields number and cells of the rows of *path* whose ``row`` is in *keep*; *taken* records columns and refusals.
 
-    *epoch*: of a log of inspect_ai, the epoch whose reviews are read.
-
-    `SourceError` for a column that is needed and not there, with the one that may be meant.
+    *epoch*: of a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing required
+    column, with a likely alternative.
     """
     if "review" in columns and is_log(path):
         table, found = read_logs(path, taken, epoch), set(LOG_COLUMNS)
@@ -71,12 +70,12 @@ def rows_of(
             f"columns there: {', '.join(sorted(found)) or 'none'}"
         )
     if keep is not None and "row" not in found:
-        raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were asked for, but there is no column row")
+        raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
     written = path.name.removesuffix(".gz").endswith(".csv")
     for place, row in table:
         cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
-            reason = "row is no whole number, so it cannot be told whether the row was asked for"
+            reason = "row is no whole number, so it is unclear whether the row was requested"
             taken.refusals.append(Refusal(place, f"row {place}", reason))
         elif keep is None or cells["row"] in keep:
             yield place, cells
@@ -88,9 +87,9 @@ def has(row: Row, name: str) -> bool:
 
 
 def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
-    """The rows of *by*, named so: of several candidates those that are called so, of a single one all.
+    """Returns the rows of the candidate *by*: those with that name among several candidates, all rows of a single one.
 
-    `SourceError` if the file holds several candidates, by the column or by one that may be meant, and none is *by*.
+    Raises `SourceError` if the file holds several candidates, by the column or a likely alternative, and none is *by*.
     """
     column = next((name for name in ("candidate", *SURELY_MEANT) if any(has(row, name) for _, row in table)), None)
     names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
@@ -104,7 +103,7 @@ def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[t
 
 
 def _number(cell: str | None) -> int | float | str | None:
-    """The number that a cell of a .csv file spells; the cell itself where it spells none."""
+    """Returns the number that a cell of a .csv file spells, else the cell itself."""
     for kind in (int, float):
         try:
             return kind(cell) if cell else None
@@ -114,7 +113,7 @@ def _number(cell: str | None) -> int | float | str | None:
 
 
 def hint(name: str, there: Collection[str]) -> str:
-    """Which column that is not read may be the one that is missing."""
+    """Suggests which unread column may be the missing one."""
     meant = [one for one in there if one.strip().lower() in OFTEN_MEANT.get(name, ())]
     meant = meant or difflib.get_close_matches(name, there, n=1, cutoff=0.7)
     return f" (rename {meant[0]} to {name}?)" if meant else ""

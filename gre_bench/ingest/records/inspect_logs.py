@@ -1,9 +1,10 @@
-"""Logs of inspect_ai as rows of reviews: a sample is a paper, its output's completion a review, its model a candidate.
+"""Reads logs of inspect_ai as rows of reviews: a sample is a paper, its output's completion a review, its model a
+candidate.
 
-A sample's paper is what its metadata call ``paper_id``, else its id. Of all samples of a paper by one candidate one is
-taken: of the first epoch that has a review (or of the epoch asked for), and of that epoch the one whose log was
-started last, so that ``inspect eval-retry`` and later evaluations mend earlier ones. Logs of one candidate are joined
-only if they were asked alike. A paper without any review is refused with the reason of its last sample.
+A sample's paper is the ``paper_id`` in its metadata, else its id. One sample per paper and candidate is taken. It
+belongs to the first epoch that has a review (or the requested epoch), and there to the log that started last. So
+``inspect eval-retry`` and later evaluations repair earlier ones. Logs of one candidate are joined only if their task,
+solver and sampling agree. A paper without any review is refused with the reason of its last sample.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ COLUMNS = ("paper_id", "candidate", "review")
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
-"""Fields of samples that hold no review and may be large."""
+"""Fields of samples without reviews, which may be large."""
 
 _OF_THE_WAY = {
     "max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections", "adaptive_connections",
     "cache", "cache_prompt", "batch",
 }  # fmt: skip
-"""Options of generation that say how a model is reached, not what it is asked."""
+"""Options of generation that affect the connection to a model, not its output."""
 
 _OF_THE_PLACE = {"state", "limit"}
 """Arguments of tasks that choose papers or folders."""
@@ -58,7 +59,7 @@ class LoggedSample:
 
 
 def is_log(path: Path) -> bool:
-    """Whether *path* is a log of inspect_ai (a ``.json`` file is looked into), or a folder with one below it."""
+    """Whether *path* is a log of inspect_ai (the content of a ``.json`` file decides), or a folder with one inside."""
     if path.is_dir():
         return any(is_log(file) for file in path.rglob("*.*") if file.is_file())
     if path.suffix == ".json" and path.is_file():
@@ -68,7 +69,7 @@ def is_log(path: Path) -> bool:
 
 
 def logs_in(path: Path) -> list[Path]:
-    """The log *path*, or all logs below the folder *path*, by name; `SourceError` if there is none."""
+    """Returns the log *path*, or all logs in the folder *path*, by name; raises `SourceError` if there is none."""
     if not path.exists():
         raise no_file(path)
     files = [file for file in ([path] if path.is_file() else sorted(path.rglob("*.*"))) if file.is_file()]
@@ -81,20 +82,22 @@ def logs_in(path: Path) -> list[Path]:
 
 
 def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
-    """Place and cells (`COLUMNS`) of every review in the log, or folder of logs, *path*; *taken* is told the rest.
+    """Returns number and cells (`COLUMNS`) of every review in the log, or folder of logs, *path*.
 
-    *epoch*: the one whose samples are taken (from 1); else the first that has a review. `SettingsError` if inspect_ai
-    is not installed; `SourceError` if no log can be read, if two models or two ways of asking share a candidate's name,
-    or if no sample is of that epoch.
+    *taken* records the rest.
+
+    *epoch*: the one whose samples are taken (from 1); None: the first that has a review. Raises `SettingsError` if
+    inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or configurations share a
+    candidate's name, or if no sample is of that epoch.
     """
     files, logs = logs_in(path), []
-    for place, file in enumerate(files, start=1):
+    for number, file in enumerate(files, start=1):
         try:
             logs.append((file, _read(file)))
         except SourceError as error:
             if len(files) == 1:
                 raise
-            taken.refusals.append(Refusal(place, f"log {file.name}", str(error)))
+            taken.refusals.append(Refusal(number, f"log {file.name}", str(error)))
     _asked_alike(path, logs)
     samples = [sample for file, log in logs for sample in _samples(file, log)]
     if epoch is not None:
@@ -106,9 +109,9 @@ def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tup
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
-    """The review in a model's output, without thinking; None and the reason where there is none.
+    """Returns the review in a model's output, without thinking; None and the reason if there is none.
 
-    One that was cut at a limit of tokens is a review, as for every writer of the benchmark.
+    A review cut at a token limit counts, as for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -133,32 +136,34 @@ def _read(file: Path) -> EvalLog:
         raise SettingsError(f"{file.name} is a log of inspect_ai, and {EXTRA}") from None
     try:
         return read_eval_log(file, exclude_fields=_UNREAD)
-    except Exception as error:  # its reader meets a damaged log with whatever its parts raise
+    except Exception as error:  # its reader raises almost anything for a damaged log
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
         raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
 
 
 def _candidate(log: EvalLog) -> str:
-    """The log's model as a candidate's name: what no name may hold becomes a dash; nobody's is the humans'."""
+    """Returns the log's model as a candidate's name: invalid characters become dashes, and no model gets the humans'
+    name.
+    """
     name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
 
 
 def _asked_alike(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> None:
-    """`SourceError` where one candidate's reviews would be of two models, or written in two ways."""
+    """Raises `SourceError` if reviews of one candidate come from two models or two configurations."""
     first: dict[str, tuple[Path, EvalLog]] = {}
     for file, log in logs:
         before, known = first.setdefault(_candidate(log), (file, log))
         if _asked(known) != _asked(log):
             raise SourceError(
-                f"{path.name}: {_candidate(log)} was not asked alike in {before.name} and {file.name} (model, task, "
+                f"{path.name}: {_candidate(log)} has different settings in {before.name} and {file.name} (model, task, "
                 "solver or sampling differ), and reviews of one candidate are never mixed; import each by itself, "
                 "under a name of its own: --as NAME"
             )
 
 
 def _asked(log: EvalLog) -> str:
-    """Digest of what the model was and was asked, its papers aside."""
+    """Returns the digest of the model and its configuration, without its papers."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_OF_THE_WAY)
         for config in (log.plan.config, log.eval.model_generate_config)
@@ -169,7 +174,7 @@ def _asked(log: EvalLog) -> str:
 
 
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """All samples of *log*, and those that it was to have and has not."""
+    """Yields all samples of *log*, and those that it should have but lacks."""
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
@@ -186,7 +191,7 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
 
 
 def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
-    """The review of a *sample*, or None and the reason; whether a retry may bring one; whether it was cut."""
+    """Returns a *sample*'s review, or None and the reason; whether a retry may bring one; whether it was cut."""
     if log.invalidated or sample.invalidation is not None:
         return None, "it was invalidated", False, False
     if sample.error is not None:
@@ -201,13 +206,16 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
 
 
 def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, Row]]:
-    """The review of each candidate and paper as a row, in the samples' order; refusals and counts for *taken*."""
+    """Returns the review of each candidate and paper as a row, in the samples' order.
+
+    *taken* records refusals and counts.
+    """
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
         groups.setdefault((sample.candidate, sample.paper_id), []).append(sample)
     rows: list[tuple[int, Row]] = []
     counts = {"cut at a limit and taken as they are": 0, "of a later epoch": 0, "of an earlier log": 0}
-    for place, ((candidate, paper_id), group) in enumerate(groups.items(), start=1):
+    for number, ((candidate, paper_id), group) in enumerate(groups.items(), start=1):
         latest_first = sorted(group, key=lambda sample: sample.started, reverse=True)
         ranked = sorted(latest_first, key=lambda sample: sample.epoch)
         whole = [sample for sample in ranked if sample.review is not None]
@@ -215,10 +223,10 @@ def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, 
             last = latest_first[0]
             code = UNFINISHED if any(sample.unfinished for sample in group) else ""
             item = f"review of {shown(paper_id)} by {candidate}"
-            taken.refusals.append(Refusal(place, item, f"{last.problem} ({last.log})", code, paper_id))
+            taken.refusals.append(Refusal(number, item, f"{last.problem} ({last.log})", code, paper_id))
             continue
         best, *others = whole
-        rows.append((place, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
+        rows.append((number, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
         counts["cut at a limit and taken as they are"] += best.cut
         counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
         counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)

@@ -1,4 +1,4 @@
-"""Files of one JSON object a line, plain or gzipped, read one line at a time."""
+"""Reads files of one JSON object per line, plain or gzipped, line by line."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ def read_object(line: bytes) -> Row:
 
 
 def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Place (from 1), offset and bytes of every line of *path* that is not blank; `SourceError` if it is damaged."""
+    """Yields number (from 1), offset and bytes of every non-blank line of *path*.
+
+    Raises `SourceError` if it is damaged.
+    """
     offset = 0
     try:
         with opened(path) as file:
-            for place, line in enumerate(file, start=1):
+            for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield place, offset, line
+                    yield number, offset, line
                 offset += len(line)
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path.name} cannot be read: {error}") from None

@@ -1,4 +1,4 @@
-"""What is known already and what a file adds: a row is new, known, fills in what was missing, or is in conflict."""
+"""Compares a file's rows with known records: a row is new, known, fills in missing fields, or conflicts."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gre_bench.core.records import HUMAN, Judgments, Paper, Review, Synopsis
 from gre_bench.ingest.records.cells import RefusedError
 
 UNKNOWN, CONFLICT, UNFINISHED = "unknown_paper", "conflict", "unfinished"
-"""Codes of refusals: the paper is not known; the store has something else in the row's place; it can still come."""
+"""Codes of refusals: the paper is unknown; the store holds another record there; the text may still come."""
 
 Record = TypeVar("Record", Paper, Review)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A row that was not taken: its place in the file (from 1), what it is, and why.
+    """A refused row: its number in the file (from 1), what it is, and why.
 
-    *code*: `UNKNOWN`, `CONFLICT` and `UNFINISHED`, with the *paper_id* that the row is of.
+    *code*: `UNKNOWN`, `CONFLICT` or `UNFINISHED`, with the *paper_id* of the row.
     """
 
     place: int
@@ -31,11 +31,11 @@ class Refusal:
 
 @dataclass(slots=True)
 class Imported:
-    """What a file gave: every row was *added* (new records), *unchanged* (known already) or refused.
+    """The contents of a file: every row was *added* (new records), *unchanged* (known already) or refused.
 
-    *named* are the candidates that rows of reviews name, *unnamed* counts the rows that name none. *left_out* counts
-    those that were never asked for, by what they are (a sample of a large file has many). *notes*: what else is to be
-    told of the file, a line each.
+    *named* are the candidates that rows of reviews name, *unnamed* counts rows that name none. *left_out* counts
+    records outside the selection, by kind (a sample leaves out many of a large file). *notes*: further remarks on the
+    file, one per line.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -53,20 +53,23 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
     def count(self, changed: bool) -> None:
-        """Counts one row: *changed* says whether it brought anything new."""
+        """Counts one row; *changed* says whether it was new."""
         self.added += changed
         self.unchanged += not changed
 
 
 class Papers:
-    """The papers that are there already (*known*), and those that are *new* or filled in."""
+    """The *known* papers, and those that are *new* or filled in."""
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
         self.new: dict[str, Paper] = {}
 
     def put(self, paper: Paper) -> bool:
-        """Whether *paper* brings anything new; `RefusedError` if its id is there with other content."""
+        """Adds *paper* and returns whether it holds anything new.
+
+        Raises `RefusedError` if its id exists with other content.
+        """
         old = self.known.get(paper.paper_id)
         whole = paper if old is None else filled(old, paper)
         if whole is None:
@@ -77,7 +80,7 @@ class Papers:
 
 
 class MergeIndex:
-    """What is there already, so that a row can be told new, known or in conflict."""
+    """The known records, to decide whether a row is new, known or in conflict."""
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
         self.reviews = dict(reviews)
@@ -88,7 +91,7 @@ class MergeIndex:
         self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
 
     def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
-        """*review* with what is known of it already; a row that does not name its candidate may be of any."""
+        """Completes *review* from known records; a row that names no candidate may match any."""
         old = self.reviews.get(review.review_id)
         if old is None:
             return review, judgments
@@ -98,7 +101,7 @@ class MergeIndex:
         return found, judgments
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """`RefusedError` if the paper is unknown, or another review holds its place."""
+        """Raises `RefusedError` if the paper is unknown, or another review holds its position."""
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
         holder = self.places.get(_place(review), review.review_id)
@@ -107,7 +110,7 @@ class MergeIndex:
             raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}", CONFLICT)
 
     def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
-        """Whether *review* or its *judgments* bring anything new; what is new is kept."""
+        """Adds the new parts of *review* and *judgments* to *taken*; returns whether there were any."""
         changed = self.reviews.get(review.review_id) != review
         if judgments is not None:
             old = self.judgments.get((judgments.review_id, judgments.writer))
@@ -128,7 +131,7 @@ class MergeIndex:
 
 
 def filled(old: Record, new: Record) -> Record | None:
-    """*old* with what only *new* states; None where the two state different things."""
+    """Returns *old* with the fields that only *new* states; None if the two disagree."""
     merged = {}
     for field_ in fields(old):
         before, after = getattr(old, field_.name), getattr(new, field_.name)
@@ -139,7 +142,7 @@ def filled(old: Record, new: Record) -> Record | None:
 
 
 def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
-    """The one place a review can take: a model's only review of a paper, a human's numbered slot."""
+    """Returns the only position a review can take: a model's only review of a paper, a human's numbered slot."""
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)
     return () if review.slot is None else (review.paper_id, "slot", review.slot)

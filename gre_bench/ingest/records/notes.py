@@ -1,7 +1,7 @@
-"""OpenReview notes of both APIs → papers, human reviews and decisions, by the rules of a venue-year.
+"""Turns OpenReview notes of both APIs into papers, human reviews and decisions, by the rules of a venue-year.
 
-Every note is counted under exactly one outcome, and whatever is not understood is reported with the note's id:
-nothing is dropped in silence. A review's text is the venue's text fields joined under their headings.
+Every note is counted under exactly one outcome, and anything unexpected is reported with the note's id. Nothing is
+dropped in silence. A review's text is the venue's text fields joined under their headings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OUTCOMES = {
     "unknown_kind": "notes whose kind is not known",
     "unreadable": "notes without a usable id, forum, invitation, content, or decision",
 }
-"""What becomes of a note, and what that means. The counts of these add up to the count ``notes``."""
+"""Outcome of a note → its meaning. The counts of all outcomes add up to the count ``notes``."""
 
 _RATING = re.compile(r"\s*(\d+)(?:\.0+)?\s*(?::.*)?", re.S)
 _NUMBERED = re.compile(r"^paper\d+/", re.I)
@@ -45,10 +45,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What notes gave. *decisions* is by paper id; *strange* has a line for each thing that was not understood.
+    """The contents of notes. *decisions* is by paper id; *strange* has a line for each unexpected thing.
 
-    *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (reviews that are kept without a rating) and ``unclear``
-    (how often something was not understood); *unclear* names the notes of each such thing, all of them.
+    *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear`` (number of
+    unexpected things). *unclear* names all notes of each such thing.
     """
 
     papers: list[Paper]
@@ -68,31 +68,31 @@ class _Note:
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
-    """Records of *notes*, in their order; `SourceError` if no submission of *venue* is among them."""
+    """Returns the records of *notes*, in their order; raises `SourceError` if none is a submission of *venue*."""
     return _Reading(venue).read(notes)
 
 
 def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """What of *found* is not among the *papers* and *reviews* known by id; one that differs is refused.
+    """Returns those of *found* that are not among the *papers* and *reviews* known by id; one that differs is refused.
 
-    A known paper may have more than its note gives: a text, a row.
+    A known paper may have more than its note states: a text, a row.
     """
     taken = Imported()
-    for place, paper in enumerate(found.papers, start=1):
+    for number, paper in enumerate(found.papers, start=1):
         old = papers.get(paper.paper_id)
         if old is None:
             taken.papers.append(paper)
         elif (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
-            taken.refusals.append(Refusal(place, f"paper {paper.paper_id}", reason))
+            taken.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
         else:
             taken.unchanged += 1
-    for place, review in enumerate(found.reviews, start=1):
+    for number, review in enumerate(found.reviews, start=1):
         if review.review_id not in reviews:
             taken.reviews.append(review)
         elif reviews[review.review_id] != review:
             reason = "this review id is already there with other content"
-            taken.refusals.append(Refusal(place, f"review {review.review_id}", reason))
+            taken.refusals.append(Refusal(number, f"review {review.review_id}", reason))
         else:
             taken.unchanged += 1
     taken.added = len(taken.papers) + len(taken.reviews)
@@ -100,12 +100,12 @@ def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
 
 
 def creating(invitations: Sequence[str]) -> str:
-    """The invitation by which a note was made: the first that is no edit (an edited note lists several)."""
-    return next((one for one in invitations if kind_of(one) != "Edit"), invitations[0])
+    """Returns the invitation that created a note: the first that is no edit (an edited note lists several)."""
+    return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
 
 
 def kind_of(invitation: str) -> str:
-    """Kind of the notes of an *invitation*: what stands after its last "/-/", without ``Paper12/``.
+    """Returns the kind of the notes of an *invitation*: the part after its last "/-/", without ``Paper12/``.
 
     ``.../Submission5/Official_Review2/-/Rebuttal`` is a Rebuttal, ``.../-/Paper7/Official_Review`` an Official_Review.
     """
@@ -115,15 +115,15 @@ def kind_of(invitation: str) -> str:
 def rating_of(value: object) -> int | None:
     """The number of ``6: Weak Accept``, ``6`` or 6; None if there is none."""
     if isinstance(value, str):
-        found = _RATING.fullmatch(value)
-        return int(found[1]) if found else None
+        match = _RATING.fullmatch(value)
+        return int(match[1]) if match else None
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
         return None
     return int(value)
 
 
 class _Reading:
-    """Notes of one venue being sorted: submissions first, since a listing may put replies before them."""
+    """Sorts the notes of one venue, submissions first, since a listing may put replies before them."""
 
     def __init__(self, venue: Venue):
         self.venue = venue
@@ -157,7 +157,7 @@ class _Reading:
         return Notes([*self.papers.values()], self.reviews, self.decisions, counts, strange, dict(self.found))
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """The note *raw* if it is one of the venue's, or what becomes of it."""
+        """Returns the note *raw* if it belongs to the venue, else its outcome."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not NAME.fullmatch(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -249,7 +249,7 @@ class _Reading:
         return float(number)
 
     def _text(self, note: _Note, field: str) -> str | None:
-        """The text of a field, blanks around it removed; None if it is absent, blank, or no valid text."""
+        """Returns the stripped text of a field; None if it is absent, blank, or no valid text."""
         value = self._value(note, field)
         if value is None:
             return None
@@ -264,7 +264,7 @@ class _Reading:
         return value.strip() or None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """What a field holds; None if it is absent, an empty text, or not of the form that the API gives it."""
+        """Returns the value of a field; None if it is absent, an empty text, or not in the form of the API."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             return None if value["value"] == "" else value["value"]
@@ -274,7 +274,7 @@ class _Reading:
         return None
 
     def _strange(self, what: str, item: str, outcome: str = "") -> str:
-        """Reports *what* was met at *item*; the *outcome*, for the caller to pass on."""
+        """Records that *what* was met at *item*; returns *outcome* for the caller."""
         self.found[what].append(item)
         return outcome
 

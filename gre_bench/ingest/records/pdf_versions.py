@@ -1,4 +1,4 @@
-"""Which version of a paper its PDF is: the one that was reviewed, a later one, or the one to be published.
+"""Decides which version of a paper its PDF is: the reviewed one, a later one, or the one to be published.
 
 The service gives the latest PDF of a paper, and reviewers may have read another.
 """
@@ -20,27 +20,26 @@ _AFTER_REVIEW = ("rebuttal_revision", "discussion_revision")
 def pdf_version_status(
     note: Note, history: Sequence[Note] | None, released_ms: int | None, decided_ms: int | None = None
 ) -> Status:
-    """Which version the PDF of a submission *note* is.
+    """Returns which version the PDF of a submission *note* is.
 
-    *released_ms*: when reviewers had written and authors could first answer (epoch ms), None if not known;
-    *decided_ms*: when the paper was accepted, None if it was not. *history* as
-    `gre_bench.ingest.records.review_versions` has it.
+    *released_ms*: when authors could first answer the reviews (epoch ms), None if unknown. *decided_ms*: when the paper
+    was accepted, None if it was not. *history* is as in `gre_bench.ingest.records.review_versions`.
     """
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):
         return "submitted"
     if history:
         return _by_history(history, released_ms, decided_ms)
-    invitations = [str(one).lower() for one in note.get("invitations") or [note.get("invitation") or ""]]
-    if any(mark in one for one in invitations for mark in _FINAL):
+    invitations = [str(invitation).lower() for invitation in note.get("invitations") or [note.get("invitation") or ""]]
+    if any(mark in invitation for invitation in invitations for mark in _FINAL):
         return "camera_ready"
-    if any(mark in one for one in invitations for mark in _AFTER_REVIEW):
+    if any(mark in invitation for invitation in invitations for mark in _AFTER_REVIEW):
         return "revised_after_review"
     return "unknown"
 
 
 def is_due(note: Note, released_ms: int | None) -> bool:
-    """Whether only the history of a submission can tell which version its PDF is."""
+    """Whether the history of a submission is needed to decide which version its PDF is."""
     return pdf_version_status(note, None, released_ms) == "unknown"
 
 

@@ -1,4 +1,6 @@
-"""Human reviews of a venue-year field by field, as the reviewers filled them in, for those that `read_notes` keeps."""
+"""Human reviews of a venue-year field by field, as the reviewers filled them in, for the reviews that `read_notes`
+keeps.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ SCORES = ("soundness", "presentation", "contribution")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A review's fields by name, those that it has, and when it was first written (epoch ms; None if not stated)."""
+    """A review's present fields by name, and when it was first written (epoch ms; None if not stated)."""
 
     review_id: str
     paper_id: str
@@ -23,10 +25,10 @@ class Fields:
 
 
 def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
-    """Of every review of *notes* that is kept: its texts, subscores, ``rating`` and ``confidence``.
+    """Returns the texts, subscores, ``rating`` and ``confidence`` of every kept review of *notes*.
 
-    A text field of the venue that a reviewer left out is there and empty. A field that the venue does not ask for is
-    absent, and so is a score that was not given.
+    A text field of the venue that a reviewer left out is present and empty. Fields that the venue does not have are
+    absent, and so are scores that were not given.
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
     kept = {review.review_id: review.paper_id for review in read_notes(raw, venue).reviews}
@@ -48,7 +50,7 @@ def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
 
 
 def _value(content: Mapping[str, Any], name: str, venue: Venue) -> str | None:
-    """What a field holds, a number as its digits; None if it is absent or no plain value."""
+    """Returns the value of a field, a number as its digits; None if it is absent or no plain value."""
     value = content.get(name)
     if venue.api == 2 and isinstance(value, Mapping):
         value = value.get("value")

@@ -1,7 +1,7 @@
-"""The versions of a note, and which version of a review counts: the last that was written before the rebuttal opens.
+"""The versions of a note, and the version of a review that counts: the last one before the rebuttal opened.
 
 Reviews are edited after authors answer them, and a benchmark of reviewing wants the reviewer's own view. API v1 keeps
-references, each with the whole content, and may write one over in place: what it says is as old as its last change.
+references, each with the whole content, and may overwrite one in place. Its content is then as old as its last change.
 API v2 keeps edits, each with the fields that it sets.
 """
 
@@ -27,7 +27,7 @@ RULES: dict[Rule, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a note: its whole content as it was from *written_at* (epoch ms) on."""
+    """A version of a note: its whole content from *written_at* (epoch ms) on."""
 
     version_id: str
     written_at: int
@@ -36,7 +36,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The version of a review that counts; *version_id* None: the note as it is now."""
+    """The version of a review that counts; *version_id* None: the current note."""
 
     version_id: str | None
     written_at: int | None
@@ -45,8 +45,8 @@ class Chosen:
 
 
 def versions_of(history: Sequence[Note]) -> list[Version]:
-    """The versions in a *history* of edits or references, oldest first, those that change no content left out."""
-    entries = [(_written_at(one), place, one) for place, one in enumerate(history) if one.get("ddate") is None]
+    """Returns the versions in a *history* of edits or references, oldest first; skips those that change no content."""
+    entries = [(_written_at(one), index, one) for index, one in enumerate(history) if one.get("ddate") is None]
     versions: list[Version] = []
     content: dict[str, Any] = {}
     for written_at, _, one in sorted(entries, key=lambda entry: entry[:2]):
@@ -58,20 +58,23 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
 
 
 def is_due(note: Note, rebuttal_ms: int | None) -> bool:
-    """Whether the history of a review must be asked for to know which version counts."""
+    """Whether the history of a review is needed to decide which version counts."""
     changed = changed_at(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
 
 def changed_at(note: Note) -> int | None:
-    """When a note was last changed (epoch ms); None if it is as it was made."""
+    """Returns when a note was last changed (epoch ms); None if never."""
     made = _date(note, "tcdate", "cdate")
     last = max((date for name in ("tmdate", "mdate") if (date := _date(note, name)) is not None), default=None)
     return last if last is not None and (made is None or last > made) else None
 
 
 def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> Chosen:
-    """The version of a review that counts. *history*: None if it was not asked for, empty if it is not shown."""
+    """Returns the version of a review that counts.
+
+    *history*: None if it was not requested, empty if it is not shown.
+    """
     now = changed_at(note) or _date(note, "tcdate", "cdate")
     if not is_due(note, rebuttal_ms):
         return Chosen(None, now, len(versions_of(history or ())) or 1, "unedited")
@@ -85,7 +88,7 @@ def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) 
     before = [version for version in versions if version.written_at < rebuttal_ms]
     chosen = before[-1] if before else versions[0]
     if before and chosen.content == note.get("content"):
-        # What changed after the rebuttal opened was no text: readers, a signature.
+        # The change after the rebuttal opened was not to the text, but to readers or a signature.
         return Chosen(None, chosen.written_at, len(versions), "unedited")
     return Chosen(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
 
@@ -103,7 +106,7 @@ def _content(one: Note) -> Mapping[str, Any]:
 
 
 def _applied(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """*content* after an edit; a field that is set to ``{"delete": true}`` is gone."""
+    """Returns *content* after an edit; a field that is set to ``{"delete": true}`` is removed."""
     after = {**content}
     for name, value in changes.items():
         inner = value.get("value") if isinstance(value, Mapping) else None

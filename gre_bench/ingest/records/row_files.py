@@ -1,6 +1,6 @@
-"""Rows of files that users have: .jsonl, .csv or .parquet, one record a row, or a folder of texts.
+"""Reads users' files of rows: .jsonl, .csv or .parquet, one record per row, or a folder of texts.
 
-Each row has its place (from 1, a heading not counted); one that cannot be read is refused.
+Rows are numbered from 1 without the heading; an unreadable row is refused.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gre_bench.ingest.records.json_lines import lines, opened, read_object
 from gre_bench.ingest.records.merge_index import Imported, Refusal
 
 TEXTS = (".txt", ".md")
-"""Endings of the files that a folder of texts may hold."""
+"""File endings accepted in a folder of texts."""
 
 
 def read_rows(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
-    """Place and cells of every row of *path*, and its columns; blank cells of a .csv file are None.
+    """Returns number and cells of every row of *path*, and its columns; blank cells of a .csv file are None.
 
-    `SourceError` for a file that is missing, empty or of another form.
+    Raises `SourceError` for a file that is missing, empty or of another form.
     """
     if not path.is_file():
         raise no_file(path)
@@ -43,23 +43,23 @@ def read_rows(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[
 
 
 def read_folder(path: Path, taken: Imported) -> list[tuple[int, Row]]:
-    """The texts in the folder *path*, by name, as rows of ``paper_id`` (the file's name) and ``review``.
+    """Returns the texts in the folder *path*, by name, as rows of ``paper_id`` (the file's name) and ``review``.
 
-    `SourceError` if there is none. A file that starts with a dot is passed over; one of another kind is refused.
+    Raises `SourceError` if there is none. Files that start with a dot are skipped; files of another kind are refused.
     """
     files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     rows: list[tuple[int, Row]] = []
-    for place, file in enumerate(files, start=1):
+    for number, file in enumerate(files, start=1):
         try:
             if file.suffix not in TEXTS or not file.is_file():
                 raise RefusedError(f"not a text: expected <paper id>{' or <paper id>'.join(TEXTS)}")
-            rows.append((place, {"paper_id": file.stem, "review": file.read_text(encoding="utf-8-sig")}))
+            rows.append((number, {"paper_id": file.stem, "review": file.read_text(encoding="utf-8-sig")}))
         except UnicodeDecodeError:
-            taken.refusals.append(Refusal(place, f"file {file.name}", "it is not UTF-8"))
+            taken.refusals.append(Refusal(number, f"file {file.name}", "it is not UTF-8"))
         except OSError as error:
-            taken.refusals.append(Refusal(place, f"file {file.name}", f"it cannot be read: {error.strerror}"))
+            taken.refusals.append(Refusal(number, f"file {file.name}", f"it cannot be read: {error.strerror}"))
         except RefusedError as reason:
-            taken.refusals.append(Refusal(place, f"file {file.name}", str(reason)))
+            taken.refusals.append(Refusal(number, f"file {file.name}", str(reason)))
     if not rows:
         raise SourceError(f"no text in folder {path.absolute()}: expected <paper id>{' or <paper id>'.join(TEXTS)}")
     return rows
@@ -76,12 +76,12 @@ def _csv(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]
                 raise SourceError(f"{path.name}: two columns have the same name")
             if len(heading) == 1 and (mark := next((mark for mark in ";\t" if mark in heading[0]), None)):
                 raise SourceError(f"{path.name}: its columns are separated by {mark!r}; write it with commas")
-            for place, cells in enumerate(filter(None, reader), start=1):
+            for number, cells in enumerate(filter(None, reader), start=1):
                 if len(cells) == len(heading):
-                    rows.append((place, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
+                    rows.append((number, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
                 else:
                     reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
-                    taken.refusals.append(Refusal(place, f"row {place}", reason))
+                    taken.refusals.append(Refusal(number, f"row {number}", reason))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read as CSV in UTF-8: {error}") from None
     return rows, heading

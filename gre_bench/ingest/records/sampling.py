@@ -1,7 +1,7 @@
-"""Who is reviewed, and who reviews: the sample of an edition and the roles of its human reviews.
+"""Draws the sample of an edition and assigns the roles of its human reviews.
 
-Papers with enough human reviews are drawn by a seeded order; per paper one human review is the human candidate
-and two are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
+Papers with enough human reviews are drawn in a seeded order. One human review per paper is the human candidate. Two are
+the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One human review's part in the sample: place 0 is the candidate, 1 and up are references."""
+    """A human review's role in the sample: place 0 is the candidate, 1 and up are references."""
 
     paper_id: str
     position: int
@@ -36,9 +36,9 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The roles of all sampled papers, and how many papers were known and eligible.
+    """The roles of all sampled papers, and the counts of known and eligible papers.
 
-    *short*: papers of the list that was given, if one was, that have too few human reviews.
+    *short*: papers of the given list, if any, with too few human reviews.
     """
 
     roles: tuple[Role, ...]
@@ -48,17 +48,16 @@ class Draw:
 
     @property
     def notes(self) -> list[str]:
-        """What is worth a note."""
+        """Remarks for the user."""
         some = f"{', '.join(self.short[:SHOWN])}{' ...' if len(self.short) > SHOWN else ''}"
         return [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
-    """The sample of *papers* by *settings*; `SourceError` if fewer than two papers are eligible.
+    """Returns the sample of *papers* by *settings*; raises `SourceError` if fewer than two papers are eligible.
 
-    Where the settings name a list of papers it is drawn from these; `SourceError` names those of them that are unknown.
-
-    The order of a drawn sample is the order of the source where every paper states its row, else the seeded order.
+    If the settings name a list of papers, only these are drawn; `SourceError` names unknown ones. The sample is in the
+    order of the source if every paper states its row, else in the seeded order.
     """
     human: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
@@ -81,16 +80,16 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     if all(paper.source_row is not None for paper in sampled):
         sampled.sort(key=lambda paper: (paper.source_row, paper.paper_id))
     roles = [
-        Role(paper.paper_id, position, "reference" if place else "candidate", place, review_id)
+        Role(paper.paper_id, position, "reference" if index else "candidate", index, review_id)
         for position, paper in enumerate(sampled)
-        for place, review_id in enumerate(chosen[paper.paper_id])
+        for index, review_id in enumerate(chosen[paper.paper_id])
     ]
     short = tuple(name for name in listed or () if not chosen[name])
     return Draw(tuple(roles), len(papers), len(eligible), short)
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
-    """The ids in *file*, in its order; None without one."""
+    """Returns the ids in *file*, in its order; None without a file."""
     if file is None:
         return None
     ids, known = read_ids(file), {paper.paper_id for paper in papers}
@@ -98,13 +97,13 @@ def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | Non
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         raise SourceError(
             f"{file.name}: {len(unknown)} of {len(ids)} papers are not among the {len(papers)} that are kept here: "
-            f"{', '.join(unknown[:SHOWN])}{more}; they were withdrawn, or are of another venue or year: take them off"
+            f"{', '.join(unknown[:SHOWN])}{more}; they were withdrawn, or are of another venue or year: remove them"
         )
     return dict.fromkeys(ids)
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
-    """Review ids of the human candidate and then the references; empty if the paper is not eligible."""
+    """Returns the review ids of the human candidate and then the references; empty if the paper is not eligible."""
     if settings.roles == "slots":
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)

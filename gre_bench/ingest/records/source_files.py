@@ -1,4 +1,4 @@
-"""Files of notes and texts that a user has: JSON lines, CSV and parquet, one record a row; errors name the row."""
+"""Reads users' files of notes and texts: JSON lines, CSV and parquet, one record per row; errors name the row."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 
 
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
-    """The raw notes of *path* (.jsonl or .jsonl.gz), one a line; `SourceError` names the line that is none."""
+    """Returns the raw notes of *path* (.jsonl or .jsonl.gz), one per line; `SourceError` names a line that is none."""
     return [row for _, row in _json_lines(path)]
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path* (.parquet, .csv, .jsonl).
+    """Returns texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path* (.parquet, .csv,
+    .jsonl).
 
-    A paper whose text is null or blank has none. `SourceError` for a row that cannot be used.
+    A paper whose text is null or blank has none. Raises `SourceError` for an unusable row.
     """
     rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
     texts: dict[str, str] = {}
@@ -42,16 +43,18 @@ def read_texts(path: Path) -> dict[str, str]:
         if not is_text(text) or not is_text(paper_id):
             raise SourceError(f"{where}: the text of paper {paper_id!a:.60} is not valid text")
         if texts.get(paper_id, text) != text:
-            raise SourceError(f"{where}: paper {paper_id!a:.60} is there twice, with different texts")
+            raise SourceError(f"{where}: paper {paper_id!a:.60} occurs twice, with different texts")
         if text.strip():
             texts[paper_id] = text
     return texts
 
 
 def read_ids(path: Path) -> tuple[str, ...]:
-    """Paper ids of the text file *path*, one a line, each once; blank lines and those that begin with # say nothing.
+    """Returns the distinct paper ids of the text file *path*, one per line.
 
-    A line may be the address of a forum. `SourceError` names the line that is no id.
+    Skips blank lines and those that begin with #.
+
+    A line may be the address of a forum. `SourceError` names a line that is no id.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -59,17 +62,17 @@ def read_ids(path: Path) -> tuple[str, ...]:
         raise no_file(path) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path.name} cannot be read as a list of paper ids: {error}") from None
-    found: dict[str, None] = {}
-    for place, line in enumerate(lines, start=1):
+    ids: dict[str, None] = {}
+    for number, line in enumerate(lines, start=1):
         name = _FORUM.sub("", line.strip())
         if not name or name.startswith("#"):
             continue
         if not NAME.fullmatch(name):
-            raise SourceError(f"{path.name}, line {place}: {line.strip()!r:.60} is no paper id")
-        found[name] = None
-    if not found:
+            raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no paper id")
+        ids[name] = None
+    if not ids:
         raise SourceError(f"{path.name} names no paper; write one id a line")
-    return tuple(found)
+    return tuple(ids)
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -106,7 +109,7 @@ def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def is_text(value: object) -> bool:
-    """Whether *value* is a text that can be encoded: JSON may hold half a surrogate pair."""
+    """Whether *value* is a text that can be encoded; JSON may hold a lone surrogate."""
     try:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:

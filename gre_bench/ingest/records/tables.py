@@ -1,8 +1,8 @@
-"""Papers and reviews from files that users already have, validated row by row.
+"""Imports papers and reviews from users' files, validated row by row.
 
-A row is taken, known already (the same id with the same content), or refused with its reason; a file as a whole
-is refused only when nothing in it can be read, or when a column that it needs is missing. Columns are documented in
-README ("Bring your own reviews").
+A row is taken, already known (the same id with the same content), or refused with its reason. A file is refused as a
+whole only if nothing in it is readable, or if a required column is missing. The documentation lists the columns ("Bring
+your own reviews").
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ NOBODY = "it names no candidate; name one, or give --as NAME or --human for all 
 RESERVED = tuple(CONTROLS)
 
 UNNAMED = "unnamed"
-"""Code of a refusal: the row does not say whose review it is."""
+"""Code of a refusal: the row names no candidate."""
 
 
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
-    """Papers of *path* that are not among the *known* ones; *rows* keeps those with ``row`` in the range."""
+    """Returns papers of *path* that are not among the *known* ones.
+
+    *rows* selects those whose ``row`` is in the range.
+    """
     taken = Imported()
     papers = Papers(known)
     for place, row in rows_of(path, PAPER_COLUMNS, rows, taken):
@@ -61,12 +64,13 @@ def reviews_from(
     make_papers: bool = False,
     epoch: int | None = None,
 ) -> Imported:
-    """Reviews and judgments of *path*, a file, a folder of texts or logs of inspect_ai, that are not yet *known*.
+    """Returns reviews and judgments that are not yet *known* from *path*: a file, a folder of texts, or logs of
+    inspect_ai.
 
-    *by* names the candidate, and *writer* the writer of judgments, where a row does not. Without *by* a row that names
-    no candidate may only add to a review that is known: nobody's review becomes a human one by accident. With *only*
-    every review taken is *by*'s, and the file may hold those of others. A review of a paper that is not among *papers*
-    is refused, unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the one whose reviews are read.
+    *by* names the candidate, and *writer* the writer of judgments, for rows that do not. Without *by*, a row without
+    candidate may only complete a known review, so that it never becomes a human review by accident. With *only*, every
+    review taken is *by*'s, and the file may hold those of others. A review of a paper outside *papers* is refused,
+    unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the one whose reviews are read.
     """
     taken = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)

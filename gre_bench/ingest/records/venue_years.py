@@ -1,4 +1,4 @@
-"""Which year of a venue is the newest that anybody can read, and whether its notes have the form that was assumed."""
+"""The newest public year of a venue, and whether its notes have the assumed form."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gre_bench.ingest.records.notes import Notes
 from gre_bench.ingest.records.venues import Venue
 
 ODD = 0.01
-"""Share of the reviews that may hold something unknown: single odd notes are no other form."""
+"""Largest share of reviews with unknown content; a few odd notes are not another form."""
 
 
 class Calendar(BaseModel):
-    """From which day on anybody can read the reviews of a year of *venue*; `data/venues.toml` explains the fields."""
+    """The day from which the reviews of a year of *venue* are public; `data/venues.toml` explains the fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,30 +30,36 @@ class Calendar(BaseModel):
     read: date
 
     def newest(self, on: date) -> int:
-        """The newest year whose reviews are public *on* that day."""
+        """Returns the newest year whose reviews are public *on* that day."""
         return on.year + self.years_before - (f"{on:%m-%d}" < self.reviews_public)
 
 
 @cache
 def calendars(path: Path | None = None) -> dict[str, Calendar]:
-    """The calendars of the file *path* (``data/venues.toml`` if None) by venue; `SettingsError` if one is unusable."""
+    """Returns the calendars of the file *path* (``data/venues.toml`` if None) by venue.
+
+    Raises `SettingsError` for a faulty one.
+    """
     path = path or resource("data", "venues.toml")
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("calendar", [])
-        found = [Calendar.model_validate(entry) for entry in entries]
+        by_venue = [Calendar.model_validate(entry) for entry in entries]
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"venues file {path} cannot be read: {error}") from None
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(str(part) for part in fault["loc"])
         raise SettingsError(f"{path.name}, a [[calendar]]: {where}: {fault['msg']}") from None
-    if len({entry.venue for entry in found}) < len(found):
+    if len({entry.venue for entry in by_venue}) < len(by_venue):
         raise SettingsError(f"{path.name}: a venue has two [[calendar]] entries")
-    return {entry.venue: entry for entry in found}
+    return {entry.venue: entry for entry in by_venue}
 
 
 def newest_year(venue: str, on: date, path: Path | None = None) -> int:
-    """The newest year of *venue* whose reviews are public *on* a day; `SettingsError` if no rule is known."""
+    """Returns the newest year of *venue* whose reviews are public *on* a day.
+
+    Raises `SettingsError` if no rule is known.
+    """
     known = calendars(path)
     if venue not in known:
         raise SettingsError(
@@ -64,10 +70,10 @@ def newest_year(venue: str, on: date, path: Path | None = None) -> int:
 
 
 def confirm_form(venue: Venue, found: Notes) -> None:
-    """Raises `SourceError` where the notes that were *found* have not the form that *venue* assumes.
+    """Raises `SourceError` if the notes *found* do not have the form that *venue* assumes.
 
-    One line names each difference: fields, ratings, kinds and statuses that are not known, if more than one review in
-    a hundred has them, and sections of a review that no review has.
+    One line names each difference: unknown fields, ratings, kinds and statuses in more than one review in a hundred,
+    and sections that no review has.
     """
     reviews = len(found.reviews)
     if not reviews:
@@ -84,6 +90,6 @@ def confirm_form(venue: Venue, found: Notes) -> None:
 
 def _unfit(venue: Venue, wrong: list[str]) -> str:
     return (
-        f"the notes of {venue.name} have not the form that data/venues.toml gives them ({venue.note.split('.')[0]}): "
-        f"{'; '.join(wrong)}. No PDF was asked for and nothing was bought: correct or add its entry there"
+        f"the notes of {venue.name} do not have the form in data/venues.toml ({venue.note.split('.')[0]}): "
+        f"{'; '.join(wrong)}. No PDF was requested and nothing was bought: correct or add its entry there"
     )

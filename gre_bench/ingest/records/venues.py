@@ -1,4 +1,4 @@
-"""What the OpenReview notes of a venue-year look like, as ``data/venues.toml`` states it.
+"""The form of a venue-year's OpenReview notes, from ``data/venues.toml``.
 
 Field names, invitations and status rules change from year to year; a new year is a new entry there, never new code.
 """
@@ -25,9 +25,9 @@ _SOME = Field(min_length=1)
 class Venue(BaseModel):
     """One venue-year. Kinds are parts of invitations (`notes.kind_of`); *text* holds (field, heading).
 
-    *status* tells whether a paper is kept: ``invitation`` by the kind of its note alone, ``venueid`` also by how its
-    ``content.venueid`` goes on after *group*: an ending in *kept*, or "/" and a kind in *withdrawn* or *desk_rejected*.
-    *evidence* tells how the form is known, *note* in words.
+    *status* decides whether a paper is kept: ``invitation`` by its note's kind alone, ``venueid`` also by the part of
+    ``content.venueid`` after *group*. That part is an ending in *kept*, or "/" and a kind in *withdrawn* or
+    *desk_rejected*. *evidence* says how the form is known, *note* explains it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,39 +64,39 @@ class Venue(BaseModel):
 
     @property
     def listings(self) -> Names:
-        """The invitations under which all submissions are listed, whatever became of them.
+        """The invitations under which all submissions are listed, whatever their outcome.
 
-        Under API v2 a submission keeps the invitation that it was made by; under v1 a withdrawn or desk-rejected one is
-        listed apart.
+        Under API v2 a submission keeps the invitation that created it; under v1 withdrawn and desk-rejected ones are
+        listed separately.
         """
         apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
         return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
 
     @property
     def headings(self) -> Names:
-        """How the sections of a review's text open, as `notes` joins them; none where it is one text."""
+        """The headings of a review's sections, as `notes` joins them; empty if it is one text."""
         return tuple(f"{heading}:" for _, heading in self.text if heading)
 
     @property
     def released_ms(self) -> int | None:
-        """When authors were first shown the reviews (epoch ms): the start of that day, UTC; None if not known."""
+        """When authors were first shown the reviews (epoch ms): the start of that day, UTC; None if unknown."""
         return _start_ms(self.reviews_released)
 
     @property
     def rebuttal_ms(self) -> int | None:
-        """When authors could first answer the reviews (epoch ms): the start of that day, UTC; None if not known."""
+        """When authors could first answer the reviews (epoch ms): the start of that day, UTC; None if unknown."""
         return _start_ms(self.rebuttal_opens)
 
     @property
     def unverified(self) -> str | None:
-        """What is to be said of a venue-year whose notes nobody here has seen; None for the others."""
+        """The warning about a venue-year whose form of notes is unverified; None for the others."""
         if self.evidence != "documented":
             return None
         return f"the form of the notes of {self.name} is documented only: {self.note}"
 
     @property
     def fields(self) -> frozenset[str]:
-        """All fields of a review that are known, whether they are part of its text or not."""
+        """All known fields of a review, whether or not they are part of its text."""
         scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
@@ -121,7 +121,10 @@ class Venue(BaseModel):
 
 @cache
 def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
-    """All entries of the file *path* (``data/venues.toml`` if None), by venue and year; `SettingsError` if unusable."""
+    """Returns all entries of the file *path* (``data/venues.toml`` if None), by venue and year.
+
+    `SettingsError` if unusable.
+    """
     path = path or resource("data", "venues.toml")
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("venue")
@@ -130,18 +133,18 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     if not isinstance(entries, list):
         raise SettingsError(f"venues file {path} has no [[venue]] entry")
     known: dict[tuple[str, int], Venue] = {}
-    for place, entry in enumerate(entries, start=1):
-        venue = _entry(entry, f"{path.name}, entry {place}")
+    for number, entry in enumerate(entries, start=1):
+        venue = _entry(entry, f"{path.name}, entry {number}")
         if (venue.venue, venue.year) in known:
-            raise SettingsError(f"{path.name}, entry {place}: {venue.name} is already there")
+            raise SettingsError(f"{path.name}, entry {number}: {venue.name} is already there")
         known[venue.venue, venue.year] = venue
     return known
 
 
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
-    """The entry of *venue* and *year*; the `SettingsError` for an unknown one names those that are known.
+    """Returns the entry of *venue* and *year*; the `SettingsError` for an unknown one lists the known ones.
 
-    A year after the newest entry of its venue has the form of that entry, as documented only, and not its days.
+    A year after the venue's newest entry gets the form of that entry, as documented only, without its dates.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -158,7 +161,7 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Refuses a *venue* whose notes nobody here has seen, unless *unverified* ones are asked for."""
+    """Refuses a *venue* whose form of notes is unverified, unless *unverified* ones are accepted."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 

@@ -1,4 +1,4 @@
-"""What changed from one snapshot of a venue-year to the next: notes new, edited, withdrawn or gone, and other PDFs."""
+"""The changes between two snapshots of a venue-year: notes added, edited, withdrawn or removed, and changed PDFs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN, SHORT = 6, 60
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What of a note is compared: its kind, paper, status, whether it is deleted, and a hash of each field."""
+    """The compared parts of a note: its kind, paper, status, deletion, and a hash of each field."""
 
     kind: str
     forum: str
@@ -28,7 +28,7 @@ class Seen:
 
 
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Counts of what changed, by what happened and kind of note, and *lines* to read, one a change."""
+    """Returns counts of the changes, by event and kind of note, and *lines* to read, one per change."""
     old, new = _seen(before.notes()), _seen(after.notes())
     lines: list[str] = []
     counts: dict[str, int] = {}
@@ -62,7 +62,7 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
 
 
 def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
-    found = {}
+    results = {}
     for note in notes:
         if not isinstance(note.get("id"), str):
             continue
@@ -70,7 +70,7 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
         content = stated if isinstance(stated, Mapping) else {}
         values = {name: _plain(value) for name, value in content.items()}
         listed = [one for one in note.get("invitations") or [note.get("invitation")] if isinstance(one, str)]
-        found[note["id"]] = Seen(
+        results[note["id"]] = Seen(
             kind=kind_of(creating(listed)) if listed else "note",
             forum=str(note.get("forum")),
             status=_status(listed, values),
@@ -78,7 +78,7 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
             fields={name: _hash(value) for name, value in values.items()},
             shown={name: str(value) for name, value in values.items() if len(str(value)) <= SHORT},
         )
-    return found
+    return results
 
 
 def _plain(value: object) -> object:
@@ -86,7 +86,7 @@ def _plain(value: object) -> object:
 
 
 def _status(invitations: list[str], values: Mapping[str, object]) -> str:
-    """Withdrawn or desk-rejected, by the invitation or by the venueid."""
+    """Returns withdrawn or desk-rejected, by the invitation or by the venueid."""
     marks = [*invitations, str(values.get("venueid") or "")]
     return next((status for status in STATUSES if any(f"{status}_" in mark.lower() for mark in marks)), "")
 
@@ -96,7 +96,7 @@ def _differs(was: Seen, now: Seen, name: str) -> bool:
 
 
 def _shown(was: Seen, now: Seen, name: str) -> str:
-    """The field, with its values where they are short."""
+    """Returns the field, with its values if they are short."""
     if name not in was.fields:
         return f"{name} added"
     if name not in now.fields:

@@ -1,4 +1,4 @@
-"""A snapshot being made: written beside, moved into place whole, never changed after."""
+"""Makes a snapshot: written under a temporary name, moved into place complete, never changed afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gre_bench.ingest.snapshot.snapshot import Snapshot
 
 Row = dict[str, Any]
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
-"""What of a paper is not known where its files are a user's own."""
+"""Facts about a paper that are unknown if its files come from a user."""
 
 
 def make_snapshot(
@@ -48,15 +48,15 @@ def make_snapshot(
     grouped: bool = False,
     link: bool = False,
 ) -> Snapshot:
-    """Freezes *notes*, and the PDFs and texts (by paper id) of the papers among them, in *folder*, which must be new.
+    """Freezes *notes*, and the PDFs and texts (by paper id) of their papers, in the new *folder*.
 
-    *papers*: what is known of papers (`UNSTATED` has the names); *grouped*: the notes come by forum, each submission
-    first; *link*: the PDFs are named by their SHA-256 and never changed, and the snapshot may share their bytes on
-    disk. PDFs and texts of other papers are counted and left out. `SourceError` if a PDF cannot be read, or is not what
-    its name says, or *folder* is there.
+    *papers*: known facts about papers (`UNSTATED` has the names). *grouped*: the notes come by forum, each submission
+    first. *link*: the PDFs are named by their SHA-256 and never change, so the snapshot may share their bytes on disk.
+    PDFs and texts of other papers are counted and left out. Raises `SourceError` if a PDF cannot be read, does not
+    match its name, or *folder* exists.
     """
     if folder.exists():
-        raise SourceError(f"snapshot {folder} is there already, and a snapshot is never changed; name another folder")
+        raise SourceError(f"snapshot {folder} exists already, and a snapshot never changes; name another folder")
     beside = folder.parent / f".{folder.name}.{uuid.uuid4().hex}"
     try:
         (beside / "pdfs").mkdir(parents=True)
@@ -92,19 +92,19 @@ def make_snapshot(
 
 
 def ordered(notes: Iterable[Row]) -> Iterator[Row]:
-    """*notes* by forum, in the order the forums came, each submission before its replies."""
+    """Yields *notes* by forum, in the forums' order of arrival, each submission before its replies."""
     forums: dict[object, list[Row]] = {}
-    for place, note in enumerate(notes, start=1):
+    for number, note in enumerate(notes, start=1):
         if not isinstance(note, dict):
-            raise SourceError(f"note {place} is not a JSON object")
+            raise SourceError(f"note {number} is not a JSON object")
         forum = note.get("forum")
-        forums.setdefault(forum if isinstance(forum, str) else place, []).append(note)
+        forums.setdefault(forum if isinstance(forum, str) else number, []).append(note)
     for forum, those in forums.items():
         yield from sorted(those, key=lambda note: note.get("id") != forum)
 
 
 def _put_notes(beside: Path, notes: Iterable[Row]) -> tuple[set[str], int, Frozen]:
-    """The ids of the submissions among *notes*, how many notes there are, and their file."""
+    """Returns the ids of the submissions among *notes*, the number of notes, and their file."""
     papers: set[str] = set()
     count = 0
 
@@ -132,7 +132,7 @@ def _put_rows(beside: Path, name: str, rows: Iterable[Row]) -> Frozen:
 
 
 def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link: bool) -> list[Frozen]:
-    """Files of *pdfs*, each content once; which paper has which goes into *shas*."""
+    """Returns the files of *pdfs*, each content once; *shas* records the PDF of each paper."""
     files: dict[str, Frozen] = {}
     for paper_id, path in sorted(pdfs.items()):
         try:
@@ -154,7 +154,7 @@ def _put_bytes(path: Path, data: bytes, shared: Path | None) -> None:
         try:
             return os.link(shared, path)
         except OSError:
-            pass  # another file system, or one without links: a copy does as well
+            pass  # on another file system, or one without links, a copy serves as well
     path.write_bytes(data)
 
 

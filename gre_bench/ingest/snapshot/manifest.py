@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: what is in it, each file's SHA-256, and a seal over all that is stated."""
+"""The manifest of a snapshot: its contents, each file's SHA-256, and a seal over everything stated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHA256 = r"^[0-9a-f]{64}$"
 
 
 class Frozen(BaseModel):
-    """A file of a snapshot as it was written."""
+    """A file of a snapshot: its name, SHA-256 and size."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -32,10 +32,10 @@ class Frozen(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What ``manifest.json`` holds. *digest* is of the files alone, *seal* of everything else in it.
+    """The contents of ``manifest.json``. *digest* covers the files alone, *seal* everything else in it.
 
-    *previous* is the digest of the snapshot of the same venue-year that this one came after; *remarks* are what a
-    reader must know of it, such as that the form of the venue-year's notes was never seen.
+    *previous* is the digest of the preceding snapshot of the same venue-year. *remarks* are warnings for readers, such
+    as that the form of the notes is unverified.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -57,7 +57,7 @@ class Manifest(BaseModel):
         return (json.dumps(self.model_dump(), indent=1) + "\n").encode()
 
     def is_sound(self) -> bool:
-        """Whether digest and seal are those of the contents, and notes are among them."""
+        """Whether digest and seal match the contents, and notes are among them."""
         sealed = self.digest == digest_of(self.files) and self.seal == digest(self.model_dump(exclude={"seal"}))
         return sealed and any(file.name == NOTES for file in self.files)
 
@@ -70,7 +70,7 @@ def sealed(
     previous: str | None = None,
     remarks: Sequence[str] = (),
 ) -> Manifest:
-    """The manifest of *files*, made now."""
+    """Returns the manifest of *files*, made now."""
     values = {
         "format": FORMAT,
         "venue": edition.venue,
@@ -87,7 +87,10 @@ def sealed(
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the snapshot in *folder*; `SourceError` if it is missing, damaged or of another format."""
+    """Returns the manifest of the snapshot in *folder*.
+
+    Raises `SourceError` if it is missing, damaged or of another format.
+    """
     try:
         data = (folder / MANIFEST).read_bytes()
     except OSError as error:
@@ -113,5 +116,5 @@ def digest_of(files: Iterable[Frozen]) -> str:
 
 
 def changed(folder: Path, name: str) -> SourceError:
-    """The error for a file that is not as it was written."""
+    """Returns the error for a file that has changed."""
     return SourceError(f"snapshot {folder}: {name} is not as it was written; fetch or import it again")

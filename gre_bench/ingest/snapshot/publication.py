@@ -1,4 +1,4 @@
-"""What of a snapshot may be published: no signatures and no people, and texts only where their licence allows it."""
+"""The publishable part of a snapshot: no signatures and no people, and texts only if their licence allows it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 
 
 def may_publish(licence: str | None) -> bool:
-    """Whether texts under *licence* may be passed on by anyone for any purpose: CC0, CC BY and CC BY-SA.
+    """Whether anyone may pass on texts under *licence* for any purpose: CC0, CC BY and CC BY-SA.
 
-    A note without a licence is its author's own, and licences that exclude commercial use or changes are not for a
+    A note without a licence belongs to its author. Licences that exclude commercial use or changes do not suit a
     benchmark whose users may do either.
     """
     return licence is not None and _FREE.fullmatch(licence.strip()) is not None
 
 
 def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
-    """A row for each paper and review that is kept: ids, scores, licence, SHA-256 of the text, the text if allowed.
+    """Yields a row for each kept paper and review: ids, scores, licence, SHA-256 of the text, and the text if allowed.
 
-    Nothing else of a note goes in: no signatures, readers, writers, authors, or fields that may name somebody.
+    Nothing else of a note is included: no signatures, readers, writers, authors, or fields that may name somebody.
     """
     found = read_notes(snapshot.reviewed(), venue)
     licences = {note["id"]: note.get("license") for note in snapshot.notes() if isinstance(note.get("id"), str)}
@@ -49,15 +49,14 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
 
 
 def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
-    """Writes `public_rows` to *path*, one a line; how many texts are in it, and how many are withheld.
+    """Writes `public_rows` to *path*, one per line; returns how many texts it includes and how many it withholds.
 
-    `SourceError` if *path* lies in the snapshot, which nothing is ever written into. A file that is there is replaced
-    by the whole of the new one.
+    Replaces an existing file in one step. Raises `SourceError` if *path* lies in the snapshot, which never changes.
     """
     counts = {"texts": 0, "withheld": 0}
     target = path.resolve()
     if target.is_relative_to(snapshot.folder.resolve()):
-        raise SourceError(f"{path} is in the snapshot {snapshot.folder}, which is never changed; name another place")
+        raise SourceError(f"{path} is in the snapshot {snapshot.folder}, which never changes; name another place")
     if target.is_dir():
         raise SourceError(f"{path} is a folder; name a file")
     beside = target.with_name(f".{target.name}.{os.getpid()}")

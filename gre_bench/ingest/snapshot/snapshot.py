@@ -8,8 +8,8 @@
              pdfs/<sha256>.pdf   each content once
              texts.parquet       paper_id, text: where the user has texts
 
-Never changed once it is there (`gre_bench.ingest.snapshot.making`); what is read from it is checked against the
-manifest.
+A snapshot never changes once it exists (`gre_bench.ingest.snapshot.making`); everything read from it is checked against
+the manifest.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from gre_bench.ingest.snapshot.manifest import (
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An open snapshot. Reading a damaged file of it is a `SourceError`."""
+    """An open snapshot. Reading a damaged file of it raises `SourceError`."""
 
     folder: Path
     manifest: Manifest
 
     @classmethod
     def open(cls, folder: Path) -> Snapshot:
-        """The snapshot in *folder*; `SourceError` if it is missing, damaged or of another format.
+        """Opens the snapshot in *folder*; raises `SourceError` if it is missing, damaged or of another format.
 
-        Looks at the manifest and at the sizes of the files; `verify` reads them all.
+        It reads the manifest and the sizes of the files; `verify` reads all files.
         """
         manifest = read_manifest(folder)
         for file in manifest.files:
@@ -62,7 +62,7 @@ class Snapshot:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) over the names and hashes of the files: what is in it, not when it was made."""
+        """SHA-256 (hex) over the names and hashes of the files; it does not depend on when the snapshot was made."""
         return self.manifest.digest
 
     def verify(self) -> None:
@@ -82,7 +82,7 @@ class Snapshot:
         return self._rows(NOTES)
 
     def reviewed(self) -> Iterator[dict[str, Any]]:
-        """The notes, with the content of each review that `reviews` says counts in the place of its last."""
+        """Yields the notes, with the content of each review in the version that `reviews` says counts."""
         from gre_bench.ingest.records.review_versions import versions_of
 
         due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
@@ -94,25 +94,27 @@ class Snapshot:
             yield note
 
     def reviews(self) -> Iterator[dict[str, Any]]:
-        """review_id, paper_id, versions, version (None: the note as it is), written_at (ms), rule, licence of each."""
+        """Yields for each review: review_id, paper_id, versions, version (None: the current note), written_at (ms),
+        rule, licence.
+        """
         return self._rows(REVIEWS)
 
     def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Note ids with the versions of the note as they were received."""
+        """Yields note ids with the versions of the note as received."""
         for row in self._rows(HISTORIES):
             yield row["note_id"], row["versions"]
 
     def papers(self) -> dict[str, dict[str, Any]]:
-        """By paper id: pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence, sampled."""
+        """Returns by paper id: pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence, sampled."""
         return self._papers
 
     def pdf(self, paper_id: str) -> bytes | None:
-        """The PDF of a paper; None if there is none."""
+        """Returns the PDF of a paper; None if there is none."""
         sha256 = self._papers.get(paper_id, {}).get("pdf")
         return self._bytes(self._files[f"pdfs/{sha256}.pdf"]) if sha256 else None
 
     def text(self, paper_id: str) -> str | None:
-        """The text the user gave for a paper; None if there is none."""
+        """Returns the user's text for a paper; None if there is none."""
         return self._texts.get(paper_id)
 
     @cached_property

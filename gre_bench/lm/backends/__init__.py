@@ -1,1 +1,1 @@
-"""Evaluation LMs that run or reach a neural model."""
+"""Evaluation LMs that run a neural model here or on a server."""

@@ -1,8 +1,8 @@
 """An evaluation LM from a folder of weights that transformers can load.
 
-log P(reply | ...) is the sum over the span (`gre_bench.lm.span`) of the log-softmax of the logits, in nats: the softmax
-in float32 whatever the weights' dtype, the sum in float64 (Xu et al. 2025, §3.2). How the model is run is an engine's
-matter (`gre_bench.lm.engine.protocol`).
+log P(reply | ...) is the sum over the span (`gre_bench.lm.span`) of the log-softmax of the logits, in nats. The softmax
+is in float32 whatever the weights' dtype, the sum in float64 (Xu et al. 2025, §3.2). An engine runs the model
+(`gre_bench.lm.engine.protocol`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gre_bench.prompts.library import render
 
 
 class TransformersLM:
-    """An evaluation LM that runs on this machine; make one with `open`."""
+    """An evaluation LM that runs on this machine; open one with `open`."""
 
     reads_chats = True
 
@@ -35,7 +35,7 @@ class TransformersLM:
         self._identity = LMIdentity(
             name=weights.folder.resolve().name,
             digest=weights.digest,
-            # In half precision the shape of a forward moves a log-probability visibly: such numbers are told apart.
+            # In half precision the shape of a forward changes the numbers, so the plan goes into the signature.
             engine_version=engine.version if weights.dtype == "float32" else f"{engine.version}, {engine.plan}",
             dtype=weights.dtype,
             quantisation=weights.quantisation,
@@ -56,9 +56,10 @@ class TransformersLM:
         token_budget: int | None = None,
         max_tokens: int | None = None,
     ) -> TransformersLM:
-        """The evaluation LM in *folder*; *max_tokens* shortens the model's own context. `LMError` if it cannot be.
+        """Opens the evaluation LM in *folder*; *max_tokens* lowers the model's own context limit.
 
-        A model that the engine cannot run is run in plain batches, and the first answers say so.
+        A model that the engine cannot run is run in plain batches or one text at a time, and a remark says so. Raises
+        `LMError` if the model cannot be opened.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         with blamed(weights.folder, "its chats cannot be scored"):
@@ -71,11 +72,11 @@ class TransformersLM:
 
     @property
     def identity(self) -> LMIdentity:
-        """What of this LM belongs in a signature; its digest covers the config, tokenizer and weight files."""
+        """The signature of this LM; its digest covers the config, tokenizer and weight files."""
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """One answer for each prediction, in their order; what is written the same is computed once."""
+        """Returns one answer for each prediction, in their order; equal conversations are computed once."""
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))
         answers = dict(zip(due, self.engine.logprobs(due), strict=True)) if due else {}

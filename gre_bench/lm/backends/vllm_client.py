@@ -1,8 +1,7 @@
-"""The way to a vLLM server: many requests in flight, tried again while that can help, over at once when stopped.
+"""The connection to a vLLM server: many requests in flight, retries while they can help, an immediate end when stopped.
 
-Requests run in an event loop of their own thread, so that a Ctrl-C in the thread that waits cancels them all. What
-passes by itself is tried again (`gre_bench.http.retry`); then the conversation gets a transient `SpanError` in its
-place.
+Requests run in an event loop in their own thread, so a Ctrl-C in the waiting thread cancels them all. Passing faults
+are retried (`gre_bench.http.retry`). A conversation that still fails gets a transient `SpanError` in its place.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 _CLOSED = {401, 403, 404}
 LARGEST_BODY = 256 * 2**20
-"""Bytes of an answer about one conversation; one of 100,000 tokens takes a tenth of that."""
+"""Largest accepted answer about one conversation, in bytes; 100,000 tokens take a tenth of that."""
 
 
 class Client:
-    """One server. *parallel* requests are in flight at most; *key* goes into headers and never into a message."""
+    """One server. At most *parallel* requests are in flight; *key* goes into headers and never into a message."""
 
     def __init__(self, endpoint: str, key: str | None, parallel: int, retry_policy: RetryPolicy | None = None):
         self.endpoint = root_of(endpoint)
@@ -44,9 +43,9 @@ class Client:
         self._key = key
         self._down = False
 
-    def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Found]], items: Sequence[Item]) -> list[Found]:
-        """What *ask* finds for each of *items*, in their order; they are begun in that order too."""
-        future: Future[list[Found]] = Future()
+    def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
+        """Returns the result of *ask* for each of *items*, in their order; requests start in that order too."""
+        future: Future[list[Answer]] = Future()
         loop = asyncio.new_event_loop()
         task = loop.create_task(self._all(ask, items))
 
@@ -62,35 +61,35 @@ class Client:
         try:
             return future.result()
         except BaseException:
-            # The loop may have ended and closed by itself at this very moment.
+            # The loop may have just ended and closed by itself.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(task.cancel)
             raise
 
     async def _all(
-        self, ask: Callable[[SharedConnections, Item], Awaitable[Found]], items: Sequence[Item]
-    ) -> list[Found]:
+        self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]
+    ) -> list[Answer]:
         import httpx2
 
         from gre_bench.http.body_limits import limited_async
 
-        found: dict[int, Found] = {}
+        results: dict[int, Answer] = {}
         queue = iter(enumerate(items))
-        # A proxy of the environment must not stand between us and this very machine.
+        # The environment's proxy must not stand between us and this machine.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         limits = httpx2.Limits(max_connections=self.parallel)
         timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
-        # Certificates take longer to read than a request does, and plain HTTP has no use for them.
+        # Reading certificates takes longer than a request, and plain HTTP needs none.
         options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
                    "event_hooks": {"response": [limited_async(LARGEST_BODY, self.retry_policy.timeout_s)]}}  # fmt: skip
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
             line = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
 
             async def work() -> None:
-                for place, item in queue:
-                    found[place] = await ask(line, item)
+                for index, item in queue:
+                    results[index] = await ask(line, item)
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -100,7 +99,7 @@ class Client:
                 raise group.exceptions[0] from None
             finally:
                 self._down = line.down
-        return [found[place] for place in range(len(items))]
+        return [results[index] for index in range(len(items))]
 
 
 class SharedConnections:
@@ -108,7 +107,7 @@ class SharedConnections:
 
     def __init__(self, http: AsyncClient, retry_policy: RetryPolicy, key: str | None, parallel: int, down: bool):
         self._http = http
-        # A server that was down is tried once, not patiently for each conversation of each paper.
+        # A server that was down is tried once, without retries for every conversation of every paper.
         self._patience = replace(retry_policy, attempts=1) if down else retry_policy
         self._key = key
         self._lost = 0
@@ -116,7 +115,7 @@ class SharedConnections:
         self.down = down
 
     async def get(self, path: str) -> dict[str, Any]:
-        """The page at *path*, tried once; `LMError` if the server is not there or does not have it."""
+        """Returns the page at *path*, tried once; raises `LMError` if the server is down or lacks the page."""
         answer = await self._once("GET", path, None)
         if isinstance(answer, dict):
             return answer
@@ -124,7 +123,7 @@ class SharedConnections:
         raise LMError(f"no vLLM server at {self._http.base_url}: {said}; start one, or set evaluation_lm.endpoint")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | Refusal | SpanError:
-        """The answer to *body*; a `Refusal` that would come again, or a transient `SpanError`."""
+        """Returns the answer to *body*, a `Refusal` that a retry would repeat, or a transient `SpanError`."""
         if self.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
         why = ""
@@ -146,7 +145,7 @@ class SharedConnections:
     async def _once(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
-        """The answer, the refusal, or why there is neither and how many seconds the server asks to wait."""
+        """Returns the answer, the refusal, or the reason for neither with the seconds that the server asks to wait."""
         import httpx2
 
         try:
@@ -166,11 +165,11 @@ class SharedConnections:
         try:
             tree = response.json()
         except (ValueError, RecursionError):
-            return f"an answer that is no JSON: {self._said(response)}", None
-        return tree if isinstance(tree, dict) else Refusal(200, f"JSON that is no object: {self._said(response)}")
+            return f"an answer that is not JSON: {self._said(response)}", None
+        return tree if isinstance(tree, dict) else Refusal(200, f"JSON that is not an object: {self._said(response)}")
 
     def _said(self, response: Response) -> str:
-        """What a response says of its trouble, in one line without the key."""
+        """Returns the error that a response states, in one line without the key."""
         text = response.text
         try:
             error = json.loads(text)
@@ -184,12 +183,12 @@ class SharedConnections:
 
 
 def closed(refusal: Refusal) -> bool:
-    """Whether every other request would be refused the same: no such page or model, or no right to it."""
+    """Whether every other request would be refused likewise: no such page or model, or no access to it."""
     return refusal.status in _CLOSED
 
 
 def root_of(endpoint: str) -> str:
-    """*endpoint* without what follows its root, such as ``/v1``; `SettingsError` if it is no plain URL."""
+    """Returns *endpoint* without what follows its root, such as ``/v1``; raises `SettingsError` for a malformed URL."""
     try:
         return base_url(endpoint).removesuffix("/v1").rstrip("/")
     except ValueError as error:

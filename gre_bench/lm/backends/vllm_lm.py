@@ -1,8 +1,8 @@
-"""An evaluation LM behind a vLLM server: the chats are written and tokenised here, the server runs the model.
+"""An evaluation LM behind a vLLM server: chats are written and tokenised here, and the server runs the model.
 
-The server states neither its dtype nor what the model is made of, and both decide the numbers: the settings state
-them, and the digest is that of the model folder, or of the tokenizer's with a stated revision. What can be checked is:
-the served name, the context, that tokens come back aligned and that what comes back are log-probabilities.
+The server states neither its dtype nor the model's files, and both decide the numbers. The settings therefore state the
+dtype. The digest is that of the model folder, or of the tokenizer's files with a stated revision. Everything else is
+checked: the served name, the context, the alignment of tokens, and that the numbers are log-probabilities.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from gre_bench.lm.weights import DType, blamed, folder_digest, refuse_unknown
 from gre_bench.prompts.library import render
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
-"""Nats by which the two ways to ask may differ at a token, by the dtype that is stated; a wrong token differs more."""
+"""Dtype → largest accepted difference in nats between both kinds of request at a token; a wrong token differs more."""
 
 _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it.", "The second reviewer does not.")
 
 
 class VLLM:
-    """An evaluation LM on another machine or in another process; make one with `open`.
+    """An evaluation LM on another machine or in another process; open one with `open`.
 
-    *remarks* tell what its user should know, such as why the faster way to ask is not taken.
+    *remarks* tell its user such things as why the slower kind of request is used.
     """
 
     reads_chats = True
@@ -61,9 +61,12 @@ class VLLM:
         key_env: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> VLLM:
-        """The *model* (the only one if None) served at *endpoint*, its tokenizer and weights or *revision* at *folder*.
+        """Opens the *model* served at *endpoint* (None: the only one).
 
-        `SettingsError` for what must be stated otherwise; `LMError` if the server is not there or cannot be trusted.
+        *folder* holds its tokenizer, and its weights if at hand.
+
+        Without weights, *revision* identifies the model. Raises `SettingsError` for settings that must be stated
+        otherwise, and `LMError` if the server is down or cannot be trusted.
         """
         folder = Path(folder)
         refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
@@ -73,7 +76,7 @@ class VLLM:
         models, version = client.run(lambda line, path: line.get(path), [wire.MODELS, wire.VERSION])
         name, context = _served(models, model, client.endpoint)
         identity = LMIdentity(
-            # A server started with a path serves under it; where the files lie is nothing of the model's.
+            # A server started with a path serves the model under that path, which is not a property of the model.
             name=Path(name).name if name.startswith("/") else name,
             digest=model_digest,
             engine_version=f"vllm-{version.get('version') or 'unknown'}-1",
@@ -82,7 +85,7 @@ class VLLM:
             attention="server",
             template_digest=template.digest,
         )
-        # The server wants room for one token more than it is asked about.
+        # The server needs room for one more token than the request holds.
         limit = min((size for size in (context and context - 1, max_tokens) if size), default=None)
         lm = cls(client, name, template, identity, limit)
         client.run(lm._tried, [template.encode(_TRIAL)])
@@ -90,17 +93,18 @@ class VLLM:
 
     @property
     def identity(self) -> LMIdentity:
-        """What of this LM belongs in a signature.
+        """The signature of this LM.
 
-        Not the way the server is asked: both ways ask the same model for the same numbers, a server may change over in
-        mid-run, and what they differ by (`LARGEST_GAP`) is what one way differs by with the company in a batch.
+        It leaves out the kind of request. Both kinds ask the same model for the same numbers, and a server may change
+        over in mid-run. They differ by at most `LARGEST_GAP`, as one kind does between batches.
         """
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """One answer for each prediction, in their order; what is written the same is asked once.
+        """Returns one answer for each prediction, in their order; equal conversations are sent once.
 
-        Asked in the order of the tokens, so that the server meets a shared prefix while it still holds it.
+        Requests go out in the order of their tokens, so that the server still holds a shared prefix when it meets it
+        again.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = sorted({item for item in encoded.values() if isinstance(item, Conversation)}, key=lambda item: item.ids)
@@ -118,7 +122,10 @@ class VLLM:
         return conversation
 
     async def _asked(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
-        """The span's tokens alone, once more afresh where the server left them out; else those of the whole."""
+        """Returns the span's log-probabilities.
+
+        It sends a *given* request, repeats it afresh if some are absent, and falls back on a *whole* one.
+        """
         for afresh in (False, True):
             if not self._given:
                 break
@@ -127,8 +134,8 @@ class VLLM:
                 return answer
             if isinstance(answer, Refusal):
                 self._leave_given(answer.said)
-            elif (found := wire.read_given(answer, conversation)) is not None:
-                return found
+            elif (logprobs := wire.read_given(answer, conversation)) is not None:
+                return logprobs
         return await self._whole(line, conversation)
 
     async def _whole(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
@@ -138,7 +145,10 @@ class VLLM:
         return answer if isinstance(answer, SpanError) else wire.read_whole(answer, conversation)
 
     async def _tried(self, line: SharedConnections, trial: Conversation) -> None:
-        """`LMError` if the server cannot be trusted with *trial*; settles which of the two ways is taken."""
+        """Scores *trial* both ways and chooses the kind of request.
+
+        Raises `LMError` if the server cannot be trusted.
+        """
         answer = await line.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
         if isinstance(answer, Refusal):
             answer = self._refused(answer)
@@ -147,7 +157,7 @@ class VLLM:
             raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {whole}")
         if isinstance(answer, dict) and (total := wire.total_probability(answer)) > 1.01:
             raise LMError(
-                f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, so that they are none; "
+                f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, not 1; "
                 "start it without --logprobs-mode"
             )
         answer = await line.post(wire.GIVEN, wire.ask_given(self._model, trial, afresh=True))
@@ -160,12 +170,12 @@ class VLLM:
             self._leave_given(str(answer if isinstance(answer, SpanError) else given or "it leaves them out"))
 
     def _leave_given(self, why: str) -> None:
-        """From here on whole conversations are asked for; said once."""
+        """Uses *whole* requests from here on and says so once."""
         if self._given:
             self._given = False
             self.remarks.append(
-                f"vLLM server {self._client.endpoint} does not score given tokens alone ({why}): all tokens of each "
-                "conversation are asked for, which is slower"
+                f"vLLM server {self._client.endpoint} cannot score a reply's tokens alone ({why}): it scores "
+                "all tokens of each conversation, which is slower"
             )
 
     def _refused(self, refusal: Refusal) -> SpanError:
@@ -200,38 +210,38 @@ def _template(folder: Path) -> ChatTemplate:
 
 
 def _digest(folder: Path, revision: str | None) -> str:
-    """What tells the model from others: its files, or the tokenizer's files with a *revision* that is stated."""
+    """The digest of the model's files, or of the tokenizer's files with a stated *revision*."""
     if not folder.is_dir():
         raise LMError(f"evaluation LM {folder}: there is no such folder; give one with the served model's tokenizer")
     if revision:
         return digest(["revision", revision, folder_digest(folder)])
     if not any(folder.glob("*.safetensors")):
         raise SettingsError(
-            f"{folder} holds no weights, so that nothing tells the served model from another: state its revision, "
+            f"{folder} holds no weights, so nothing identifies the served model: state its revision, "
             "--set evaluation_lm.revision=COMMIT"
         )
     return folder_digest(folder)
 
 
 def _key(key_env: str | None) -> str | None:
-    """The server's key from the environment variable *key_env*."""
+    """Returns the server's key from the environment variable *key_env*."""
     if key_env is None:
         return None
     key = os.environ.get(key_env, "").strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise LMError(f"the vLLM server's key is missing or no key: set the environment variable {key_env}")
+        raise LMError(f"the vLLM server's key is missing or malformed: set the environment variable {key_env}")
     return key
 
 
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
-    """The served name that is meant, and the longest conversation the server takes with it."""
+    """Returns the served name of *model*, and the longest conversation that the server accepts for it, in tokens."""
     entries = models.get("data")
     served = {entry["id"]: entry for entry in entries or [] if isinstance(entry, dict) and "id" in entry}
     if model is None and len(served) == 1:
         model = next(iter(served))
     if model not in served:
         known = ", ".join(map(str, served)) or "nothing"
-        asked = f"does not serve {model!r}" if model else "serves several models"
-        raise LMError(f"vLLM server {endpoint} {asked}: it serves {known}; set evaluation_lm.served_model")
+        refusal = f"does not serve {model!r}" if model else "serves several models"
+        raise LMError(f"vLLM server {endpoint} {refusal}: it serves {known}; set evaluation_lm.served_model")
     context = served[model].get("max_model_len")
     return str(model), context if isinstance(context, int) and context > 1 else None

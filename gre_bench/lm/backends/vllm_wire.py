@@ -1,9 +1,9 @@
-"""What is said to a vLLM server, and what its answers mean. Nothing here sends anything.
+"""Writes requests to a vLLM server and reads its answers; sends nothing itself.
 
-Two ways to ask for the log-probabilities of a span, as vLLM 0.32 defines them. *Whole*: ``prompt_logprobs`` of all
-tokens of the conversation, on any server; nothing of another conversation's work is reused. *Given*: only those of the
-span's own tokens (``prompt_logprob_token_ids``), which may reuse a prefix already read; the server must run its V2
-model runner and be started with ``--enable-scale-out``.
+vLLM 0.32 defines two kinds of request for the log-probabilities of a span. *Whole*: ``prompt_logprobs`` of all tokens
+of the conversation, on any server; nothing computed for another conversation is reused. *Given*: only those of the
+span's own tokens (``prompt_logprob_token_ids``), which may reuse a cached prefix. For *given*, the server must run its
+V2 model runner and be started with ``--enable-scale-out``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WHOLE = "/v1/completions"
 GIVEN = "/inference/v1/generate"
 
 NO_NUMBER = -9999.0
-"""What vLLM writes where the log-probability is minus infinity or no number."""
+"""What vLLM writes in place of minus infinity or NaN."""
 
 _GREEDY = {"max_tokens": 1, "temperature": 0.0}
 _LENGTH = ("context length", "max_model_len", "maximum model length", "too long", "max_tokens must be at least 1, got")
@@ -34,28 +34,28 @@ _NO_NUMBER = ("not json compliant",)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is none: the HTTP *status*, and what the server *said*, in one line."""
+    """A refused request: the HTTP *status*, and what the server *said*, in one line."""
 
     status: int
     said: str
 
     def meaning(self) -> SpanError:
-        """What it means for the conversation that was sent: too long for the server, or a fault of one of the two."""
+        """The `SpanError` for the conversation that was sent: too long, or a fault of the server or of this client."""
         said = self.said.lower()
         if any(sign in said for sign in _LENGTH):
-            return SpanError("too_long", f"the vLLM server takes no conversation of this length: {self.said}")
+            return SpanError("too_long", f"the conversation is too long for the vLLM server: {self.said}")
         if any(sign in said for sign in _NO_NUMBER):
-            return _broken("not_finite", f"log-probabilities that are no numbers: {self.said}")
+            return _broken("not_finite", f"log-probabilities that are not numbers: {self.said}")
         return SpanError("refused_request", f"the vLLM server answered {self.status}: {self.said}", broken=True)
 
 
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
-    """The body that asks for all tokens' log-probabilities, and those of the *alternatives* likeliest in each place."""
+    """The request body for the log-probabilities of all tokens and of the *alternatives* likeliest at each position."""
     return {"model": model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
 
 
 def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> dict[str, Any]:
-    """The body that asks for the span's alone; *afresh* reuses nothing that was read before."""
+    """The request body for the log-probabilities of the span alone; with *afresh* the server reuses no cache."""
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
         "model": model,
@@ -72,23 +72,23 @@ def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> d
 
 
 def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
-    """The span's log-probabilities out of those of all tokens; a broken `SpanError` if they are not all there."""
-    places = _prompt_logprobs(answer)
-    if places is None:
+    """Returns the span's log-probabilities from those of all tokens; a broken `SpanError` if some are absent."""
+    positions = _prompt_logprobs(answer)
+    if positions is None:
         return _broken("misaligned", "no prompt_logprobs")
-    if len(places) != len(conversation.ids):
-        return _broken("misaligned", f"{len(places)} places for {len(conversation.ids)} tokens")
-    found: list[float] = []
-    for place in range(conversation.first, conversation.last + 1):
-        value = _value(places[place], conversation.ids[place])
+    if len(positions) != len(conversation.ids):
+        return _broken("misaligned", f"{len(positions)} positions for {len(conversation.ids)} tokens")
+    logprobs: list[float] = []
+    for index in range(conversation.first, conversation.last + 1):
+        value = _value(positions[index], conversation.ids[index])
         if isinstance(value, SpanError):
             return value
-        found.append(value)
-    return _finite(found)
+        logprobs.append(value)
+    return _finite(logprobs)
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """The span's log-probabilities; None where the server left them out, as when it reused a part of the span."""
+    """Returns the span's log-probabilities; None where the server left some out because it reused part of the span."""
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:
         return None
@@ -105,33 +105,33 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """The largest sum, over the places of the prompt, of the probabilities stated there: 1 at most, up to rounding."""
-    places = [place for place in _prompt_logprobs(answer) or [] if isinstance(place, dict)]
-    sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in place.values()) for place in places]
+    """Returns the largest sum of the probabilities stated at one position of the prompt: at most 1, up to rounding."""
+    positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
+    sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
     return max(sums, default=0.0)
 
 
 def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
     try:
-        places = answer["choices"][0]["prompt_logprobs"]
+        positions = answer["choices"][0]["prompt_logprobs"]
     except (KeyError, IndexError, TypeError):
         return None
-    return places if isinstance(places, list) else None
+    return positions if isinstance(positions, list) else None
 
 
-def _value(place: Any, token: int) -> float | SpanError:
-    if not isinstance(place, dict) or not isinstance(place.get(str(token)), dict):
-        return _broken("misaligned", f"nothing for token {token} in its place")
-    value = place[str(token)].get("logprob")
+def _value(position: Any, token: int) -> float | SpanError:
+    if not isinstance(position, dict) or not isinstance(position.get(str(token)), dict):
+        return _broken("misaligned", f"nothing for token {token} at its position")
+    value = position[str(token)].get("logprob")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _broken("not_finite", f"log-probability {value} for token {token}")
     return float(value)
 
 
 def _finite(values: list[float]) -> Logprobs:
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if not math.isfinite(value) or value <= NO_NUMBER:
-            return _broken("not_finite", f"log-probability {value} at token {place}")
+            return _broken("not_finite", f"log-probability {value} at token {index}")
     return values
 
 

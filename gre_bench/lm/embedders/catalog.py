@@ -1,4 +1,4 @@
-"""What an embedder is, and the embedders by name. Adding one is one line here."""
+"""The interface of an embedder, and the embedders by name. Adding one is one line here."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from gre_bench.core.settings import EmbedderSettings
 
 
 class Embedder(Protocol):
-    """One vector for each sentence, in the same order: float32, shape (sentences, dimension), of length 1.
+    """Returns one vector for each sentence, in the same order: float32, shape (sentences, dimension), length 1.
 
-    ``embed_tokens`` gives an array for each text instead, shape (its tokens, dimension): vectors of the tokens in the
-    context of the text. Special tokens and the query's prompt have none; what the model cannot read any more is cut.
+    ``embed_tokens`` returns an array for each text instead, shape (its tokens, dimension): the vector of each token in
+    the context of its text. Special tokens and the query prompt get no vector, and text beyond the model's limit is
+    cut.
 
-    A vector depends on its sentence alone, not on its neighbours. *query* says that the sentences are those of the
-    candidate, for models that embed what asks otherwise than what is asked for; ``asymmetric`` says whether this one
-    does. ``identity`` goes into signatures. No embedder uses a network.
+    A vector depends on its sentence alone, not on its neighbours. *query* says that the sentences are the candidate's.
+    Models such as retrieval models embed queries and documents differently; ``asymmetric`` says whether this one does.
+    ``identity`` goes into signatures. No embedder uses a network.
     """
 
     @property
@@ -61,7 +62,10 @@ EMBEDDERS: dict[str, Callable[[EmbedderSettings], Embedder]] = {
 
 @lru_cache(maxsize=1)
 def open_embedder(settings: EmbedderSettings) -> Embedder:
-    """The embedder of *settings*, kept open for this process; `SettingsError` or `LMError` if it cannot be."""
+    """Opens the embedder that *settings* describe and keeps it open for this process.
+
+    Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
+    """
     if settings.backend not in EMBEDDERS:
         raise SettingsError(f"no embedder {settings.backend!r}; known: {', '.join(EMBEDDERS)}")
     return EMBEDDERS[settings.backend](settings)

@@ -1,11 +1,11 @@
-"""An embedder without a model: a sentence as its words, pairs of words and runs of characters, hashed into a vector.
+"""An embedder without a model: it hashes a sentence's words, word pairs and character runs into a vector.
 
-It knows spelling, not meaning: "unclear" is near "clearly" and nowhere near "confusing". It stands in for a sentence
-embedding model where none can be had, and its BERTScore is a soft overlap of words; the name of the embedder is in the
-signature, so that the two are never taken for one another.
+It knows spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It stands in where no sentence
+embedding model is at hand, and BERTScore with it is a soft overlap of words. The signature names the embedder, so
+scores of the two never mix.
 
-A feature that occurs n times weighs 1 + ln n (sublinear term frequency). Its hash says at which of the places it is
-added, and with which sign, so that chance meetings of features cancel out on average (Weinberger et al. 2009).
+A feature that occurs n times weighs 1 + ln n (sublinear term frequency). Its hash chooses the dimension to which it is
+added, and the sign. Collisions therefore cancel out on average (Weinberger et al. 2009).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gre_bench.core.records import LMIdentity, digest
 
 DIMENSION = 2048
 RUNS = (3, 4, 5)
-"""Lengths of the runs of characters, blanks at either end of the sentence counted."""
+"""Lengths of the character runs; a blank is added at either end of the sentence."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class HashedNgrams:
-    """An `Embedder` of *dimension* places; the same vectors on every machine."""
+    """An `Embedder` of *dimension* dimensions; its vectors are the same on every machine."""
 
     asymmetric = False
 
@@ -42,24 +42,24 @@ class HashedNgrams:
         self.identity = LMIdentity("hashed-ngrams", digest(made), "hashed-ngrams 1", dtype="float32")
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
-        """A vector for each of *sentences*, shape (sentences, dimension); *query* changes nothing."""
+        """Returns a vector for each of *sentences*, shape (sentences, dimension); *query* has no effect."""
         vectors = np.zeros((len(sentences), self.dimension))
         for vector, sentence in zip(vectors, sentences, strict=True):
             for feature, count in Counter(_features(sentence)).items():
                 number = _hash(feature)
                 vector[number % self.dimension] += math.copysign(1 + math.log(count), (number >> 63) - 0.5)
             if not vector.any():
-                # All features of a short text met in pairs and cancelled: its own hash has to do.
+                # All features of a short text can cancel out in pairs; the hash of the whole text then stands in.
                 vector[_hash(sentence) % self.dimension] = 1
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors.astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """A vector for each word and mark of each text, whatever stands around it."""
+        """Returns a vector for each word and punctuation mark of each text; its context has no effect."""
         words = [_WORD.findall(text) for text in texts]
-        places = {word: place for place, word in enumerate(dict.fromkeys(word for line in words for word in line))}
-        vectors = self.embed(list(places))
-        return [vectors[[places[word] for word in line]] for line in words]
+        indices = {word: index for index, word in enumerate(dict.fromkeys(word for line in words for word in line))}
+        vectors = self.embed(list(indices))
+        return [vectors[[indices[word] for word in line]] for line in words]
 
 
 def _features(sentence: str) -> Iterator[str]:

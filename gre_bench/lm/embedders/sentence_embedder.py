@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 QUERY = "s2s_query"
-"""Name of the prompt that the authors of GEM put before the candidate's sentences (stella_en_400M_v5 has it)."""
+"""Name of the prompt that the GEM authors put before the candidate's sentences; stella_en_400M_v5 defines it."""
 
 BATCH = 64
 
@@ -38,9 +38,9 @@ class SentenceEmbedder:
 
     @classmethod
     def open(cls, folder: str | Path, device: str = "auto") -> SentenceEmbedder:
-        """The model in *folder*, computing in float32; `LMError` naming what is wrong with it."""
+        """Opens the model in *folder* in float32; raises `LMError` naming what is wrong with the folder."""
         folder = Path(folder)
-        places = sentence_folder.modules(folder)
+        folders = sentence_folder.modules(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         try:
             import torch
@@ -58,7 +58,7 @@ class SentenceEmbedder:
                 model = SentenceTransformer(
                     str(folder), device=device, local_files_only=True, trust_remote_code=False, model_kwargs=weights
                 ).eval()
-                absent = _absent(model, places, weights)
+                absent = _absent(model, folders, weights)
         except Exception as error:
             # Its loaders raise almost anything.
             reason = " ".join(f"{error or type(error).__name__}".split())[:500]
@@ -68,9 +68,9 @@ class SentenceEmbedder:
         return cls(model, _identity(model, folder))
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
-        """A vector for each of *sentences*, shape (sentences, dimension); NaN where the model gives none.
+        """Returns a vector for each of *sentences*, shape (sentences, dimension); NaN where the model fails.
 
-        A sentence longer than the model reads is cut, as sentence-transformers does.
+        A sentence beyond the model's limit is cut, as in sentence-transformers.
         """
         if not sentences:
             return np.zeros((0, self.model.get_embedding_dimension() or 0), np.float32)
@@ -81,38 +81,41 @@ class SentenceEmbedder:
             return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """The last hidden states of the tokens of each text, of length 1; `LMError` if the model shows none."""
+        """Returns the last hidden states of the tokens of each text, scaled to length 1.
+
+        Raises `LMError` if the model does not expose them.
+        """
         import torch
 
         inner, tokenizer = getattr(self.model[0], "auto_model", None), self.model.tokenizer
         if inner is None or not getattr(tokenizer, "is_fast", False):
-            raise LMError(f"embedder {self.identity.name}: it gives no vectors of tokens; use metric bertscore")
+            raise LMError(f"embedder {self.identity.name}: it gives no token vectors; use metric bertscore")
         prompt = (self.model.prompts.get(QUERY) or "") if query and self.asymmetric else ""
-        found = []
+        vectors = []
         for text in texts:
-            asked = tokenizer(
+            encoded = tokenizer(
                 prompt + text.encode("utf-8", "replace").decode(), truncation=True, return_tensors="pt",
                 max_length=self.model.max_seq_length, return_offsets_mapping=True, return_special_tokens_mask=True,
             )  # fmt: skip
-            ends, special = asked.pop("offset_mapping")[0, :, 1], asked.pop("special_tokens_mask")[0]
+            ends, special = encoded.pop("offset_mapping")[0, :, 1], encoded.pop("special_tokens_mask")[0]
             with torch.inference_mode():
-                states = inner(**asked.to(self.model.device)).last_hidden_state[0].float().cpu()
+                states = inner(**encoded.to(self.model.device)).last_hidden_state[0].float().cpu()
             kept = states[(special == 0) & (ends > len(prompt))]
-            found.append(torch.nn.functional.normalize(kept, dim=1).numpy())
-        return found
+            vectors.append(torch.nn.functional.normalize(kept, dim=1).numpy())
+        return vectors
 
 
-def _absent(model: SentenceTransformer, places: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Names of weights that the files lack: transformers fills these with random numbers and only warns."""
+def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
+    """Names of weights that the files lack; transformers fills these with random numbers and only warns."""
     absent: list[str] = []
-    for module, place in zip(model, places, strict=True):
+    for module, folder in zip(model, folders, strict=True):
         inner = getattr(module, "auto_model", None)
         if inner is not None:
             _, loaded = type(inner).from_pretrained(
-                str(place), local_files_only=True, output_loading_info=True, **weights
+                str(folder), local_files_only=True, output_loading_info=True, **weights
             )
             absent += [*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]
-    # BERT's own pooler is not what a sentence embedding is made of, and many folders leave it out.
+    # Sentence embeddings do not use BERT's own pooler, and many folders leave it out.
     return sorted(key for key in absent if not key.startswith("pooler."))
 
 

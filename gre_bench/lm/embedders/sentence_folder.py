@@ -1,4 +1,4 @@
-"""What a folder of sentence-transformers may hold: weights and arithmetic, no code."""
+"""Checks a sentence-transformers folder: weights and arithmetic are accepted, code is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _OTHER_WEIGHTS = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpac
 
 
 def modules(folder: Path) -> list[Path]:
-    """The folders of its modules, in order; `LMError` naming what *folder* lacks, or holds that is refused."""
+    """Returns the folders of the model's modules in order.
+
+    Raises `LMError` naming what *folder* lacks or must not hold.
+    """
     if not folder.is_dir():
         what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
         raise LMError(f"embedder {folder}: {what}")
@@ -35,7 +38,7 @@ def modules(folder: Path) -> list[Path]:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 over the names and contents of the files that decide what the model in *folder* is."""
+    """SHA-256 over the names and contents of the files that define the model in *folder*."""
     contents = []
     for path in sorted(folder.rglob("*")):
         if path.suffix in _DIGESTED and path.is_file():
@@ -46,34 +49,37 @@ def folder_digest(folder: Path) -> str:
 
 
 def _module(folder: Path, module: dict[str, Any]) -> Path:
-    kind, place = str(module.get("type")), folder / str(module.get("path", ""))
+    kind, module_folder = str(module.get("type")), folder / str(module.get("path", ""))
     package, _, name = kind.rpartition(".")
     if not package.startswith("sentence_transformers.") or name not in MODULES:
         known = ", ".join(sorted(MODULES))
         raise LMError(f"embedder {folder}: its module {kind} can run code and is refused; accepted: {known}")
-    if not place.resolve().is_relative_to(folder.resolve()) or not place.is_dir():
-        raise LMError(f"embedder {folder}: modules.json names the folder {place}, which is not there")
-    sound, other = any(place.glob("*.safetensors")), any(any(place.glob(kind)) for kind in _OTHER_WEIGHTS)
+    if not module_folder.resolve().is_relative_to(folder.resolve()) or not module_folder.is_dir():
+        raise LMError(f"embedder {folder}: modules.json names the folder {module_folder}, which is not there")
+    sound, other = (
+        any(module_folder.glob("*.safetensors")),
+        any(any(module_folder.glob(kind)) for kind in _OTHER_WEIGHTS),
+    )
     if not sound and (other or name in ("Transformer", "StaticEmbedding", "Dense")):
-        raise LMError(f"embedder {place}: no *.safetensors; other weight formats can run code and are refused")
-    if (place / "adapter_config.json").is_file():
-        raise LMError(f"embedder {place}: it is an adapter; merge it into its base and give that folder")
-    if name == "Transformer" and (file := _file_that_needs_code(folder, place)):
-        raise LMError(f"embedder {folder}: it needs code of its own (auto_map in {file}), which is refused")
-    if name == "Dense" and not _of_torch(_json(folder, place / "config.json")):
-        raise LMError(f"embedder {place}: its activation function is not one of torch, and is refused")
-    return place
+        raise LMError(f"embedder {module_folder}: no *.safetensors; other weight formats can run code and are refused")
+    if (module_folder / "adapter_config.json").is_file():
+        raise LMError(f"embedder {module_folder}: it is an adapter; merge it into its base and give that folder")
+    if name == "Transformer" and (file := _file_that_needs_code(folder, module_folder)):
+        raise LMError(f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused")
+    if name == "Dense" and not _of_torch(_json(folder, module_folder / "config.json")):
+        raise LMError(f"embedder {module_folder}: its activation function is not one of torch, and is refused")
+    return module_folder
 
 
-def _file_that_needs_code(folder: Path, place: Path) -> str | None:
-    """Which file names code of its own, for a model that transformers does not have itself or for a tokenizer.
+def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
+    """Returns the file that names custom code for the model or its tokenizer; None if there is none.
 
-    transformers would refuse the model in many words, and put another tokenizer in the place of such a one.
+    transformers would refuse such a model with a long message, and silently replace such a tokenizer.
     """
-    config = _json(folder, place / "config.json")
+    config = _json(folder, module_folder / "config.json")
     if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in _known_models():
         return "config.json"
-    tokenizer = place / "tokenizer_config.json"
+    tokenizer = module_folder / "tokenizer_config.json"
     settings = _json(folder, tokenizer) if tokenizer.is_file() else {}
     return tokenizer.name if isinstance(settings, dict) and "auto_map" in settings else None
 
@@ -87,7 +93,7 @@ def _known_models() -> Container[str]:
 
 
 def _of_torch(config: Any) -> bool:
-    """Whether the activation is torch's; sentence-transformers would take tanh in the place of any other."""
+    """Whether the activation function is torch's; sentence-transformers would silently replace any other by tanh."""
     function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
     return isinstance(function, str) and function.startswith("torch.")
 

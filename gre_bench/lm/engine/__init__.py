@@ -1,1 +1,1 @@
-"""Engines: conversations in, the log-probabilities of their spans out."""
+"""Engines: they take conversations and return the log-probabilities of their spans."""

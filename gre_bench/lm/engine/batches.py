@@ -1,4 +1,4 @@
-"""Conversations in plain batches, padded on the right: for models that the trie cannot run."""
+"""Runs conversations in plain batches, padded on the right, for models that the trie cannot run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gre_bench.lm.span import Conversation
 from gre_bench.lm.weights import Weights
 
 ON_CPU, ON_GPU = 2048, 16384
-"""Tokens of a batch, padding counted."""
+"""Tokens in a batch, padding included."""
 _LOGITS = 2**28
 
 
 class Batches:
-    """An `Engine`. A batch has *budget* tokens at most, padding counted, or a single conversation."""
+    """An `Engine`. A batch has at most *budget* tokens, padding included, or is a single conversation."""
 
     version = "batches-1"
 
@@ -27,18 +27,18 @@ class Batches:
 
     @property
     def plan(self) -> str:
-        """How its forwards are cut."""
+        """How it cuts its work into forwards."""
         return f"{self._budget} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """The log-probability of each token of each span, in nats; a batch that does not fit the memory is halved."""
+        """Returns the log-probability of each token of each span in nats; halves a batch that runs out of memory."""
         answers: dict[int, Logprobs] = {}
         due = self._batches(conversations)[::-1]
         while due:
             batch = due.pop()
-            found = self._tried([conversations[number] for number in batch])
-            if found is not None:
-                answers |= dict(zip(batch, found, strict=True))
+            values = self._tried([conversations[number] for number in batch])
+            if values is not None:
+                answers |= dict(zip(batch, values, strict=True))
             elif len(batch) > 1:
                 self.remarks.append("a batch did not fit the memory and was halved; a smaller token budget avoids it")
                 due += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
@@ -47,7 +47,7 @@ class Batches:
         return [answers[number] for number in range(len(conversations))]
 
     def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
-        """Numbers of *conversations*, longest first, as many of about one length together as the budget allows."""
+        """Groups the indices of *conversations*, longest first, into batches of similar lengths within the budget."""
         vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
         batches: list[list[int]] = []
         for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
@@ -65,7 +65,7 @@ class Batches:
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-        # Outside of the handler, whose traceback still holds the tensors.
+        # Outside the handler, because its traceback still holds the tensors.
         give_back()
         return None
 
@@ -85,8 +85,10 @@ class Batches:
             device = self._model.device
             logits = self._model(ids.to(device), attention_mask=mask.to(device), use_cache=False, **keep).logits
             start = first if self._keeps else 0
-            for row, asked in enumerate(batch):
-                rows = logits[row, asked.first - 1 - start : asked.last - start]
+            for row, conversation in enumerate(batch):
+                rows = logits[row, conversation.first - 1 - start : conversation.last - start]
                 rows = torch.log_softmax(rows, -1, dtype=torch.float32)
-                answers.append(rows.gather(1, torch.tensor(asked.ids[asked.first :], device=device)[:, None])[:, 0])
+                answers.append(
+                    rows.gather(1, torch.tensor(conversation.ids[conversation.first :], device=device)[:, None])[:, 0]
+                )
         return [answer.tolist() for answer in answers]

@@ -1,4 +1,4 @@
-"""Which engine runs a model: the one asked for, or the fastest of the others that gives its numbers."""
+"""Chooses the engine that runs a model: the requested one, or the fastest other one that gives the same numbers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gre_bench.prompts.library import render
 EngineName = Literal["trie", "batches", "one-by-one"]
 
 ALLOWED = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
-"""How far a log-probability of the self-check may lie from that of one conversation at a time, in nats."""
+"""Largest accepted difference between an engine and one conversation at a time in the self-check, in nats."""
 
 STATIC = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
-"""Kinds of rotary positions that do not depend on how long a sequence is."""
+"""Kinds of rotary positions that do not depend on the length of a sequence."""
 
 _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questions the choice of baselines. " * 3)
 
@@ -29,9 +29,9 @@ _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questio
 def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
-    """The engine, and what is to be said if it is not the one asked for.
+    """Returns the engine, and a remark if it is not the requested one.
 
-    An engine that computes several conversations at once is checked on four small ones before it is trusted.
+    An engine that computes several conversations at once must first pass a check on four small ones.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
@@ -40,7 +40,7 @@ def engine_for(
         return one_by_one, None
     if changing := _rotary_kinds(getattr(weights.model.config, "rope_parameters", None)) - STATIC:
         kinds = ", ".join(sorted(changing))
-        why = f"its positions ({kinds}) depend on the longest text of a forward"
+        why = f"its positions ({kinds}) depend on the longest text in a forward"
         return one_by_one, f"evaluation LM {weights.folder.name} is run one text at a time: {why}"
     why = None
     if name == "trie":
@@ -55,28 +55,28 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """What is wrong with the answers of *engine* to a few conversations of several lengths; None if nothing."""
-    asked = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
-    conversations = [template.encode(render(prediction)) for prediction in asked]
-    right, found = OneByOne(weights).logprobs(conversations), engine.logprobs(conversations)
+    """Returns what is wrong with the answers of *engine* to a few conversations of several lengths; None if nothing."""
+    predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
+    conversations = [template.encode(render(prediction)) for prediction in predictions]
+    expected, computed = OneByOne(weights).logprobs(conversations), engine.logprobs(conversations)
     worst = 0.0
-    for one, other in zip(right, found, strict=True):
-        if isinstance(one, SpanError):
-            raise one
-        if isinstance(other, SpanError):
-            raise other
-        if not all(map(math.isfinite, one)):
-            # The model itself is broken: its numbers are refused where they are asked for.
+    for wanted, got in zip(expected, computed, strict=True):
+        if isinstance(wanted, SpanError):
+            raise wanted
+        if isinstance(got, SpanError):
+            raise got
+        if not all(map(math.isfinite, wanted)):
+            # The model itself is broken; its numbers are refused when predictions are scored.
             return None
-        gaps = [abs(a - b) for a, b in zip(one, other, strict=True)]
+        gaps = [abs(a - b) for a, b in zip(wanted, got, strict=True)]
         worst = max(worst, *(gap if math.isfinite(gap) else math.inf for gap in gaps))
     if worst <= ALLOWED[weights.dtype]:
         return None
-    return f"what is computed together changed a log-probability by {worst:.2g} nats in a check"
+    return f"computing texts together changed a log-probability by {worst:.2g} nats in a check"
 
 
 def _rotary_kinds(parameters: object) -> set[str]:
-    """The kinds of rotary positions in a config, which has one table or one for each kind of layer."""
+    """Returns the kinds of rotary positions in a config, which has one table or one for each kind of layer."""
     if not isinstance(parameters, dict):
         return set()
     if "rope_type" in parameters:

@@ -1,4 +1,4 @@
-"""The same spans by EleutherAI's lm-evaluation-harness: an independent measure of our numbers, and of our speed.
+"""Scores the same spans with EleutherAI's lm-evaluation-harness: an independent check of our numbers and speed.
 
 Its `HFLM` runs padded batches of whole conversations and sums each continuation's log-probabilities in float32.
 """
@@ -13,14 +13,14 @@ from gre_bench.lm.weights import Weights
 
 
 def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], batch: int) -> list[float]:
-    """log P(span | context) of each of *conversations* in nats, in their order, *batch* of them at a time.
+    """Returns log P(span | context) of each of *conversations* in nats, in their order, computed in batches of *batch*.
 
-    `LMError` if lm_eval is not installed. What is longer than the model's context is run all the same, never cut.
+    Conversations beyond the model's context are run in full, never cut. Raises `LMError` if lm_eval is not installed.
     """
     try:
         from lm_eval.models.huggingface import HFLM
     except ImportError as error:
-        raise LMError(f"lm_eval is not there ({error}): pip install 'gre-bench[harness]'") from error
+        raise LMError(f"lm_eval is not installed ({error}): pip install 'gre-bench[harness]'") from error
     if not conversations:
         return []
     longest = max(len(conversation.ids) for conversation in conversations)
@@ -30,7 +30,7 @@ def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], ba
         backend="causal",
         batch_size=batch,
         softmax_dtype="float32",
-        # A conversation above this would silently lose its beginning.
+        # The harness silently cuts the beginning of a conversation above this length.
         max_length=longest,
     )
     requests = [

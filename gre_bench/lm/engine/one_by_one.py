@@ -1,4 +1,4 @@
-"""One conversation at a time: simple, slow, and right. What every other engine is measured against."""
+"""Runs one conversation at a time: simple, slow and right. Every other engine is measured against it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class OneByOne:
 
     @property
     def plan(self) -> str:
-        """How its forwards are cut."""
+        """How it cuts its work into forwards."""
         return f"one text on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """The log-probability of each token of each span, in nats."""
+        """Returns the log-probability of each token of each span in nats."""
         return [self._one(conversation) for conversation in conversations]
 
     def _one(self, conversation: Conversation) -> list[float] | SpanError:
@@ -35,12 +35,12 @@ class OneByOne:
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-        # Outside of the handler, whose traceback still holds the tensors.
+        # Outside the handler, because its traceback still holds the tensors.
         give_back()
         return out_of_memory(conversation)
 
     def _forward(self, conversation: Conversation) -> list[float]:
-        """Log-softmax in float32 whatever the weights' dtype; the last token is only predicted, never read."""
+        """Log-softmax in float32 whatever the weights' dtype. The last token is predicted but not read."""
         import torch
 
         ids = torch.tensor([conversation.ids], device=self._model.device)

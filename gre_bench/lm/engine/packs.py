@@ -1,11 +1,11 @@
-"""Conversations as a trie of token ids, cut into packs: what each forward reads, keeps for the next, and answers.
+"""Stores conversations as a trie of token ids and cuts it into packs, one for each forward.
 
-Conversations of one paper share much: the system prompt, a synopsis, a first review. In the trie each shared token
-stands once. Its tokens lie in depth-first order, so that the descendants of a token are one range behind it, and the
-sorted conversations need no tree: a conversation adds to the one before it what the two do not share.
+Conversations of one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
+token once. Its tokens lie in depth-first order, so the descendants of a token form one range after it. Sorted
+conversations need no explicit tree: each adds the tokens that it does not share with the one before it.
 
-A pack is a range of that order. What its tokens attend to further ahead are the ancestors of its first token, a
-single path, whose keys and values the packs before have kept: no token is ever read twice.
+A pack is a range of that order. Its tokens may attend to tokens of earlier packs: the ancestors of its first token, a
+single path. Earlier packs keep the keys and values of that path, so no token is ever read twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens ``start:stop`` without a branch between; what hangs below them is ``stop:end``."""
+    """Tokens ``start:stop`` without a branch between them; their descendants are ``stop:end``."""
 
     start: int
     stop: int
@@ -31,21 +31,24 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Tokens ``asking`` (start, stop; places in the pack) that attend to all keys ``told`` (places among the keys)."""
+    """The pack's tokens in the range ``queries`` attend to all keys in the range ``keys``.
 
-    asking: tuple[int, int]
-    told: tuple[int, int]
+    Both ranges are (start, stop), counted in the pack's tokens and in the pack's keys.
+    """
+
+    queries: tuple[int, int]
+    keys: tuple[int, int]
     level: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """One forward over *ids* at *depths* (places in their conversations).
+    """One forward over *ids* at *depths* (their positions in their conversations).
 
-    Its keys are those of the *kept* tokens, then its own. *own*: ranges of tokens that attend to themselves causally;
-    *links*: to what else they attend, links of one *level* having no token in common. *keep*: places among the keys
-    that the next pack needs. The answers are the log-probabilities of *targets* after the tokens *rows*, to be put
-    into *slots*.
+    Its keys are those of the *kept* tokens, then its own. *own*: ranges of tokens that attend to themselves causally.
+    *links*: what else they attend to; links of one *level* share no token. *keep*: indices of the keys that the next
+    pack needs. The answers are the log-probabilities of *targets* after the tokens *rows*; they are written into
+    *slots*.
     """
 
     ids: np.ndarray
@@ -62,21 +65,22 @@ class Pack:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest beginning of a conversation in the pack."""
+        """Tokens of the longest beginning of a conversation within the pack."""
         return int(self.depths.max()) + 1
 
 
 class TokenTrie:
-    """The trie of *conversations*, their last tokens left out: those are predicted, never read.
+    """The trie of *conversations* without their last tokens, which are predicted and never read.
 
-    *ids* and *depths* of its tokens; *sizes* of the conversations' spans; *rows*, *targets* and *slots* as in `Pack`.
+    *ids* and *depths* describe its tokens, *sizes* the spans of the conversations. *rows*, *targets* and *slots* are
+    those of `Pack`.
     """
 
     def __init__(self, conversations: Sequence[Conversation]):
         order = sorted(range(len(conversations)), key=lambda number: conversations[number].ids)
         read = [conversations[number].ids[: conversations[number].last] for number in order]
         shared = [0, *(_shared(one, other) for one, other in pairwise(read))]
-        self.sizes = [one.last - one.first + 1 for one in conversations]
+        self.sizes = [conversation.last - conversation.first + 1 for conversation in conversations]
         offsets = [0, *accumulate(self.sizes)]
         ids: list[int] = []
         depths: list[int] = []
@@ -89,13 +93,13 @@ class TokenTrie:
             path = np.concatenate([path[:common], np.arange(len(ids), len(ids) + len(tokens) - common)])
             ids += tokens[common:]
             depths += range(common, len(tokens))
-            asked = conversations[number]
-            rows.append(path[asked.first - 1 : asked.last])
-            targets.append(np.array(asked.ids[asked.first :]))
+            conversation = conversations[number]
+            rows.append(path[conversation.first - 1 : conversation.last])
+            targets.append(np.array(conversation.ids[conversation.first :]))
             slots.append(np.arange(offsets[number], offsets[number + 1]))
         self.ids, self.depths = np.array(ids), np.array(depths)
         self.segments = _segments(sorted(heads - {len(ids)}), depths)
-        self._starts, self._stops, self._ends = np.array([(one.start, one.stop, one.end) for one in self.segments]).T
+        self._starts, self._stops, self._ends = np.array([(s.start, s.stop, s.end) for s in self.segments]).T
         by_row = np.argsort(np.concatenate(rows), kind="stable")
         self.rows, self.targets, self.slots = (np.concatenate(each)[by_row] for each in (rows, targets, slots))
 
@@ -103,27 +107,27 @@ class TokenTrie:
         return len(self.ids)
 
     def packs(self, budget: int) -> list[Pack]:
-        """The whole trie in packs of equal size, *budget* tokens at most."""
+        """Cuts the whole trie into packs of equal size, at most *budget* tokens each."""
         count = ceil(len(self) / budget)
         return [self.pack(len(self) * n // count, len(self) * (n + 1) // count) for n in range(count)]
 
     def pack(self, start: int, stop: int) -> Pack:
-        """The tokens ``start:stop`` as a forward."""
+        """Returns the tokens ``start:stop`` as one forward."""
         kept = self._above(start)
-        places = np.concatenate([np.arange(*each) for each in (*kept, (start, stop))])
+        keys = np.concatenate([np.arange(*each) for each in (*kept, (start, stop))])
         ahead = [np.arange(*each) for each in self._above(stop)] if stop < len(self) else []
         own, links = self._attention(start, stop, kept)
         first, last = np.searchsorted(self.rows, [start, stop])
         return Pack(
-            self.ids[start:stop], self.depths[start:stop], len(places) - (stop - start), own, links,
-            np.searchsorted(places, np.concatenate(ahead)) if ahead else np.zeros(0, dtype=np.int64),
+            self.ids[start:stop], self.depths[start:stop], len(keys) - (stop - start), own, links,
+            np.searchsorted(keys, np.concatenate(ahead)) if ahead else np.zeros(0, dtype=np.int64),
             self.rows[first:last] - start, self.targets[first:last], self.slots[first:last], start, stop,
         )  # fmt: skip
 
     def _above(self, token: int) -> list[tuple[int, int]]:
-        """The ancestors of *token*, as ranges."""
+        """Returns the ancestors of *token* as ranges."""
         above = np.flatnonzero((self._starts < token) & (token < self._ends))
-        return [(int(self._starts[place]), min(int(self._stops[place]), token)) for place in above]
+        return [(int(self._starts[index]), min(int(self._stops[index]), token)) for index in above]
 
     def _attention(
         self, start: int, stop: int, kept: Sequence[tuple[int, int]]
@@ -132,18 +136,18 @@ class TokenTrie:
         key = 0
         for first, last in kept:
             end = int(self._ends[np.searchsorted(self._starts, first)])
-            asking = (0, min(end, stop) - start)
-            if links and links[-1].asking == asking:
-                links[-1] = Link(asking, (links[-1].told[0], key + last - first), links[-1].level)
+            queries = (0, min(end, stop) - start)
+            if links and links[-1].queries == queries:
+                links[-1] = Link(queries, (links[-1].keys[0], key + last - first), links[-1].level)
             else:
-                links.append(Link(asking, (key, key + last - first), len(links)))
+                links.append(Link(queries, (key, key + last - first), len(links)))
             key += last - first
         own, above = [], list(links)
         here = slice(np.searchsorted(self._stops, start, "right"), np.searchsorted(self._starts, stop, "left"))
-        for one in self.segments[here]:
-            first, last, end = max(one.start, start), min(one.stop, stop), min(one.end, stop)
+        for segment in self.segments[here]:
+            first, last, end = max(segment.start, start), min(segment.stop, stop), min(segment.end, stop)
             own.append((first - start, last - start))
-            while above and above[-1].asking[1] <= first - start:
+            while above and above[-1].queries[1] <= first - start:
                 above.pop()
             if end > last:
                 link = Link((last - start, end - start), (key + first - start, key + last - start), len(above))
@@ -153,7 +157,7 @@ class TokenTrie:
 
 
 def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    """How many tokens *one* and *other* begin with in common."""
+    """Returns the length of the longest common prefix of *one* and *other*."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -162,7 +166,10 @@ def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:
 
 
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
-    """Segments beginning at *heads*: each ends where the next begins, what is below it where one as high up begins."""
+    """Returns the segments that begin at *heads*.
+
+    A segment stops where the next begins. Its descendants end where a segment begins at its depth or above.
+    """
     ends = [len(depths)] * len(heads)
     above: list[int] = []
     for number, head in enumerate(heads):

@@ -1,4 +1,4 @@
-"""What an engine is: conversations in, the log-probabilities of their spans out."""
+"""The interface of an engine: it takes conversations and returns the log-probabilities of their spans."""
 
 from __future__ import annotations
 
@@ -9,34 +9,37 @@ from gre_bench.core.errors import SpanError
 from gre_bench.lm.span import Conversation
 
 Logprobs = list[float] | SpanError
-"""The log-probability of each token of a span in nats, or why it cannot be had."""
+"""The log-probability of each token of a span in nats, or the reason why there is none."""
 
 
 class Engine(Protocol):
-    """A way to run a model. *version* goes into signatures: another version may differ in low bits."""
+    """A way to run a model. *version* goes into signatures, because versions may differ in low bits."""
 
     @property
     def version(self) -> str: ...
 
     @property
     def plan(self) -> str:
-        """How its forwards are cut, which in half precision moves the numbers visibly."""
+        """How it cuts its work into forwards; in half precision this changes the numbers visibly."""
         ...
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """One answer for each of *conversations* (of one paper, no two equal), in their order."""
+        """Returns one answer for each of *conversations*, in their order.
+
+        They belong to one paper and are all different.
+        """
         ...
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether *error* says that a tensor did not fit; on the CPU torch has no class of its own for that."""
+    """Whether *error* says that a tensor did not fit; torch has no such class of error for the CPU."""
     import torch
 
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def give_back() -> None:
-    """Returns to the device what a failed try held."""
+    """Returns the memory of a failed try to the device."""
     import torch
 
     if torch.cuda.is_available():
@@ -44,7 +47,7 @@ def give_back() -> None:
 
 
 def out_of_memory(conversation: Conversation) -> SpanError:
-    """The answer for a *conversation* that does not fit."""
+    """Returns the answer for a *conversation* that does not fit the memory."""
     length = len(conversation.ids)
     message = f"no memory left for a conversation of {length} tokens; use a larger device or a shorter text"
     return SpanError("out_of_memory", message, final=False)

@@ -1,8 +1,8 @@
-"""The scoring engine: conversations of one paper as a trie, one forward a pack, each shared token read once.
+"""The scoring engine: it reads the conversations of one paper as a trie, one forward per pack, each shared token once.
 
-Log-probabilities are those of one conversation at a time, up to the order of floating-point sums: position ids are
-depths, tokens attend to their ancestors alone (`gre_bench.lm.engine.trie_attention`), the head is applied to the rows
-that predict replies. Log-sum-exp in float32, whatever the weights' dtype.
+The log-probabilities equal those of one conversation at a time, up to the order of floating-point sums. Position ids
+are depths, and tokens attend to their ancestors alone (`gre_bench.lm.engine.trie_attention`). The head is applied only
+to the rows that predict replies. Log-sum-exps are in float32 whatever the weights' dtype.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 ARCHITECTURES = frozenset(
     {"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text"}
 )
-"""Model types of transformers whose layers take positions and attention as this engine gives them."""
+"""Model types of transformers whose layers accept the positions and attention of this engine."""
 
 ON_CPU, ON_GPU = 1024, 16384
-"""Tokens of a pack: what stays in a core's cache, and what keeps a large GPU busy."""
+"""Tokens in a pack: few enough for a core's cache, enough to keep a large GPU busy."""
 
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
 
 _SMALLEST = 16
-"""Tokens of a pack that is not halved any more."""
+"""A pack of this many tokens or fewer is not halved."""
 _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
-"""Logits at once: rows are given to the head in chunks, on the CPU ones that stay in its cache."""
+"""Logits computed at once: the head reads rows in chunks, which fit the cache on the CPU."""
 
 
 class Trie:
-    """An `Engine` for the models that `refusal` has nothing against. A pack has *budget* tokens at most.
+    """An `Engine` for the models that `refusal` accepts. A pack has at most *budget* tokens.
 
-    The budget moves a log-probability by no more than the order of sums does: in float32 the last bits, in half
-    precision a token by a hundredth of a nat or so. `plan` says what that depends on.
+    The budget changes a log-probability only through the order of sums. In float32 that moves the last bits, in half
+    precision a token by about a hundredth of a nat. `plan` records what the order depends on.
     """
 
     version = "trie-2"
@@ -57,15 +57,15 @@ class Trie:
 
     @property
     def plan(self) -> str:
-        """How its forwards are cut."""
+        """How it cuts its work into forwards."""
         return f"{self._asked} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """The log-probability of each token of each span, in nats; a pack that does not fit the memory is halved."""
+        """Returns the log-probability of each token of each span in nats; halves a pack that runs out of memory."""
         import torch
 
         trie = TokenTrie(conversations)
-        found, answered = torch.zeros(sum(trie.sizes)), torch.zeros(sum(trie.sizes), dtype=torch.bool)
+        values, answered = torch.zeros(sum(trie.sizes)), torch.zeros(sum(trie.sizes), dtype=torch.bool)
         due, kept = trie.packs(self._budget)[::-1], {}
         with self._attending():
             while due:
@@ -73,7 +73,7 @@ class Trie:
                 done = self._tried(pack, kept)
                 if done is not None:
                     slots = torch.from_numpy(pack.slots)
-                    (found[slots], kept), answered[slots] = done, True
+                    (values[slots], kept), answered[slots] = done, True
                 elif pack.stop - pack.start >= 2 * _SMALLEST:
                     self.remarks.append(HALVED)
                     self._budget = min(self._budget, (pack.stop - pack.start + 1) // 2)
@@ -84,7 +84,7 @@ class Trie:
         return [
             logprobs.tolist() if had.all() else out_of_memory(conversation)
             for conversation, logprobs, had in zip(
-                conversations, found.split(trie.sizes), answered.split(trie.sizes), strict=True
+                conversations, values.split(trie.sizes), answered.split(trie.sizes), strict=True
             )
         ]
 
@@ -94,12 +94,12 @@ class Trie:
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-        # Outside of the handler, whose traceback still holds the tensors.
+        # Outside the handler, because its traceback still holds the tensors.
         give_back()
         return None
 
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
-        """The answers of *pack*, and what it keeps for the next."""
+        """Returns the answers of *pack*, and what it keeps for the next pack."""
         import torch
 
         device = self._model.device
@@ -114,14 +114,14 @@ class Trie:
             return self._picked(hidden, pack), layout.left
 
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """The log-probabilities of the targets: rows pass the head once, some at a time."""
+        """Returns the log-probabilities of the targets; each row passes the head once, in chunks."""
         import torch
 
         head = self._model.get_output_embeddings()
         cap = getattr(self._model.config.get_text_config(), "final_logit_softcapping", None)
-        rows, places = np.unique(pack.rows, return_inverse=True)
-        rows, places, targets = (torch.tensor(each, device=hidden.device) for each in (rows, places, pack.targets))
-        found = torch.empty(len(targets), dtype=torch.float32, device=hidden.device)
+        rows, indices = np.unique(pack.rows, return_inverse=True)
+        rows, indices, targets = (torch.tensor(each, device=hidden.device) for each in (rows, indices, pack.targets))
+        values = torch.empty(len(targets), dtype=torch.float32, device=hidden.device)
         most = _LOGITS_ON_CPU if hidden.device.type == "cpu" else _LOGITS_ON_GPU
         size = max(1, most // head.weight.shape[0])  # pyright: ignore[reportOptionalMemberAccess]
         for start in range(0, len(rows), size):
@@ -129,17 +129,19 @@ class Trie:
             if cap is not None:
                 logits = torch.tanh(logits / cap) * cap
             logits = logits.float()
-            # Near zero float32 is finer: large logits would cost the difference its last digits.
+            # float32 is finer near zero; large logits would cost the difference its last digits.
             logits -= logits.amax(-1, keepdim=True)
-            first, last = torch.searchsorted(places, torch.tensor([start, start + size], device=hidden.device)).tolist()
-            asked = places[first:last] - start
-            chosen = logits[asked, targets[first:last]]
-            found[first:last] = chosen - logits.exp_().sum(-1).log_()[asked]
-        return found.cpu()
+            first, last = torch.searchsorted(
+                indices, torch.tensor([start, start + size], device=hidden.device)
+            ).tolist()
+            chosen_rows = indices[first:last] - start
+            chosen = logits[chosen_rows, targets[first:last]]
+            values[first:last] = chosen - logits.exp_().sum(-1).log_()[chosen_rows]
+        return values.cpu()
 
     @contextmanager
     def _attending(self) -> Iterator[None]:
-        """The model with this engine's attention, within."""
+        """Gives the model this engine's attention within the block."""
         self._model.set_attn_implementation(trie_attention.NAME)
         try:
             yield
@@ -148,6 +150,6 @@ class Trie:
 
 
 def refusal(weights: Weights) -> str | None:
-    """Why the trie cannot run this model, or None."""
+    """Returns why the trie cannot run this model; None if it can."""
     kind = weights.model.config.model_type
-    return None if kind in ARCHITECTURES else f"the architecture {kind} is none of those it knows"
+    return None if kind in ARCHITECTURES else f"it does not know the architecture {kind}"

@@ -1,8 +1,8 @@
-"""Attention over a trie: each token attends to its ancestors and to itself, to nothing else.
+"""Attention over a trie: each token attends to its ancestors and itself, and to nothing else.
 
-Tokens lie in depth-first order (`gre_bench.lm.engine.packs`), so all that attend to a stretch of tokens lie in one
-range behind it. Hence no mask: each stretch attends to itself causally, each range in full to the stretch above it, and
-what a token gathers so is put together by the log-sum-exps of its scores, as flash attention does with its blocks.
+Tokens lie in depth-first order (`gre_bench.lm.engine.packs`). All tokens that attend to a range of tokens therefore lie
+in one range after it, and no mask is needed. Each range attends to itself causally and in full to the ranges above it.
+The partial results are combined by the log-sum-exps of their scores, as flash attention combines its blocks.
 
 Shapes: queries (1, heads, tokens, size), keys and values (1, key heads, tokens, size).
 """
@@ -21,32 +21,36 @@ if TYPE_CHECKING:
     import torch
 
 NAME = "trie"
-"""What transformers knows this attention by."""
+"""The name of this attention in transformers."""
 
 _ROWS = 256
-"""Queries whose scores are held at once, in the processor's cache."""
+"""Queries whose scores are computed at once; they fit the processor's cache."""
 
 Kept = dict[int, tuple["torch.Tensor", "torch.Tensor"]]
-"""Keys and values by layer."""
+"""Layer → (keys, values)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Attention of many ranges in one call: queries *asking* to keys *told* (places), cut at *at_q* and *at_k*."""
+    """Attention of many ranges in one call.
 
-    asking: torch.Tensor
-    told: torch.Tensor
-    at_q: torch.Tensor
-    at_k: torch.Tensor
-    most_q: int
-    most_k: int
+    The pack's tokens *queries* attend to the keys *keys* (indices). *query_starts* and *key_starts* hold the cumulative
+    lengths of the ranges, *longest_query* and *longest_key* the length of the longest range.
+    """
+
+    queries: torch.Tensor
+    keys: torch.Tensor
+    query_starts: torch.Tensor
+    key_starts: torch.Tensor
+    longest_query: int
+    longest_key: int
 
 
 class AttentionLayout:
-    """How the tokens of *pack* attend, given to every layer of a forward as ``layout``.
+    """How the tokens of *pack* attend; every layer of a forward gets it as ``layout``.
 
-    *before*: keys and values that earlier packs have kept; `left` is what the forward keeps for the next one.
-    *exact*: by plain products.
+    *before*: keys and values kept by earlier packs. `left`: what the forward keeps for the next pack. *exact*: use
+    plain products.
     """
 
     def __init__(self, pack: Pack, device: torch.device | str, before: Kept, exact: bool = False):
@@ -61,7 +65,7 @@ class AttentionLayout:
         self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
     def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
-        """Puts aside what the next pack needs of the keys and values of *layer*, those kept before and its own."""
+        """Saves the keys and values of *layer* that the next pack needs, both kept ones and new ones."""
         import torch
 
         if not len(self.pack.keep):
@@ -72,7 +76,7 @@ class AttentionLayout:
         self.left[layer] = (torch.cat([old_parts[0], new_parts[0]], 2), torch.cat([old_parts[1], new_parts[1]], 2))
 
     def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of all that the pack's tokens attend to in *layer*."""
+        """Returns the keys and values of *layer* for all tokens that the pack's tokens attend to."""
         import torch
 
         if not self.pack.kept:
@@ -82,44 +86,44 @@ class AttentionLayout:
 
     @cached_property
     def paths(self) -> list[list[tuple[int, int]]]:
-        """For each range of the pack's own the ranges of keys above it, topmost first."""
+        """For each of the pack's own ranges: the key ranges above it, topmost first."""
         return [
-            [link.told for link in self.pack.links if link.asking[0] <= start < link.asking[1]]
+            [link.keys for link in self.pack.links if link.queries[0] <= start < link.queries[1]]
             for start, _ in self.pack.own
         ]
 
     @cached_property
     def own(self) -> Round:
-        """Every range to itself."""
+        """The round in which every range attends to itself."""
         kept = self.pack.kept
         return self._round(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The links, level by level."""
+        """The links, one round for each level."""
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
-            asking, told = levels.setdefault(link.level, ([], []))
-            asking.append(link.asking)
-            told.append(link.told)
+            queries, keys = levels.setdefault(link.level, ([], []))
+            queries.append(link.queries)
+            keys.append(link.keys)
         return [self._round(*level) for _, level in sorted(levels.items())]
 
-    def _round(self, asking: Sequence[tuple[int, int]], told: Sequence[tuple[int, int]]) -> Round:
+    def _round(self, queries: Sequence[tuple[int, int]], keys: Sequence[tuple[int, int]]) -> Round:
         import torch
 
-        def places(ranges: Sequence[tuple[int, int]]) -> torch.Tensor:
+        def indices(ranges: Sequence[tuple[int, int]]) -> torch.Tensor:
             return torch.cat([torch.arange(*each, device=self.device) for each in ranges])
 
-        def cuts(ranges: Sequence[tuple[int, int]]) -> torch.Tensor:
+        def starts(ranges: Sequence[tuple[int, int]]) -> torch.Tensor:
             sizes = (stop - start for start, stop in ranges)
             return torch.tensor([0, *accumulate(sizes)], dtype=torch.int32, device=self.device)
 
-        most = [max(stop - start for start, stop in ranges) for ranges in (asking, told)]
-        return Round(places(asking), places(told), cuts(asking), cuts(told), *most)
+        longest = [max(stop - start for start, stop in ranges) for ranges in (queries, keys)]
+        return Round(indices(queries), indices(keys), starts(queries), starts(keys), *longest)
 
 
 def register() -> None:
-    """Makes this attention known to transformers as `NAME`; having no mask function of that name, it builds no mask."""
+    """Registers this attention with transformers as `NAME`; transformers builds no mask for it."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, attend)
@@ -130,7 +134,10 @@ def attend(
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: AttentionLayout | None = None, **_: Any,
 ) -> tuple[torch.Tensor, None]:  # fmt: skip
-    """The attention function of transformers: (1, tokens, heads, size), and no weights."""
+    """The attention function that transformers calls.
+
+    Returns an output of shape (1, tokens, heads, size), and None for the weights.
+    """
     if layout is None:
         raise TypeError(f"the {NAME} attention of {type(module).__name__} was called without a layout")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
@@ -156,7 +163,7 @@ def attend(
 def cascaded(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float, layer: int
 ) -> torch.Tensor:
-    """On the CPU in float32: one call of the flash kernel for each range, one more for each link."""
+    """For float32 on the CPU: one call of the flash kernel for each range, and one for each link."""
     import torch
 
     flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -170,19 +177,22 @@ def cascaded(
         )
     kept = layout.pack.kept
     for link in layout.pack.links:
-        first, last = link.told
+        first, last = link.keys
         keys, values = (key, value) if first >= kept else layout.before[layer]
-        told = slice(first - kept, last - kept) if first >= kept else slice(first, last)
-        asking = slice(*link.asking)
-        found, found_sums = flash(query[:, :, asking], keys[:, :, told], values[:, :, told], scale=scale)
-        _put_together(out[:, :, asking], sums[:, :, asking], found, found_sums)
+        above = slice(first - kept, last - kept) if first >= kept else slice(first, last)
+        below = slice(*link.queries)
+        part, part_sums = flash(query[:, :, below], keys[:, :, above], values[:, :, above], scale=scale)
+        _merge(out[:, :, below], sums[:, :, below], part, part_sums)
     return out.to(query.dtype)
 
 
 def multiplied(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
-    """On the CPU in half precision: plain products, some rows at a time; its flash kernel takes three times as long."""
+    """For half precision on the CPU: plain products, some rows at a time.
+
+    The flash kernel would take three times as long.
+    """
     import torch
 
     heads, groups = key.shape[1], query.shape[1] // key.shape[1]
@@ -198,11 +208,11 @@ def multiplied(
             last = min(first + _ROWS, stop - start)
             count, seen = last - first, above + last
             rows = slice(start + first, start + last)
-            asked = grouped[:, :, rows].reshape(heads, groups * count, size)
-            scores = torch.bmm(asked, keys[:, :seen].transpose(1, 2))
+            queries = grouped[:, :, rows].reshape(heads, groups * count, size)
+            scores = torch.bmm(queries, keys[:, :seen].transpose(1, 2))
             future = torch.ones(count, count, dtype=torch.bool).triu_(1)
             scores.unflatten(1, (groups, count))[..., -count:].masked_fill_(future, -torch.inf)
-            weights = torch.softmax(scores, -1)  # computed in float32, given in half precision
+            weights = torch.softmax(scores, -1)  # computed in float32, returned in half precision
             written[:, :, rows] = torch.bmm(weights, values[:, :seen]).unflatten(1, (groups, count))
     return out
 
@@ -210,15 +220,15 @@ def multiplied(
 def batched(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
-    """On CUDA in half precision: one call of the variable-length flash kernel for each level of links."""
+    """For half precision on CUDA: one call of the variable-length flash kernel for each level of links."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
-    out, sums = _variable(q, k[layout.own.told], v[layout.own.told], layout.own, scale, causal=True)
+    out, sums = _variable(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
     out, sums = out.float(), sums.float()
     for each in layout.rounds:
-        found, found_sums = _variable(q[each.asking], k[each.told], v[each.told], each, scale, causal=False)
-        part, part_sums = out[each.asking], sums[:, each.asking]
-        _put_together(part.transpose(0, 1), part_sums, found.transpose(0, 1), found_sums)
-        out[each.asking], sums[:, each.asking] = part, part_sums
+        part, part_sums = _variable(q[each.queries], k[each.keys], v[each.keys], each, scale, causal=False)
+        merged, merged_sums = out[each.queries], sums[:, each.queries]
+        _merge(merged.transpose(0, 1), merged_sums, part.transpose(0, 1), part_sums)
+        out[each.queries], sums[:, each.queries] = merged, merged_sums
     return out.to(query.dtype).transpose(0, 1)[None]
 
 
@@ -230,7 +240,7 @@ def gathered(
     scale: float,
     window: int | None,
 ) -> torch.Tensor:
-    """Anywhere, and with a sliding window: each range with all keys above it, gathered, under a mask."""
+    """For any device and for sliding windows: gathers all keys above each range and attends under a mask."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention as attention
 
@@ -244,7 +254,7 @@ def weighed(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> torch.Tensor:  # fmt: skip
-    """The same by plain products and a softmax in float32 (``eager``), with the soft cap of Gemma 2."""
+    """Like `gathered`, but with plain products and a float32 softmax (``eager``); supports the soft cap of Gemma 2."""
     import torch
 
     out = torch.empty_like(query)
@@ -262,7 +272,7 @@ def weighed(
 def _gathered(
     key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Each range of tokens, keys and values of it and all above it, and which of them each of its tokens sees."""
+    """Yields each range of tokens, the keys and values of it and all above it, and the mask of what its tokens see."""
     import torch
 
     kept = layout.pack.kept
@@ -270,34 +280,35 @@ def _gathered(
         pieces = [slice(*each) for each in (*path, (start + kept, stop + kept))]
         keys, values = (torch.cat([each[:, :, piece] for piece in pieces], 2) for each in (key, value))
         last = keys.shape[2]
-        places = torch.arange(last, device=key.device)
-        back = places[last - (stop - start) :, None] - places
+        positions = torch.arange(last, device=key.device)
+        back = positions[last - (stop - start) :, None] - positions
         yield slice(start, stop), keys, values, (back >= 0) & (back < (window or last))
 
 
-def _put_together(out: torch.Tensor, sums: torch.Tensor, found: torch.Tensor, found_sums: torch.Tensor) -> None:
-    """Adds what was *found* among further keys to *out*, in place; *sums* are the log-sum-exps of the scores."""
+def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums: torch.Tensor) -> None:
+    """Merges the output *part* for further keys into *out* in place; *sums* are the log-sum-exps of the scores."""
     import torch
 
-    share = torch.sigmoid(found_sums - sums)
-    out.lerp_(found.to(out.dtype), share[..., None])
-    sums.copy_(torch.logaddexp(sums, found_sums))
+    share = torch.sigmoid(part_sums - sums)
+    out.lerp_(part.to(out.dtype), share[..., None])
+    sums.copy_(torch.logaddexp(sums, part_sums))
 
 
 def _variable(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, each: Round, scale: float, *, causal: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention of tokens (tokens, heads, size) range by range: the same shape, and log-sum-exps (heads, tokens)."""
+    """Attention over ranges of tokens (tokens, heads, size); returns that shape and log-sum-exps (heads, tokens)."""
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
     return varlen_attn(  # pyright: ignore[reportReturnType]
-        q, k, v, each.at_q, each.at_k, each.most_q, each.most_k, return_aux=AuxRequest(lse=True), scale=scale,
+        q, k, v, each.query_starts, each.key_starts, each.longest_query, each.longest_key,
+        return_aux=AuxRequest(lse=True), scale=scale,
         window_size=(-1, 0) if causal else (-1, -1), enable_gqa=True,
     )  # fmt: skip
 
 
 def _flash(query: torch.Tensor) -> bool:
-    """Whether the variable-length flash kernel takes *query*."""
+    """Whether the variable-length flash kernel accepts *query*."""
     import torch
 
     return query.dtype in (torch.bfloat16, torch.float16) and query.shape[-1] <= 256 and query.shape[-1] % 8 == 0

@@ -1,10 +1,10 @@
-"""How much a model has to compute for some conversations: tokens, rows of the head, pairs of attention.
+"""Counts what a model computes for some conversations: tokens, rows of the head, pairs of attention.
 
 One forward of a dense transformer costs, in multiply-adds,
 
     tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
 
-where rows are the tokens whose next token is asked for, and pairs are (token, token it attends to).
+where rows are the tokens whose next token is predicted, and pairs are (token, token it attends to).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Tokens read, rows that pass the head, pairs attended."""
+    """Counts of tokens read, rows that pass the head, and pairs attended."""
 
     tokens: int
     rows: int
@@ -31,7 +31,7 @@ class Work:
         return Work(self.tokens + other.tokens, self.rows + other.rows, self.pairs + other.pairs)
 
     def multiply_adds(self, config: Any) -> float:
-        """Multiply-adds by a dense model of *config* (of transformers)."""
+        """Returns the multiply-adds of a dense model with the transformers *config*."""
         heads = config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // heads
         keys = getattr(config, "num_key_value_heads", None) or heads
@@ -43,13 +43,13 @@ class Work:
 
 
 def alone(conversations: Sequence[Conversation]) -> Work:
-    """The work of one conversation at a time."""
+    """Returns the work of one conversation at a time."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
     return Work(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
 
 
 def shared(conversations: Sequence[Conversation]) -> Work:
-    """The work where each beginning of a conversation is computed once."""
+    """Returns the work when each shared beginning of conversations is computed once."""
     trie = TokenTrie(conversations)
     return Work(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))

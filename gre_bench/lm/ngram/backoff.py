@@ -1,8 +1,8 @@
-"""A trigram model with interpolated absolute discounting; bent by one factor a word it stays a distribution.
+"""A trigram model with interpolated absolute discounting that stays a distribution when its words are reweighted.
 
-P(w | a b) = kept(w | a b) + rest(a b) · P(w | b), and so on down to the unigram; ``rest`` is what the kept
-n-grams leave of the context, so pruning them by count keeps the total at 1 (Kneser and Ney 1995). Bent by
-factors r: P(w | a b) · r(w) / Z(a b), with Z exact for every context at once (unigram rescaling).
+P(w | a b) = kept(w | a b) + rest(a b) · P(w | b), and likewise down to the unigram. ``rest`` is the probability that
+the kept n-grams leave to the context, so pruning them keeps the total at 1 (Kneser and Ney 1995). Reweighted by factors
+r: P(w | a b) · r(w) / Z(a b), with Z exact for every context at once (unigram rescaling).
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ import numpy as np
 from gre_bench.lm.ngram.spelling import look_up
 
 UNKNOWN, END_ID, NEWLINE_ID = range(3)
-"""The first three words of every vocabulary; a text begins as after two newlines."""
+"""The first three words of every vocabulary. The context of a text's first word is two newlines."""
 _DISCOUNTS = (0.75, 0.8, 0.85)
 
 
 class _Table:
-    """The n-grams of one order: sorted keys ``context * size + word``, their kept chance, what each context leaves."""
+    """The n-grams of one order.
+
+    It holds sorted keys ``context * size + word``, their probabilities, and what each context leaves to the lower
+    order.
+    """
 
     def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
         self.keys, self.kept = keys.astype(np.int64), kept.astype(np.float64)
@@ -31,15 +35,15 @@ class _Table:
     def row(self, context: np.ndarray) -> np.ndarray:
         if not len(self.contexts):
             return np.full(len(context), -1)
-        place = np.minimum(np.searchsorted(self.contexts, context), len(self.contexts) - 1)
-        return np.where(self.contexts[place] == context, place, -1)
+        index = np.minimum(np.searchsorted(self.contexts, context), len(self.contexts) - 1)
+        return np.where(self.contexts[index] == context, index, -1)
 
     def rests(self, rows: np.ndarray) -> np.ndarray:
-        return np.append(self.rest, 1.0)[rows]  # -1, a context never seen, leaves all
+        return np.append(self.rest, 1.0)[rows]  # -1, a context never seen, leaves everything to the lower order
 
 
 class Contexts:
-    """Which bigram and which trigram context each place of a text has (-1: one never seen), and its words."""
+    """The bigram and trigram context at each position of a text (-1: never seen), and the text's words."""
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
         before = np.concatenate(([NEWLINE_ID], ids[:-1]))
@@ -49,7 +53,7 @@ class Contexts:
 
 
 class Backoff:
-    """The trigram model over *size* words, from the arrays made by `backoff_counts`."""
+    """The trigram model over *size* words, built from the arrays of `backoff_counts`."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         unigram = arrays["unigram"].astype(np.float64)
@@ -59,31 +63,31 @@ class Backoff:
         self.shorter = self.tables[0].row(self.tables[1].contexts % self.size)
 
     def contexts(self, ids: np.ndarray) -> Contexts:
-        """The contexts of the places of a text of word *ids*."""
+        """Returns the context at each position of a text of word *ids*."""
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """P(word | context) for each place; float64."""
+        """Returns P(word | context) at each position; float64."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
         return chance
 
     def norms(self, factors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Σ P(w | context) · factors[w]: with no context, for each bigram context, for each trigram context."""
+        """Returns Σ P(w | context) · factors[w]: without context, for each bigram context, for each trigram context."""
         none = float(self.unigram @ factors)
         two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
         two = two + self.tables[0].rest * none
         return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
 
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
-        """The norm that holds at each place."""
+        """Returns the norm that applies at each position."""
         none, two, three = norms
         second, third = contexts.rows
         return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
 
     def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
-        """Σ over places of weight · P(w | context), for every word w."""
+        """Returns Σ over positions of weight · P(w | context), for every word w."""
         second, third = contexts.rows
         three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
         only_two = (third < 0) & (second >= 0)
@@ -100,7 +104,7 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """The arrays of a `Backoff` from texts as word ids; n-grams seen fewer than *fewest* times are left out."""
+    """Returns the arrays of a `Backoff` from texts as word ids; drops n-grams seen fewer than *fewest* times."""
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:
         row = [NEWLINE_ID, NEWLINE_ID, *ids.tolist()]

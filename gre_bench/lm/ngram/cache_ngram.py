@@ -1,15 +1,15 @@
-"""`cache-ngram`: the embedded evaluation LM. Counts and a copying cache; needs numpy alone.
+"""`cache-ngram`: the embedded evaluation LM, made of counts and a copying cache; it needs only numpy.
 
-P(reply | known), where the known text is the synopsis and the first review, whichever are there, is a product
-over tokens of P(gap, capitals | kinds of tokens) · P(token | reply so far, known), and
+The known text is the synopsis and the first review, as far as they are given. P(reply | known) is a product over tokens
+of P(gap, capitals | kinds of tokens) · P(token | reply so far, known), where
 
     P(token | so far)        = μ₀ trigram + μ₁ earlier words of the reply + μ₂ continuations seen in the reply
-    P(token | so far, known) = λ₀ P(token | so far) + λ₁ trigram bent towards the known text
-                               + λ₂ words of the known text + λ₃ continuations seen in the known text
+    P(token | so far, known) = λ₀ P(token | so far) + λ₁ trigram reweighted towards the known text
+                             + λ₂ words of the known text + λ₃ continuations seen in the known text
 
-A source that is empty gives its weight to the first term. Words outside the vocabulary have the trigram's
-chance of an unknown word times that of their spelling, so the whole is a distribution over all texts without
-lone surrogates: the log-ratio of two such numbers is a true log-ratio.
+A source that is empty gives its weight to the first term. A word outside the vocabulary has the trigram's probability
+of an unknown word times the probability of its spelling. The whole is therefore a distribution over all texts without
+lone surrogates, and the log-ratio of two such numbers is a true log-ratio.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _KEPT_TEXTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """All of a reply that no known text changes.
+    """The parts of a reply's probability that no known text changes.
 
-    Per token: log-probability of its form and of its spelling; chance as a whole word, and of an unknown word there,
-    by the trigram alone and by all sources of the marginal.
+    Per token: the log-probability of its form and of its spelling; the probability of the whole word, and of an unknown
+    word. The last two exist for the trigram alone and for all sources of the marginal.
     """
 
     text: Reading
@@ -55,7 +55,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a known text gives: factors of words, the norms they call for, and copies."""
+    """What a known text contributes: factors of words, the norms that go with them, and copies."""
 
     factors: np.ndarray
     norms: tuple[float, np.ndarray, np.ndarray]
@@ -63,7 +63,7 @@ class Known:
 
 
 class CacheNgram:
-    """The evaluation LM of the given *config*, *vocabulary* and *arrays*; see `load`."""
+    """The evaluation LM made of *config*, *vocabulary* and *arrays*; open one with `load`."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class CacheNgram:
 
     @classmethod
     def load(cls, folder: Path) -> CacheNgram:
-        """The model in *folder*; `LMError` if a file is missing, damaged or of another format."""
+        """Opens the model in *folder*; raises `LMError` if a file is missing, damaged or of another format."""
         files = read_files(folder)
         try:
             return cls(files.config, files.vocabulary, files.arrays, files.alphabet, files.digest)
@@ -99,13 +99,13 @@ class CacheNgram:
 
     @property
     def identity(self) -> LMIdentity:
-        """Name, digest over the model's files, version of this code and of its Unicode tables."""
+        """Name, digest of the model's files, and the versions of this code and of its Unicode tables."""
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """log P(reply | x, synopsis) of each prediction in nats, one entry a token and the end; see `EvaluationLM`.
+        """Returns log P(reply | x, synopsis) of each prediction in nats, one entry per token and one for the end.
 
-        A lone surrogate is a final `SpanError` of code ``bad_text``; every other text has a finite log-probability.
+        A lone surrogate gives a final `SpanError` of code ``bad_text``; every other text has a finite log-probability.
         """
         self._numbers.clear()
         replies: dict[str, Reply] = {}
@@ -118,11 +118,11 @@ class CacheNgram:
                 logs = self.token_logprobs(reply, _remembered(known, source, self.read_known))
                 answers.append(SpanLogprob(float(logs.sum()), tuple(reply.text.ids.tolist()), tuple(logs.tolist())))
             except UnicodeEncodeError:
-                answers.append(SpanError("bad_text", "the text holds a lone surrogate, which no Unicode text does"))
+                answers.append(SpanError("bad_text", "the text holds a lone surrogate, which is not valid Unicode"))
         return answers
 
     def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
-        """log P(token | reply so far, known) in nats for each token of *reply*, its end included."""
+        """Returns log P(token | reply so far, known) in nats for each token of *reply*, its end included."""
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:
             terms, escapes = self.conditional_terms(reply, known)
@@ -131,7 +131,7 @@ class CacheNgram:
             return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
 
     def read_reply(self, text: str) -> Reply:
-        """*text* with all that its log-probability needs whatever is known."""
+        """Returns *text* with everything its log-probability needs that does not depend on a known text."""
         spelled = split(text)
         reading = self._read(spelled.words)
         spelling = self._spellings[reading.ids]
@@ -152,7 +152,10 @@ class CacheNgram:
         )
 
     def read_known(self, text: str) -> Known | None:
-        """What *text* gives to replies read before the next call of `logprob`; None if it holds no word to copy."""
+        """Returns what *text* contributes to replies, valid until the next `logprob`.
+
+        None if it holds no word to copy.
+        """
         reading = self.read(text)
         if not (self._weights(reading) > 0).any():
             return None
@@ -160,27 +163,30 @@ class CacheNgram:
         return Known(factors, self.backoff.norms(factors), Copies(reading.words, self._weights(reading), NEWLINE_ID))
 
     def read(self, text: str) -> Reading:
-        """The tokens of *text*, its end left out."""
+        """Returns the tokens of *text* without its end."""
         return self._read(split(text).words[:-1])
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Per source of P(token | so far) and token: chance of the whole word, chance of an unknown one."""
+        """Returns for each source of P(token | so far) and each token: P(the whole word), P(an unknown word)."""
         nothing = np.zeros(len(trigram))
         drawn, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
         return _with_fallback(trigram, unknown, [(trigram, unknown), (drawn, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """The same per source of P(token | so far, known)."""
+        """Returns the same for each source of P(token | so far, known)."""
         norms = self.backoff.norms_at(known.norms, reply.contexts)
-        bent = reply.trigram * known.factors[reply.text.ids] / norms, reply.unknown * known.factors[UNKNOWN] / norms
+        reweighted = (
+            reply.trigram * known.factors[reply.text.ids] / norms,
+            reply.unknown * known.factors[UNKNOWN] / norms,
+        )
         copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
         nothing = np.zeros(len(norms))
         alone = reply.marginal, reply.marginal_unknown
-        return _with_fallback(*alone, [alone, bent, (copied, nothing), (followed, nothing)])
+        return _with_fallback(*alone, [alone, reweighted, (copied, nothing), (followed, nothing)])
 
     def _read(self, words: list[str]) -> Reading:
         ids = np.array([self._ids.get(word, UNKNOWN) for word in words], dtype=np.int64)
-        unknown = [words[place] for place in np.flatnonzero(ids == UNKNOWN)]
+        unknown = [words[index] for index in np.flatnonzero(ids == UNKNOWN)]
         numbers = ids.copy()
         first = len(self._ids)
         numbers[ids == UNKNOWN] = [self._numbers.setdefault(word, first + len(self._numbers)) for word in unknown]
@@ -190,19 +196,19 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """log P of each of *words* as spelled, given that it is spelled: by the speller, or one of all marks."""
+        """Returns log P of the spelling of each of *words*; all marks are equally likely."""
         logs = np.full(len(words), self._log_mark)
-        places = [place for place, word in enumerate(words) if is_word(word)]
-        if places:
+        indices = [index for index, word in enumerate(words) if is_word(word)]
+        if indices:
             share = np.log(self.config["word_share"])
-            logs[places] = share + self._speller.logprobs([words[place] for place in places])
+            logs[indices] = share + self._speller.logprobs([words[index] for index in indices])
         return logs
 
 
 def _with_fallback(
     whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sources stacked; where one holds nothing (NaN), the given first one in its place."""
+    """Stacks the sources; where a source is empty (NaN), the first given source stands in."""
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])
     return terms, escapes

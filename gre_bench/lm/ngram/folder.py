@@ -1,4 +1,4 @@
-"""The files of a `cache-ngram` model: settings and weights, words, arrays; plain text and safetensors, never pickle."""
+"""The files of a `cache-ngram` model: settings and weights, words, arrays. Plain text and safetensors, never pickle."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safeten
 
 @dataclass(frozen=True, slots=True)
 class NgramFiles:
-    """What the files hold, and the SHA-256 over all three of them."""
+    """The contents of the three files, and the SHA-256 over them."""
 
     config: dict[str, Any]
     vocabulary: list[str]
@@ -31,7 +31,7 @@ class NgramFiles:
 
 
 def read_files(folder: Path) -> NgramFiles:
-    """The model files in *folder*; `LMError` if one is missing, damaged or of another format."""
+    """Reads the model files in *folder*; raises `LMError` if one is missing, damaged or of another format."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_arrays
 
@@ -66,7 +66,7 @@ def read_files(folder: Path) -> NgramFiles:
 def write_files(
     folder: Path, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes the model files to *folder*, made if absent; other files there, the card, are left alone."""
+    """Writes the model files to *folder*, which is made if absent; leaves its other files, such as the card, alone."""
     from safetensors.numpy import save as save_arrays
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
 """How much likelier each word of the vocabulary becomes in a reply once a text about the same paper is known.
 
-One row of features a word, linear in the log of the factor that bends the trigram model: the word stands in
-the known text (by inverse document frequency, piecewise linear; by count; by the length of the text), a word
-of its stem does, or the text's topics hold it more often than topics do in general.
+Each word has a row of features, and the logarithm of its factor in the trigram model is linear in them. Features say
+that the word stands in the known text, by inverse document frequency (piecewise linear), by count and by the text's
+length. Others say that a word of the same stem does, or that the text's topics use the word more than topics in
+general.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from gre_bench.lm.ngram.segmentation import is_word
 
 KNOTS = np.array([0.3, 1.0, 1.75, 2.5, 3.25, 4.0, 4.75, 5.4])
-"""Where the effect of the inverse document frequency (nats) bends."""
+"""Knots of the piecewise-linear effect of the inverse document frequency, in nats."""
 FEATURES = (
     *(f"same_{knot}" for knot in KNOTS),
     "count",
@@ -61,7 +62,7 @@ _STEM = 4
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as numbers: vocabulary *ids* (0: not in it), *words* (those too have numbers), *unknown* as spelled."""
+    """A text as numbers: vocabulary *ids* (0: unknown), *words* (numbers for unknown ones too), *unknown* spellings."""
 
     ids: np.ndarray
     words: np.ndarray
@@ -69,7 +70,7 @@ class Reading:
 
 
 class KnownText:
-    """Features of known texts over *vocabulary*, from document frequencies and topics in *arrays*."""
+    """Features of known texts over *vocabulary*, from the document frequencies and topics in *arrays*."""
 
     def __init__(self, vocabulary: list[str], arrays: Mapping[str, np.ndarray], papers: int):
         self.words = np.array([is_word(word) for word in vocabulary])
@@ -88,7 +89,7 @@ class KnownText:
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
     def features(self, text: Reading) -> np.ndarray:
-        """(vocabulary × `FEATURES`) of *text*; a word's factor is the exponential of its row times the weights."""
+        """Returns the features (vocabulary × `FEATURES`) of *text*; a word's factor is exp(its row · weights)."""
         ids, counts = np.unique(text.ids, return_counts=True)
         counts, ids = counts[self.words[ids]], ids[self.words[ids]]
         columns = np.zeros((len(FEATURES), len(self.words)))
@@ -110,20 +111,20 @@ class KnownText:
         return columns.T
 
     def copy_weights(self, text: Reading) -> np.ndarray:
-        """Inverse document frequency of each token of *text* in nats; 0 for marks, newlines and the end."""
+        """Returns the inverse document frequency of each token of *text* in nats; 0 for marks, newlines and the end."""
         words = self.words[text.ids]
         words[text.ids == 0] = [is_word(word) for word in text.unknown]
         return np.where(words, np.where(text.ids == 0, self.unseen_idf, self.idf[text.ids]), 0.0)
 
     def _shares_stem(self, ids: np.ndarray, unknown: list[str]) -> np.ndarray:
-        found = np.zeros(len(self._stem_numbers), dtype=bool)
-        found[self._stems[ids]] = True
-        found[[self._stem_numbers[root] for root in map(stem, unknown) if root in self._stem_numbers]] = True
-        return found[self._stems] & self.words
+        shared = np.zeros(len(self._stem_numbers), dtype=bool)
+        shared[self._stems[ids]] = True
+        shared[[self._stem_numbers[root] for root in map(stem, unknown) if root in self._stem_numbers]] = True
+        return shared[self._stems] & self.words
 
 
 def stem(word: str) -> str:
-    """*word* without its longest ending of a fixed list, if four characters stay."""
+    """Returns *word* without its longest ending from a fixed list, if at least four characters remain."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _STEM:
             return word[: -len(ending)]
@@ -131,7 +132,7 @@ def stem(word: str) -> str:
 
 
 def _hats(values: np.ndarray) -> np.ndarray:
-    """Piecewise-linear basis over `KNOTS`: two neighbours share each value, their shares sum to 1."""
+    """Piecewise-linear basis over `KNOTS`: two neighbouring knots share each value, and their shares sum to 1."""
     values = np.clip(values, KNOTS[0], KNOTS[-1])
     left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)
     share = (values - KNOTS[left]) / (KNOTS[left + 1] - KNOTS[left])

@@ -1,10 +1,9 @@
-"""A text as words, the gaps between them and their capitals: an exact bijection, and its probabilities.
+"""Splits a text into words, gaps and capitals: an exact bijection, with its probabilities.
 
-Every text is one sequence of tokens, and every valid sequence is one text. A token is a maximal run of
-letters, digits and underscores (a word), a newline, any other visible character (a mark), or the end.
-Before each token stands its gap, a run of white space without newlines; only between two words must it
-not be empty. Of the capitals only A-Z are taken off. So a distribution over folded tokens times the
-probabilities given here is a distribution over all texts.
+Every text is exactly one valid sequence of tokens, and the reverse. A token is a maximal run of letters, digits and
+underscores (a word), a newline, any other visible character (a mark), or the end. Before each token stands its gap, a
+run of white space without newlines; only between two words must it not be empty. Only A-Z are folded to lower case. A
+distribution over folded tokens, times the probabilities given here, is therefore a distribution over all texts.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LOG_HALF = float(np.log(0.5))
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """How many characters there are of each kind; A-Z counted with a-z, the newline not counted."""
+    """The number of characters of each kind; A-Z count as a-z, and the newline is not counted."""
 
     word: int
     space: int
@@ -37,7 +36,7 @@ class Alphabet:
 
 @cache
 def alphabet_of_python() -> Alphabet:
-    """All Unicode scalar values, as the running Python sorts them."""
+    """Counts all Unicode scalar values by kind, as the running Python classifies them."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     word = sum(map(str.isalnum, characters)) + 1  # the underscore
     space = sum(map(str.isspace, characters))
@@ -46,7 +45,7 @@ def alphabet_of_python() -> Alphabet:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A text taken apart, three entries a token: the folded word, the gap before it, the word as written."""
+    """A text split into tokens; for each token the folded word, the gap before it, and the word as written."""
 
     words: list[str]
     gaps: list[str]
@@ -54,13 +53,16 @@ class Spelled:
 
 
 def split(text: str) -> Spelled:
-    """*text* as tokens, the end being the last; `UnicodeEncodeError` if it holds a lone surrogate."""
-    folded = text.encode().lower().decode()  # of bytes, lower() folds A-Z alone
+    """Returns the tokens of *text*, the last of which is the end.
+
+    Raises `UnicodeEncodeError` if the text holds a lone surrogate.
+    """
+    folded = text.encode().lower().decode()  # for bytes, lower() folds only A-Z
     return Spelled([*_TOKEN.findall(folded), END], _TOKEN.split(text), [*_TOKEN.findall(text), END])
 
 
 def join(spelled: Spelled) -> str:
-    """The text that *spelled* came from."""
+    """Returns the text from which *spelled* was made."""
     return "".join(gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True))
 
 
@@ -70,7 +72,7 @@ def is_word(token: str) -> bool:
 
 
 def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
-    """How often each kind of gap (3 × 4 × 3) and of capitals (3 × 4) was seen, plus a half."""
+    """Counts each kind of gap (3 × 4 × 3) and of capitals (3 × 4), plus a half."""
     gaps, capitals = np.full((3, 4, 3), 0.5), np.full((3, 4), 0.5)
     gaps[_WORD, _WORD, 0] = 0
     for text in texts:
@@ -83,7 +85,7 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 class Form:
-    """Log-probabilities of gaps and capitals, which depend on the kinds of the two neighbouring tokens alone."""
+    """Log-probabilities of gaps and capitals, which depend only on the kinds of the two neighbouring tokens."""
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
         with np.errstate(divide="ignore"):
@@ -92,12 +94,15 @@ class Form:
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
     def logprobs(self, spelled: Spelled) -> np.ndarray:
-        """One number a token, in nats: log-probability of its gap and of its capitals."""
+        """Returns the log-probability of each token's gap and capitals, in nats."""
         before, here = _kinds_of_tokens(spelled.words)
         return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """Empty, or one space, or any string of spaces (a coin for one more; not tossed for the one between words)."""
+        """Returns the log-probability of each gap.
+
+        A gap is empty, one space, or any other string of spaces, whose length is geometric with parameter 1/2.
+        """
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
         stop = np.where((before == _WORD) & (here == _WORD), 0.0, _LOG_HALF)
@@ -106,7 +111,10 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Lower, Capital, UPPER, or each letter by a coin; a single capital letter is both of the middle two."""
+        """Returns the log-probability of each token's capitals.
+
+        They are lower, Capital, UPPER, or one coin flip per letter. A single capital letter is both Capital and UPPER.
+        """
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
         logs = np.logaddexp(anything, np.where(kinds < 3, self._capitals[before, kinds], -np.inf))
@@ -115,7 +123,7 @@ class Form:
 
 
 def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Per token the kind of the token before (line start, word, mark) and its own (newline, word, mark, end)."""
+    """Returns the kind of each token (newline, word, mark, end) and of the one before it (line start, word, mark)."""
     here = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
     before = np.concatenate(([_LINE], here[:-1]))
     here[-1] = _END
@@ -127,11 +135,11 @@ def _kind_of_gap(gap: str) -> int:
 
 
 def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
-    """Per token the pattern of its capitals (lower, Capital, UPPER, other) and its number of ASCII letters."""
+    """Returns per token the pattern of its capitals (lower, Capital, UPPER, other) and its number of ASCII letters."""
     letters = np.array([len(word.encode().translate(None, _NOT_LETTERS)) for word in spelled.words])
     kinds = np.zeros(len(letters), dtype=np.int64)
-    for place, (word, written) in enumerate(zip(spelled.words, spelled.written, strict=True)):
+    for index, (word, written) in enumerate(zip(spelled.words, spelled.written, strict=True)):
         if word != written:
             upper = [letter.isupper() for letter in _LETTER.findall(written)]
-            kinds[place] = 2 if all(upper) else 1 if upper[0] and sum(upper) == 1 else 3
+            kinds[index] = 2 if all(upper) else 1 if upper[0] and sum(upper) == 1 else 3
     return kinds, letters

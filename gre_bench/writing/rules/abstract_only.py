@@ -1,7 +1,7 @@
-"""A review made from title and abstract alone, in ICLR 2023's form, by rule (the embedded stand-in for D.3.3's prompt).
+"""Writes a review from title and abstract alone, in ICLR 2023's form, by rule.
 
-What the extractive reviewer of abstracts finds, and a third and fourth section that claim only what can be said of
-any abstract.
+It is the built-in stand-in for D.3.3's prompt. It holds the findings of the extractive reviewer of abstracts. A third
+and a fourth section claim only what holds for any abstract.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ _VERDICT = (
 
 
 def review_of(title: str, abstract: str) -> str:
-    """The review, in four sections; empty if there is no abstract."""
+    """Returns the review in four sections; empty if there is no abstract."""
     parts: dict[Kind, Section] = {part.kind: part for part in split(extracted(title, abstract, None, "abstract"))}
     if not parts:
         return ""
-    summary = " ".join(one.text for one in parts["summary"].sentences)
+    summary = " ".join(sentence.text for sentence in parts["summary"].sentences)
     listed: tuple[tuple[str, Kind], ...] = (
         ("Strengths", "strengths"),
         ("Weaknesses", "weaknesses"),
         ("Questions", "questions"),
     )
     mixed = "\n\n".join(
-        f"{name}:\n" + "\n".join(f"{place}. {one.text}" for place, one in enumerate(parts[kind].sentences, start=1))
+        f"{name}:\n"
+        + "\n".join(f"{number}. {sentence.text}" for number, sentence in enumerate(parts[kind].sentences, start=1))
         for name, kind in listed
     )
     sections = (

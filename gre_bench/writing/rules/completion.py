@@ -1,6 +1,6 @@
-"""Deleted sentences completed by rule: sentences that would fit any review (the embedded stand-in for D.3.2's prompt).
+"""Replaces deleted sentences by rule with sentences that fit any review (the built-in stand-in for D.3.2's prompt).
 
-They neither praise nor blame nor name anything, so that what was deleted is gone, and the length is back.
+They neither praise nor blame nor name anything. The deleted content is therefore gone while the length is restored.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ VAGUE = (
     "I put this down in the order of my notes.",
     "The manuscript turns to this at more than one place.",
 )
-"""In our own words; each is a sentence that a review of any paper could hold."""
+"""Sentences of our own; each fits a review of any paper."""
 
 
 def completed(material: ChangeInput) -> str:
-    """The review of *material* with a vague sentence for each deleted one; none comes twice before all came once."""
+    """Returns the review of *material* with a vague sentence for each deleted one; repeats start once all were used."""
     chance = material.chance("completion")
     pieces = blanked(material).split(MISSING)
     fillers: list[str] = []
     for _ in range(-(-(len(pieces) - 1) // len(VAGUE))):
         fillers += chance.sample(VAGUE, len(VAGUE))
-    return "".join(piece + (fillers[place] if place < len(pieces) - 1 else "") for place, piece in zip(count(), pieces))
+    return "".join(piece + (fillers[index] if index < len(pieces) - 1 else "") for index, piece in zip(count(), pieces))

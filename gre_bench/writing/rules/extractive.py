@@ -1,8 +1,8 @@
-"""Reviewers by rule, which serve as controls: what can be judged by reading for cues, without understanding.
+"""Reviewers by rule, which serve as controls: they show what reading for cues achieves without understanding.
 
-``full`` reads the whole paper: its claims, its stated limitations, which experiments it reports and which usual
-things it never mentions (an ablation, error bars, code, cost). ``abstract`` reads title and abstract alone, and can
-only praise what they claim and ask for what they leave out.
+``full`` reads the whole paper: its claims, its stated limitations, the experiments it reports, and common items it
+never mentions (an ablation, error bars, code, cost). ``abstract`` reads title and abstract alone. It can only praise
+what they claim and ask for what they leave out.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ _COMMON = frozenset(
 
 
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
-    """A review of the paper, in four sections of listed sentences; empty if *kind* has nothing to read.
+    """Returns the review of the paper in four sections of listed sentences; empty if *kind* has nothing to read.
 
     ``abstract`` never reads *text*; ``full`` needs it.
     """
@@ -265,7 +265,7 @@ def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) ->
 
 
 class _Words:
-    """The paper's own names: its method, its main terms, its rivals, its data."""
+    """The paper's own terms: its method, its main terms, the methods it compares with, its data."""
 
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
@@ -290,7 +290,7 @@ class _Words:
 
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Strengths, weaknesses and questions found by cue in the whole text."""
+    """Returns the strengths, weaknesses and questions found by cue in the whole text."""
     present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
     strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
     weaknesses = [_retold(point) for point in admitted[:4]]
@@ -319,7 +319,7 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
 
 
 def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
-    """Strengths, weaknesses and questions that title and abstract alone suggest."""
+    """Returns the strengths, weaknesses and questions that title and abstract alone suggest."""
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
@@ -342,15 +342,15 @@ def _novelty(words: _Words) -> str:
 
 
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
-    """*strong* with the heaviest claims first; without any, the first sentences of what was read."""
+    """Returns *strong* with the strongest claims first; if empty, the first sentences that were read."""
     read = list(statements(abstract, body))
-    weights = {one.text: strength_weight(one) for one in reversed(read)}
-    first = [one.text for one in read[:2]]
+    weights = {statement.text: strength_weight(statement) for statement in reversed(read)}
+    first = [statement.text for statement in read[:2]]
     return sorted(strong, key=lambda point: -weights.get(point, 0)) or first
 
 
 def _retold(point: str) -> str:
-    """The authors' sentence as a reviewer retells it."""
+    """Returns the authors' sentence as a reviewer would retell it."""
     for pattern, word in _PERSONS:
         point = pattern.sub(word, point)
     point = point.rstrip(" .?!")
@@ -358,13 +358,13 @@ def _retold(point: str) -> str:
 
 
 def _terms(text: str) -> list[str]:
-    """The most frequent pairs of telling words that stand side by side, most frequent first."""
+    """Returns the most frequent pairs of adjacent content words, most frequent first."""
     pairs: Counter[str] = Counter()
     for piece in re.split(r"[^\w\s-]+|\n", text):
         words = piece.split()
-        for one, two in pairwise(words):
-            if _WORD.fullmatch(one) and _WORD.fullmatch(two) and not {one.lower(), two.lower()} & _COMMON:
-                pairs[f"{one.lower()} {two.lower()}"] += 1
+        for first, second in pairwise(words):
+            if _WORD.fullmatch(first) and _WORD.fullmatch(second) and not {first.lower(), second.lower()} & _COMMON:
+                pairs[f"{first.lower()} {second.lower()}"] += 1
     return [pair for pair, _ in pairs.most_common(6)]
 
 

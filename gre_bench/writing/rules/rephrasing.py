@@ -1,8 +1,8 @@
-"""A review in other words, by rule and in two styles (the embedded stand-in for D.4.1's two LMs).
+"""Rephrases a review by rule in two styles (the built-in stand-in for D.4.1's two LMs).
 
-In each sentence phrases give way to others of the same meaning (`rephrasing_lexicon`), and a clause that can stand
-elsewhere changes its place: "Although A, B." becomes "B, although A.", or "B because A." becomes "Because A, B.".
-Headings, list marks, formulas and line breaks stay, and so does every judgment; what no rule knows stays as it is.
+In each sentence, phrases are replaced by others of the same meaning (`rephrasing_lexicon`). A movable clause changes
+its place: "Although A, B." becomes "B, although A.", or "B because A." becomes "Because A, B.". Headings, list marks,
+formulas and line breaks stay, and so does every judgment. Text that no rule covers stays as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gre_bench.core.review_text import join, split
 from gre_bench.writing.rules.rephrasing_lexicon import PHRASES
 
 WRITERS = {1: "rule-rephrase-1", 2: "rule-rephrase-2"}
-"""The two styles, by the names that records and signatures give them."""
+"""The two styles, by their names in records and signatures."""
 
 _LONGEST_SENTENCE = 2000
 _FRONT = re.compile(r"(Although|While|Since|Because|If|When|Though|Given that) ([^,;:?!]{8,200}), ([^:;?!]{8,300})\.")
@@ -23,7 +23,7 @@ _BACK = re.compile(r"([^,;:?!]{8,200}?),? (because|although|though) ([^,;:?!]{8,
 _TIED = re.compile(
     r"\b(?:is|are|was|be|not|only|just|simply|mainly|mostly|partly|even|probably|perhaps|primarily|possibly|maybe|and|or)$"
 )
-"""Words that hold the clause after them where it is ("this is because ...")."""
+"""Words after which a clause cannot move ("this is because ...")."""
 _ANSWERED = re.compile(r"(?:then|but|yet|and|so)\b")
 _UNCLEAR = re.compile(r"It(?: is|'s) (?:unclear|not clear) (whether|how|why|what|which) ([^,;:?!]{8,200})\.")
 _FORMULA = re.compile(r"(\$[^$\n]{0,300}\$|\"[^\"\n]{0,300}\")")
@@ -32,10 +32,13 @@ _NAME = re.compile(r"I\b|[A-Z]\w*[A-Z\d]")
 
 
 def rephrased(review: str, style: int) -> str:
-    """The *review* rephrased in *style* 1 or 2; blanks as they are."""
+    """Returns *review* rephrased in *style* 1 or 2; blanks stay as they are."""
     sections = split(review)
     return join(
-        replace(section, sentences=tuple(replace(one, text=_sentence(one.text, style)) for one in section.sentences))
+        replace(
+            section,
+            sentences=tuple(replace(sentence, text=_sentence(sentence.text, style)) for sentence in section.sentences),
+        )
         for section in sections
     )
 
@@ -49,7 +52,7 @@ def _sentence(text: str, style: int) -> str:
 
 
 def _reordered(text: str, style: int) -> str:
-    """*text* with a clause moved: to its end in style 1, to its front in style 2, where it is one sentence of two."""
+    """Returns *text* with a clause moved to its end (style 1) or its front (style 2), if it has two clauses."""
     if ". " in text:
         return text
     if style == 1:
@@ -61,18 +64,18 @@ def _reordered(text: str, style: int) -> str:
     return _to_the_front(back) if back and not _TIED.search(back[1]) else text
 
 
-def _to_the_end(found: re.Match[str]) -> str:
-    comma = "" if found[1] in ("If", "When") else ","
-    return f"{_capital(found[3])}{comma} {found[1].lower()} {found[2]}."
+def _to_the_end(match: re.Match[str]) -> str:
+    comma = "" if match[1] in ("If", "When") else ","
+    return f"{_capital(match[3])}{comma} {match[1].lower()} {match[2]}."
 
 
-def _to_the_front(found: re.Match[str]) -> str:
-    return f"{_capital(found[2])} {found[3]}, {_small(found[1])}."
+def _to_the_front(match: re.Match[str]) -> str:
+    return f"{_capital(match[2])} {match[3]}, {_small(match[1])}."
 
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """Any phrase of the lexicon, the longest first, and the article before it."""
+    """Matches any phrase of the lexicon, longest first, with the article before it."""
     longest = sorted((phrase for phrase, _, _ in PHRASES), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 
@@ -82,12 +85,16 @@ def _rows() -> dict[str, tuple[str, str]]:
     return {phrase: (first, second) for phrase, first, second in PHRASES}
 
 
-def _other_words(found: re.Match[str], style: int) -> str:
-    words = _rows()[found[2].lower()][style - 1]
-    if not found[1]:
-        return _capital(words) if found[2][0].isupper() and not found[2].startswith("I ") else _first_person(words)
+def _other_words(phrase_match: re.Match[str], style: int) -> str:
+    words = _rows()[phrase_match[2].lower()][style - 1]
+    if not phrase_match[1]:
+        return (
+            _capital(words)
+            if phrase_match[2][0].isupper() and not phrase_match[2].startswith("I ")
+            else _first_person(words)
+        )
     article = "an" if _VOWEL.match(words) else "a"
-    return f"{_capital(article) if found[1][0].isupper() else article} {words}"
+    return f"{_capital(article) if phrase_match[1][0].isupper() else article} {words}"
 
 
 def _first_person(words: str) -> str:
@@ -99,5 +106,5 @@ def _capital(text: str) -> str:
 
 
 def _small(text: str) -> str:
-    """*text* as it goes on within a sentence: names, acronyms and "I" keep their first letter."""
+    """Returns *text* as the middle of a sentence; names, acronyms and "I" keep their first letter."""
     return text if _NAME.match(text) else text[:1].lower() + text[1:]

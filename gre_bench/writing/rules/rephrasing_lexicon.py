@@ -1,7 +1,7 @@
-"""Phrases of reviews, and how two styles say the same: the lexicon of `gre_bench.writing.rules.rephrasing`.
+"""The lexicon of `gre_bench.writing.rules.rephrasing`: phrases of reviews with a replacement in each style.
 
-Every row is a phrase (small letters, whole words) and what stands for it in the first and in the second style. Each is
-of the same part of speech and number as what it stands for, so that the sentence around it stays as it is.
+Every row is a phrase (lower case, whole words) with its replacement in the first and in the second style. A replacement
+has the same part of speech and number, so the sentence around it stays correct.
 """
 
 from __future__ import annotations

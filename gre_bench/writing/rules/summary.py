@@ -1,6 +1,7 @@
-"""A review's strengths and its weaknesses in one phrase each, by rule (the embedded stand-in for D.4.2's summaries).
+"""Sums up a review's strengths and its weaknesses in one phrase each, by rule.
 
-They are the first two things that the rule for judgments finds praised, and blamed, cut short and joined by "and".
+It is the built-in stand-in for D.4.2's summaries. Each phrase holds the first two points that the rule for judgments
+finds praised, or blamed, shortened and joined by "and".
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ WRITER = "rule-elongation-2"
 
 _NAMED = 2
 _LONGEST = 12
-"""Words a point, at most."""
+"""Most words in a point."""
 
 
 def summaries_of(review: str) -> tuple[str, str]:
-    """Strengths and weaknesses of *review*; empty where there are none.
+    """Returns the strengths and weaknesses of *review*; empty where there are none.
 
-    Where nothing is blamed, what is suggested or questioned is what could be improved.
+    If nothing is blamed, the weaknesses are the suggestions or questions.
     """
-    found = [line.removeprefix("The reviewer ").rstrip(".").split(" ", 1) for line in judgments_of(review).splitlines()]
-    claims = {stance: [claim for said, claim in found if said == stance] for stance in {said for said, _ in found}}
+    lines = [line.removeprefix("The reviewer ").rstrip(".").split(" ", 1) for line in judgments_of(review).splitlines()]
+    claims = {stance: [claim for said, claim in lines if said == stance] for stance in {said for said, _ in lines}}
     weak = claims.get("criticizes") or claims.get("suggests") or claims.get("questions") or []
     return _phrase(claims.get("appreciates", [])), _phrase(weak)
 

@@ -1,7 +1,7 @@
-"""Strengths and weaknesses that a paper states about itself, found by rule (the embedded stand-in for C.4).
+"""Finds by rule the strengths and weaknesses that a paper states about itself (the built-in stand-in for C.4).
 
-A strength is a sentence that claims a contribution or a result of the authors' own; a weakness one that states a
-limitation, or leaves something to future work. They are the paper's own sentences, citations and connectives trimmed.
+A strength is a sentence that claims a contribution or result of the authors. A weakness is one that states a limitation
+or leaves something to future work. They are the paper's own sentences without citations and connectives.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from gre_bench.core.review_text import sentences
 
 WRITER = "rule-assw-1"
 MOST = 8
-"""Points a list, at most."""
+"""Most points in a list."""
 
 LONGEST_POINT = 45
-"""Words a point, at most."""
+"""Most words in a point."""
 
 _I = re.IGNORECASE
 _LONGEST_TEXT = 400_000
@@ -103,27 +103,29 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a paper, trimmed, and the heading it stands under (lower case; empty before the first)."""
+    """A sentence of a paper, trimmed, and its heading (lower case; empty before the first)."""
 
     heading: str
     text: str
 
 
 def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
-    """Author-stated strengths and weaknesses, at most `MOST` each, in the order of the paper, none twice."""
-    found = list(statements(abstract, text))
-    weak = _best(found, [weakness_weight(one) for one in found])
-    strong = _best(found, [0 if one.text in weak else strength_weight(one) for one in found])
+    """Returns the author-stated strengths and weaknesses in the paper's order, at most `MOST` each, without repeats."""
+    candidates = list(statements(abstract, text))
+    weak = _best(candidates, [weakness_weight(statement) for statement in candidates])
+    strong = _best(
+        candidates, [0 if statement.text in weak else strength_weight(statement) for statement in candidates]
+    )
     return strong, weak
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
-    """Both lists as a synopsis holds them: one point a line, a blank line between the lists."""
+    """Returns both lists as the text of a synopsis: one point a line, a blank line between the lists."""
     return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
 
 
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
-    """The sentences of abstract and body that can stand alone: no tables, captions, formulas, references."""
+    """Yields the sentences of abstract and body that can stand alone: no tables, captions, formulas, references."""
     for sentence in sentences(" ".join((abstract or "").split())):
         if point := trimmed(sentence):
             yield Statement("abstract", point)
@@ -140,7 +142,7 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
 
 
 def trimmed(sentence: str) -> str:
-    """*sentence* without citations, list mark and opening connectives; empty if it is no plain sentence."""
+    """Returns *sentence* without citations, list mark and opening connectives; empty if it is no plain sentence."""
     text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
     text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")
     words = text.split()
@@ -155,42 +157,44 @@ def trimmed(sentence: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def strength_weight(one: Statement) -> float:
-    """How much *one* claims for the authors' own work; zero or less: it does not."""
-    claim = _CLAIM.search(one.text)
-    results = len(set(match[0].lower() for match in _RESULT.finditer(one.text)))
-    if not claim and not (results and _OWN.search(one.text)):
+def strength_weight(statement: Statement) -> float:
+    """Returns how strongly *statement* claims something for the authors' own work; zero or less: not at all."""
+    claim = _CLAIM.search(statement.text)
+    results = len(set(match[0].lower() for match in _RESULT.finditer(statement.text)))
+    if not claim and not (results and _OWN.search(statement.text)):
         return 0
-    if _OTHERS.search(one.text) and not claim:
+    if _OTHERS.search(statement.text) and not claim:
         return 0
-    weight = (2 if claim else 0) + min(results, 3) + (3 if one.heading == "abstract" else _place(one.heading))
-    return weight - (2 if _ADMITS.search(one.text) else 0)
+    weight = (
+        (2 if claim else 0) + min(results, 3) + (3 if statement.heading == "abstract" else _place(statement.heading))
+    )
+    return weight - (2 if _ADMITS.search(statement.text) else 0)
 
 
-def weakness_weight(one: Statement) -> float:
-    """How much *one* admits of the authors' own work; zero or less: it does not."""
-    modest = bool(_MODEST.match(one.heading))
-    admits = {match[0].lower() for match in _ADMITS.finditer(one.text)}
-    strong = bool(_STRONG_ADMISSION.search(one.text))
-    if _OTHERS.search(one.text) and not modest:
+def weakness_weight(statement: Statement) -> float:
+    """Returns how strongly *statement* admits a weakness of the authors' own work; zero or less: not at all."""
+    modest = bool(_MODEST.match(statement.heading))
+    admits = {match[0].lower() for match in _ADMITS.finditer(statement.text)}
+    strong = bool(_STRONG_ADMISSION.search(statement.text))
+    if _OTHERS.search(statement.text) and not modest:
         return 0
-    if not modest and not (admits and (strong or _OWN.search(one.text))):
+    if not modest and not (admits and (strong or _OWN.search(statement.text))):
         return 0
-    late = 2 if re.search(r"conclu|discussion|limitation|future", one.heading) else -1
+    late = 2 if re.search(r"conclu|discussion|limitation|future", statement.heading) else -1
     weight = min(len(admits), 2) + (3 if strong else 0) + late + (1 if modest else 0)
     return weight if weight >= 2 else 0
 
 
-def _best(found: Sequence[Statement], weights: Sequence[float]) -> list[str]:
-    """The `MOST` heaviest of *found*, in the order of the paper, none nearly repeated."""
+def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
+    """Returns the `MOST` heaviest *statements* in the paper's order, without near repeats."""
     kept: dict[int, frozenset[str]] = {}
-    for place in sorted(range(len(found)), key=lambda place: (-weights[place], place)):
-        words = frozenset(word.lower() for word in _WORD.findall(found[place].text))
-        if weights[place] <= 0 or len(kept) == MOST:
+    for index in sorted(range(len(statements)), key=lambda index: (-weights[index], index)):
+        words = frozenset(word.lower() for word in _WORD.findall(statements[index].text))
+        if weights[index] <= 0 or len(kept) == MOST:
             break
         if words and not any(len(words & other) > 0.6 * min(len(words), len(other)) for other in kept.values()):
-            kept[place] = words
-    return [found[place].text for place in sorted(kept)]
+            kept[index] = words
+    return [statements[index].text for index in sorted(kept)]
 
 
 def _place(heading: str) -> int:
@@ -198,7 +202,7 @@ def _place(heading: str) -> int:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Paragraphs of *text* on one line each; headings start with "#"."""
+    """Yields the paragraphs of *text* on one line each; headings start with "#"."""
     lines: list[str] = []
     for line in [*text.split("\n"), ""]:
         heading = _HEADING.match(line[:200]) if len(line) < 200 else None

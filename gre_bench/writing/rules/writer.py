@@ -1,7 +1,7 @@
-"""Texts written by rule: no LM, no cost, the same text every time.
+"""Writers by rule: no LM, no cost, the same text every time.
 
-``rule`` writes all but reviews, the extractive reviewers write reviews, ``rule-2`` rephrases in another style than
-``rule``. They stand in where there is no LM, under names of their own, and never pass for one.
+``rule`` writes everything but reviews, the extractive reviewers write reviews, and ``rule-2`` rephrases in another
+style than ``rule``. They stand in where there is no LM. Their own names keep them apart from LMs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXTRACTIVE: dict[str, extractive.Kind] = {"extractive-full": "full", "extractive
 """Reviewers by rule, which serve as controls."""
 
 STYLES = {RULE: 1, "rule-2": 2}
-"""Writers by rule that rephrase, and the style of each."""
+"""Writer by rule that rephrases → its style."""
 
 NAMES = (RULE, *EXTRACTIVE, *(name for name in STYLES if name != RULE))
 

@@ -178,7 +178,7 @@ def test_another_column_of_grades_needs_an_edition_of_its_own(tmp_path):
     first = graded(tmp_path, row).imported
     second = graded(tmp_path, row, papers=first.papers, known=first.reviews, grade_column="clarity").imported
     assert [refusal.reason for refusal in second.refusals] == [
-        "review r1 has grade 1 already; other grades need an edition of their own"
+        "review r1 has grade 1 already; other grades need a separate edition"
     ]
     assert graded(tmp_path, row, grade_column="clarity").imported.reviews[0].grade == 5.0
 

@@ -294,9 +294,9 @@ def test_a_fault_that_stays_is_tried_as_often_as_set_and_told(budget, status, ki
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"body": b'{"notes": [', "kind": "application/json"}, "no JSON"),
+        ({"body": b'{"notes": [', "kind": "application/json"}, "not JSON"),
         ({"body": b'{"notes": []}', "length": 99}, "IncompleteRead|Connection"),
-        ({"body": b" " * 8000 + b'{"notes": []}', "pause_s": 0.1}, "not whole after"),
+        ({"body": b" " * 8000 + b'{"notes": []}', "pause_s": 0.1}, "not complete after"),
         ({"body": b'{"notes": []}    ', "pause_s": 1.0}, "time"),
     ],
 )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from gre_bench.core.errors import LockedError, SourceError
-from gre_bench.ingest.openreview.fetch_runs import before, pdfs_before, sealed_before, take_for, takes
+from gre_bench.ingest.openreview.fetch_runs import before, pdfs_before, run_for, runs_of, sealed_before
 from gre_bench.ingest.openreview.journal import Journal, Origin, read
 from gre_bench.ingest.openreview.received import copies, lacking, not_shown, received
 
@@ -128,9 +128,7 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_whole(tmp_path):
         ):
             with (
                 room_for(len(before) + 10),
-                pytest.raises(
-                    SourceError, match="cannot be written: File too large; what came before is kept"
-                ) as error,
+                pytest.raises(SourceError, match="cannot be written: File too large; earlier files are kept") as error,
             ):
                 add()
             assert "\n" not in str(error.value) and path.read_bytes() == before
@@ -205,19 +203,19 @@ def test_takes_are_found_in_their_order(tmp_path):
     for name in ("ICLR-2025-0002", "ICLR-2025-0001", "ICLR-2024-0001"):
         filled(tmp_path / name)
     (tmp_path / "ICLR-2025-0003").mkdir()
-    assert [path.name for path in takes(tmp_path, "ICLR-2025")] == ["ICLR-2025-0001", "ICLR-2025-0002"]
+    assert [path.name for path in runs_of(tmp_path, "ICLR-2025")] == ["ICLR-2025-0001", "ICLR-2025-0002"]
 
 
 def test_a_take_belongs_to_the_host_and_the_api_that_it_was_begun_at(tmp_path):
-    first = take_for(tmp_path, "ICLR-2025", HERE)
+    first = run_for(tmp_path, "ICLR-2025", HERE)
     filled(first)
-    real = take_for(tmp_path, "ICLR-2025", REAL)
+    real = run_for(tmp_path, "ICLR-2025", REAL)
     assert (first.name, real.name) == ("ICLR-2025-0001", "ICLR-2025-0002")
     filled(real, REAL)
-    other_api = take_for(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
+    other_api = run_for(tmp_path, "ICLR-2025", Origin(HERE.host, 1))
     assert other_api.name == "ICLR-2025-0003"
-    assert take_for(tmp_path, "ICLR-2025", HERE) == first and take_for(tmp_path, "ICLR-2025", REAL) == real
-    again = take_for(tmp_path, "ICLR-2025", REAL, again=True)
+    assert run_for(tmp_path, "ICLR-2025", HERE) == first and run_for(tmp_path, "ICLR-2025", REAL) == real
+    again = run_for(tmp_path, "ICLR-2025", REAL, again=True)
     assert again.name == "ICLR-2025-0003"
     assert (before(again, REAL), before(again, HERE), before(real, REAL)) == ([real], [first], [])
     assert set(pdfs_before(again, REAL)) == {"a", "b"} and pdfs_before(real, REAL) == {}
@@ -244,7 +242,7 @@ def test_a_journal_of_another_host_or_of_none_is_not_opened(tmp_path):
 def test_an_empty_journal_is_anybodys(tmp_path):
     with Journal(tmp_path / "ICLR-2025-0001", HERE):
         pass
-    assert take_for(tmp_path, "ICLR-2025", REAL).name == "ICLR-2025-0001"
+    assert run_for(tmp_path, "ICLR-2025", REAL).name == "ICLR-2025-0001"
     filled(tmp_path / "ICLR-2025-0001", REAL)
     assert read(tmp_path / "ICLR-2025-0001").origin == REAL
 

@@ -557,7 +557,7 @@ def test_edits_between_pages_give_two_reviews_a_later_version(api):
 
 def test_a_fault_strikes_when_it_is_told_to():
     def triggered(**when):
-        return [place for place in range(1, 11) if Fault("x", "", **when).strikes(place)]
+        return [place for place in range(1, 11) if Fault("x", "", **when).affects(place)]
 
     assert triggered() == [2]
     assert triggered(first=1, every=4) == [1, 5, 9]

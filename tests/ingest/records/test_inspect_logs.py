@@ -146,7 +146,7 @@ def test_reviews_that_were_asked_otherwise_are_never_mixed(log_module, tmp_path)
     logs = tmp_path / "logs"
     written(logs, "a.eval", [sample("s01")])
     written(logs, "b.eval", [sample("s02")], temperature=1.0)
-    with pytest.raises(SourceError, match=r"mockllm/model was not asked alike in a.eval and b.eval.*--as NAME$"):
+    with pytest.raises(SourceError, match=r"mockllm/model has different settings in a.eval and b.eval.*--as NAME$"):
         read(logs)
     written(logs, "b.eval", [sample("s01")], temperature=1.0, model="other/model")
     taken = Imported()

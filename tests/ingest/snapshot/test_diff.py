@@ -123,7 +123,7 @@ def test_nothing_is_published_into_the_snapshot_itself(tmp_path, where):
     snapshot = frozen(tmp_path / "snap", NOTES, {"s01": b"%PDF 1"})
     (tmp_path / "link").symlink_to(tmp_path / "snap", target_is_directory=True)
     (tmp_path / "other.jsonl").symlink_to(tmp_path / "snap" / "notes.jsonl")
-    with pytest.raises(SourceError, match="is in the snapshot .*, which is never changed; name another place") as error:
+    with pytest.raises(SourceError, match="is in the snapshot .*, which never changes; name another place") as error:
         write_public(snapshot, VENUE, tmp_path / where)
     assert "\n" not in str(error.value)
     snapshot.verify()

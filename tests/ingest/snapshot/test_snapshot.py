@@ -329,7 +329,7 @@ def test_no_folder_is_no_snapshot(tmp_path):
 
 def test_a_folder_that_is_there_is_not_touched(tmp_path):
     first = made(tmp_path)
-    with pytest.raises(SourceError, match="never changed"):
+    with pytest.raises(SourceError, match="never changes"):
         made(tmp_path, source="another")
     assert Snapshot.open(first.folder).manifest == first.manifest
 
@@ -468,7 +468,7 @@ def test_texts_are_read_by_paper(tmp_path, column, name):
         (
             "t.jsonl",
             b'{"paper_id": "a", "text": "x"}\n{"paper_id": "a", "text": "y"}\n',
-            "t.jsonl, row 2: paper 'a' is there twice, with different texts",
+            "t.jsonl, row 2: paper 'a' occurs twice, with different texts",
         ),
         ("t.jsonl", b"x\n", "t.jsonl, line 1 is not JSON"),
         ("t.parquet", b"PAR1 no", "t.parquet cannot be read as parquet"),

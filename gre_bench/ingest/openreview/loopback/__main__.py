@@ -1,4 +1,4 @@
-"""``python -m gre_bench.ingest.openreview.loopback``: notes and PDFs served on this machine as OpenReview does."""
+"""``python -m gre_bench.ingest.openreview.loopback``: serves notes and PDFs on this machine as OpenReview does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BAD_INPUT = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serves until stopped; the exit code. Bad input is one line on standard error."""
+    """Serves until stopped and returns the exit code. Bad input is one line on standard error."""
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, _stop)
     try:
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(asked: argparse.Namespace) -> None:
-    """`SettingsError` for what cannot be served."""
+    """Serves; raises `SettingsError` for what cannot be served."""
     if not 0 <= asked.port <= 65534 or asked.every < 0 or asked.seconds < 0 or asked.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
     limits = {
@@ -80,7 +80,7 @@ def _serve(asked: argparse.Namespace) -> None:
 
 
 def _account() -> Account:
-    """The account of the environment."""
+    """Returns the account from the environment."""
     username, password = os.environ.get("OPENREVIEW_USERNAME"), os.environ.get("OPENREVIEW_PASSWORD")
     if not username or not password:
         raise SettingsError("--login takes the account from OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD; set both")
@@ -88,7 +88,7 @@ def _account() -> Account:
 
 
 def _held(source: Path, pdfs: Path | None) -> dict[str, Any]:
-    """What a snapshot, or a file of notes and a folder of PDFs, holds, as arguments of a loopback."""
+    """Returns the contents of a snapshot, or of a file of notes and a folder of PDFs, as arguments of a loopback."""
     if source.is_dir():
         if pdfs is not None:
             raise SettingsError(f"{source} is a snapshot and has PDFs of its own; leave out --pdfs")

@@ -1,7 +1,7 @@
-"""What the loopback OpenReview says: answers, and refusals in the words of the real service.
+"""The answers of the loopback OpenReview, and its refusals in the words of the real service.
 
-The forms of errors are those of recorded responses (a page over 1,000 notes, the browser check) and of errors that
-users of the service reported (the request limit).
+Most forms of errors come from recorded responses (a page over 1,000 notes, the browser check). The request limit comes
+from reports of the service's users.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBERS = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One response: *chunked* ones are sent in pieces of unannounced length, as streamed listings are."""
+    """One response; a *chunked* one is sent in pieces of unannounced length, as streamed listings are."""
 
     body: bytes
     status: int = 200
@@ -43,35 +43,35 @@ class Refused(Exception):
 
 
 def say(tree: Any, **more: Any) -> HttpResponse:
-    """*tree* as JSON; *more* as in `HttpResponse`."""
+    """Returns *tree* as JSON; *more* are fields of `HttpResponse`."""
     return HttpResponse(json.dumps(tree).encode(), **more)
 
 
 def refusal(
     status: int, name: str, message: str, headers: Mapping[str, str] | None = None, **details: Any
 ) -> HttpResponse:
-    """An error of the service: a name, a message that ends with the request's number, and details."""
+    """Returns an error of the service: a name, a message that ends with the request's number, and details."""
     number = request_number()
     tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
     return say(tree, status=status, headers=headers or {})
 
 
 def invalid(path: str, message: str, **details: Any) -> Refused:
-    """A request whose parameter *path* cannot be used."""
+    """Returns the refusal of a request whose parameter *path* is unusable."""
     return Refused(refusal(400, "ValidationError", message, path=path, **details))
 
 
 def not_found(what: str, name: str) -> Refused:
-    """The *what* called *name* is not there."""
+    """Returns the refusal for a missing *what* called *name*."""
     return Refused(refusal(404, "NotFoundError", f"{what} Not Found: {name}", path="id", value=name))
 
 
 def too_many(
     made: int, limit: int, wait: float, now: float, headers: Mapping[str, str], reset_time: bool = True
 ) -> HttpResponse:
-    """The refusal of request *made* of a window of *limit*, which begins anew *wait* seconds after *now*.
+    """Returns the refusal of request *made* in a window of *limit*, which reopens *wait* seconds after *now*.
 
-    Without *reset_time* the details leave the time out, as those of a refused login do.
+    Without *reset_time* the details omit the time, as those of a refused login do.
     """
     minutes, seconds = divmod(math.ceil(wait), 60)
     spelt = f"{minutes} minutes and {seconds} seconds" if minutes else f"{seconds} seconds"
@@ -90,7 +90,7 @@ def too_many(
 
 
 def browser_check() -> HttpResponse:
-    """The page that one who is not logged in is given, with status 200."""
+    """Returns the page for anonymous requests, with status 200."""
     page = (
         "<!DOCTYPE html>\n<html><head><title>Verifying your browser | OpenReview</title></head><body>…</body></html>\n"
     )
@@ -98,20 +98,20 @@ def browser_check() -> HttpResponse:
 
 
 def challenge() -> HttpResponse:
-    """The same refusal as JSON."""
+    """Returns the same refusal as JSON."""
     return refusal(403, "ChallengeRequiredError", "Challenge verification required")
 
 
 def forbidden() -> HttpResponse:
-    """The refusal of an item that is not for the one who asks; the form is that of the other errors."""
+    """Returns the refusal of an item that the account may not see, in the form of the other errors."""
     return refusal(403, "ForbiddenError", "You don't have permission to read this item")
 
 
 def token_expired(status: int = 401) -> HttpResponse:
-    """The refusal of a token that has run out."""
+    """Returns the refusal of an expired token."""
     return refusal(status, "TokenExpiredError", "Token has expired, please log in again")
 
 
 def request_number() -> str:
-    """A number as the service gives each request."""
+    """Returns a request number in the service's form."""
     return f"{datetime.now(UTC):%Y-%m-%d}-{next(_NUMBERS)}"

@@ -1,7 +1,6 @@
-"""How the loopback OpenReview misbehaves on order, so that a client can be shown to come through it.
+"""Injects faults into the loopback OpenReview, to show that a client survives them.
 
-Each fault has a name (`FAULTS`), the kinds of requests that it strikes, and when: from the *first* of them on,
-every so many, so many times.
+Each fault has a name (`FAULTS`), the kinds of requests that it affects, and a schedule of these requests. See `Fault`.
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ _CLOSED = Limit(36, 3600)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Strikes request *first* of the kinds *on*, then each *every*-th after it (0: no other), *times* in all.
+    """Affects request *first* of the kinds *on*, then each *every*-th after it (0: no other), *times* in all (0: no
+    end).
 
-    *seconds*: how long a closed window or a slow body lasts. *times* 0 is without end.
+    *seconds*: how long a closed window or a slow body lasts.
     """
 
     name: str
@@ -52,8 +52,8 @@ class Fault:
     times: int = 0
     seconds: float = 1.0
 
-    def strikes(self, place: int) -> bool:
-        """Whether the request at *place* (from 1) among those of its kinds is struck."""
+    def affects(self, place: int) -> bool:
+        """Whether the request at *place* (from 1) among those of its kinds is affected."""
         past = place - self.first
         if past < 0 or (past and not self.every) or (self.every and past % self.every):
             return False
@@ -93,14 +93,14 @@ _WIRE = ("reset", "slow", "stall", "truncated")
 
 
 def fault(name: str, **changes: object) -> Fault:
-    """The fault of that *name* with *changes* to when it strikes; `SettingsError` if there is none."""
+    """Returns the fault *name* with *changes* to its schedule; raises `SettingsError` if there is none."""
     if name not in FAULTS:
         raise SettingsError(f"no fault {name!r:.40}; known are {', '.join(FAULTS)}")
     return replace(FAULTS[name], **changes)
 
 
 class Faults:
-    """Several kinds of fault at work. *triggered* counts by name, *early* the requests sent to a closed window."""
+    """Several active faults. *triggered* counts them by name, *early* counts requests sent to a closed window."""
 
     def __init__(self, several: Iterable[Fault]):
         self.several = tuple(several)
@@ -110,20 +110,20 @@ class Faults:
         self._opens: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def strike(self, kind: str) -> list[Fault]:
-        """Those that strike this request."""
+    def due(self, kind: str) -> list[Fault]:
+        """Returns the faults that affect this request."""
         with self._lock:
             found = []
             for one in self.several:
                 if kind in one.on:
                     self._seen[one.name] += 1
-                    if one.strikes(self._seen[one.name]):
+                    if one.affects(self._seen[one.name]):
                         self.triggered[one.name] += 1
                         found.append(one)
             return found
 
     def instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
-        """What is said instead of an answer, if anything is."""
+        """Returns the response that replaces the answer, if any."""
         now = time.time()
         if now < self._opens.get(kind, 0.0):
             self.early[kind] += 1
@@ -151,12 +151,12 @@ class Faults:
 
 
 def wire(triggered: Iterable[Fault]) -> Fault | None:
-    """The fault with how the bytes are sent."""
+    """Returns the fault that corrupts the bytes on the wire, if any."""
     return next((one for one in triggered if one.name in _WIRE), None)
 
 
-def bent(triggered: Iterable[Fault], query: Query) -> Query:
-    """A listing's *query* as it is answered: shorter pages."""
+def shortened(triggered: Iterable[Fault], query: Query) -> Query:
+    """Returns the *query* of a listing after the faults: shorter pages."""
     if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
     return query
@@ -165,7 +165,7 @@ def bent(triggered: Iterable[Fault], query: Query) -> Query:
 def corrupted(
     triggered: Iterable[Fault], answer: HttpResponse, query: Query, fixture_store: FixtureStore
 ) -> HttpResponse:
-    """An *answer* with what fault does to the notes in it, or to its JSON."""
+    """Returns *answer* after the faults: changed notes, or broken JSON."""
     for one in triggered:
         if one.name == "bad-archive" and answer.kind == ZIP:
             place = len(answer.body) // 2
@@ -196,7 +196,7 @@ def _repeated(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -
 
 
 def _one_on(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -> HttpResponse:
-    """The page one note further on: a note at the front left the listing, so one is passed over."""
+    """Returns the page one note further on, as if a note at the front had left the listing: one note is skipped."""
     tree, whole = json.loads(answer.body), _whole(query, fixture_store)
     at = int(query["offset"]) + 1
     return replace(answer, body=json.dumps(tree | {"notes": whole[at : at + len(tree["notes"])]}).encode())
@@ -208,7 +208,7 @@ def _whole(query: Query, fixture_store: FixtureStore) -> list[Note]:
 
 
 def _edited(note: Note) -> dict[str, str]:
-    """The longest text of a review, a sentence longer."""
+    """Returns the longest text of a review with one more sentence."""
     texts = {key: value.get("value") if isinstance(value, dict) else value for key, value in note["content"].items()}
     names = [key for key, text in texts.items() if isinstance(text, str)]
     longest = max(names, key=lambda key: len(str(texts[key])), default=None)

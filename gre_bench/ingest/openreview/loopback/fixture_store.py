@@ -1,7 +1,7 @@
-"""What one host of the loopback OpenReview holds, and how it answers: listings, pages, versions, groups, files.
+"""The contents of one host of the loopback OpenReview, and its answers: listings, pages, versions, groups, files.
 
-API v1 has plain content and one invitation a note, v2 ``{"value": ...}`` and a list of them; the rules of each are
-those that recorded responses show. Notes of the other API are not here, and a listing of them is empty, no error.
+API v1 has plain content and one invitation per note, v2 ``{"value": ...}`` and a list of invitations. The rules of each
+follow recorded responses. Notes of the other API are absent, and listing them gives an empty list without an error.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from gre_bench.ingest.openreview.loopback.answers import (
 from gre_bench.ingest.openreview.loopback.query import Api, Note, Query, check, fits, ordered, page
 
 BATCH = 50
-"""Most files of an archive."""
+"""Most files in an archive."""
 
 
 class FixtureStore:
     """The notes of one API, each with its versions (v1: references; v2: edits), and the PDFs of submissions.
 
-    Notes without an id or a forum, of which the service has none, are left out. *versions*: by note id, as the service
-    lists them; a note without has one, dated as the note itself is. `refused`: ids of notes whose files and versions
-    are not for the one who asks.
-    *pdf*: the bytes of a note's PDF, or of a version's by the version's id; None if there is none.
+    Notes without an id or a forum, which the real service never has, are left out. *versions*: by note id, as the
+    service lists them; a note without any gets one with its own date. `refused`: ids of notes whose files and versions
+    the account may not see. *pdf*: returns the bytes of a note's PDF, or of a version's by its id; None if there is
+    none.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class FixtureStore:
         self._versions = {note_id: [dict(one) for one in versions.get(note_id, ())] for note_id in self._notes}
 
     def listing(self, query: Query) -> HttpResponse:
-        """``/notes``: one page of what the filters leave, newest first or as *sort* says."""
+        """``/notes``: one page of the notes that pass the filters, newest first or as *sort* says."""
         check(query)
         with self._lock:
             if "id" in query and query["id"] not in self._notes:
                 raise not_found("Note", query["id"])
-            found = [note for note in self._notes.values() if fits(note, query, self.api)]
-            some = page(ordered(found, query.get("sort", "cdate:desc")), query)
+            results = [note for note in self._notes.values() if fits(note, query, self.api)]
+            some = page(ordered(results, query.get("sort", "cdate:desc")), query)
             listed = [self._with_details(note, query) for note in some]
-        return self._counted("notes", listed, len(found), query)
+        return self._counted("notes", listed, len(results), query)
 
     def edits(self, query: Query) -> HttpResponse:
         """``/notes/edits`` of API v2: the edits of a note, or one by its id."""
@@ -80,7 +80,7 @@ class FixtureStore:
         return self._listed("references", "referent", query) if self.api == 1 else say({"references": []})
 
     def groups(self, query: Query) -> HttpResponse:
-        """``/groups?id=``: the venue, with its content and domain on the host whose API its notes have."""
+        """``/groups?id=``: the venue, with content and domain on the host of its notes' API."""
         name = query.get("id", "")
         with self._lock:
             papers = [note for note in self._notes.values() if note["id"] == note["forum"]]
@@ -111,7 +111,7 @@ class FixtureStore:
         """A zip of the PDFs of up to 50 notes, ``<number>_pdf.pdf``; notes without a PDF are left out."""
         if len(set(items)) > BATCH:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
-        if len(set(items)) == 1:  # as the service does, which then makes no archive
+        if len(set(items)) == 1:  # like the service, which then sends no archive
             return self.file(items[0])
         self._allow(*items)
         whole = io.BytesIO()
@@ -132,7 +132,7 @@ class FixtureStore:
             self._versions[note["id"]] = []
 
     def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
-        """Gives *fields* of a note's content new plain values, now or at a time; the version before is kept."""
+        """Sets *fields* of a note's content to new plain values, now or at *at_ms*; keeps the version before."""
         at_ms = at_ms or int(time.time() * 1000)
         with self._lock:
             note, known = self._notes[note_id], self._known_versions(note_id)
@@ -144,7 +144,7 @@ class FixtureStore:
             self._versions[note_id] = [*known, self._version(shown, f"{note_id} {at_ms}", at_ms)]
 
     def delete(self, note_id: str, at_ms: int | None = None) -> None:
-        """Gives a note a deletion date: it is listed no more, but to those who ask for the trash."""
+        """Gives a note a deletion date; listings then omit it, except those of the trash."""
         with self._lock:
             self._notes[note_id] = self._notes[note_id] | {"ddate": at_ms or int(time.time() * 1000)}
 
@@ -154,7 +154,7 @@ class FixtureStore:
             return sorted(key for key, note in self._notes.items() if creating(note).endswith("Official_Review"))
 
     def get(self, note_id: str) -> Note:
-        """A note as it is held."""
+        """Returns a stored note."""
         with self._lock:
             return self._notes[note_id]
 
@@ -168,7 +168,7 @@ class FixtureStore:
     def _with_details(self, note: Note, query: Query) -> Note:
         wanted = set(filter(None, query.get("details", "").split(",")))
         if not wanted:
-            # Seen on notes of API v1 that were asked for by id.
+            # Observed on notes of API v1 that were requested by id.
             return note | {"details": {"writable": False}} if self.api == 1 and "id" in query else note
         others = (self._notes[key] for key in self._forums[note["id"]] if key != note["id"])
         replies = [other for other in others if other.get("ddate") is None]
@@ -200,7 +200,7 @@ class FixtureStore:
         return self._counted(name, some, len(found), query)
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
-        """A page with the *count* of all pages: always under API v1, under v2 where it or an offset is asked for."""
+        """Returns a page with the *count* of all pages: always under API v1, on request or with an offset under v2."""
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
         tree = {name: listed} | ({"count": count} if counted else {})
         return say(tree, chunked=query.get("stream") == "true")
@@ -209,7 +209,10 @@ class FixtureStore:
         return self._versions[note_id] or [self._version(self._notes[note_id], note_id, None)]
 
     def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
-        """A version of *note* as the service lists it; the one there is of an unedited note bears the note's dates."""
+        """Returns a version of *note* as the service lists it.
+
+        The only version of an unedited note has the note's dates.
+        """
         version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]
         dates = {key: at_ms or note[key] for key in ("tcdate", "cdate", "tmdate", "mdate") if note.get(key)}
         if self.api == 1:
@@ -220,7 +223,7 @@ class FixtureStore:
 
 
 def creating(note: Mapping[str, Any]) -> str:
-    """The invitation that a note was made by."""
+    """Returns the invitation that created a note."""
     listed = note.get("invitations") or [note.get("invitation", "")]
     return next((one for one in listed if not one.endswith("/-/Edit")), listed[0])
 

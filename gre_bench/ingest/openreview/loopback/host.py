@@ -1,4 +1,4 @@
-"""The bytes of the loopback OpenReview: an HTTP/1.1 server that sends answers, whole or spoilt on order."""
+"""The wire of the loopback OpenReview: an HTTP/1.1 server that sends answers intact or corrupted on demand."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from gre_bench.ingest.openreview.loopback.answers import HttpResponse
 from gre_bench.ingest.openreview.loopback.fault_injection import Fault
 
 Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Fault | None]]
-"""From method, target, token and body to the answer, and to how it is spoilt."""
+"""Maps method, target, token and body to the answer and to the fault that corrupts its bytes, if any."""
 
 _DROPS = 20
 
 
 def serve(answering: Answering, port: int) -> ThreadingHTTPServer:
-    """A server at *port* (0: a free one) of this machine that is not running yet; `SettingsError` if it is taken."""
+    """Returns a server at *port* (0: a free one) of this machine, not yet running.
+
+    Raises `SettingsError` if it is taken.
+    """
     handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
     try:
         return _Host(("127.0.0.1", port), handler)
@@ -35,7 +38,7 @@ class _Host(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are no news; anything else is a bug, and shown."""
+        """Ignores clients that hang up; shows anything else, which is a bug."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -57,8 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         token = self.headers.get("authorization", "").removeprefix("Bearer ") or None
-        answer, spoil = self.answering(self.command, self.path, token, body)
-        if spoil is not None and spoil.name == "reset":
+        answer, fault = self.answering(self.command, self.path, token, body)
+        if fault is not None and fault.name == "reset":
             # Closing without lingering sends a reset.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
@@ -72,26 +75,26 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header(*length)
         self.end_headers()
         sent = _chunks(answer.body) if answer.chunked else answer.body
-        if spoil is None:
+        if fault is None:
             self.wfile.write(sent)
         else:
-            self._spoil(spoil, sent)
+            self._corrupt(fault, sent)
 
-    def _spoil(self, spoil: Fault, body: bytes) -> None:
+    def _corrupt(self, fault: Fault, body: bytes) -> None:
         half = len(body) // 2
-        if spoil.name == "truncated":
+        if fault.name == "truncated":
             self.wfile.write(body[:half])
             self.close_connection = True
-        elif spoil.name == "stall":
+        elif fault.name == "stall":
             self.wfile.write(body[:half])
-            time.sleep(spoil.seconds)
+            time.sleep(fault.seconds)
             self.wfile.write(body[half:])
         else:
             drop = -(-len(body) // _DROPS)
             starts = range(0, len(body), drop)
             for start in starts:
                 self.wfile.write(body[start : start + drop])
-                time.sleep(spoil.seconds / len(starts))
+                time.sleep(fault.seconds / len(starts))
 
 
 def _chunks(body: bytes, size: int = 1 << 16) -> bytes:

@@ -1,4 +1,4 @@
-"""Request limits as the service keeps them: so many of a kind in a window that opens with the first of them."""
+"""Request limits like the service's: a number of requests of a kind in a window that opens with the first of them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ REPORTED_LIMITS: Mapping[str, Limit] = {
     "attachment": Limit(36, 3600),
     "login": Limit(3, 60),
 }
-"""Limits by kind of request: the first two from headers recorded in 2026-09, the others from reported refusals."""
+"""Kind of request → limit; the first two from headers recorded in 2026-09, the others from reported refusals."""
 
 
 class Windows:
-    """The windows of all kinds. A request of a kind before its window's end, once refused, is *early*."""
+    """The windows of all kinds. A request sent after a refusal and before its window's end is *early*."""
 
     def __init__(self, limits: Mapping[str, Limit]):
         self.limits = limits
@@ -41,7 +41,7 @@ class Windows:
         self._made: Counter[str] = Counter()
 
     def take(self, kind: str) -> dict[str, str]:
-        """The headers that tell what is left of the *kind*; `Refused` with a 429 where nothing is."""
+        """Returns the headers that state what is left of the *kind*; raises `Refused` with a 429 if nothing is left."""
         limit = self.limits.get(kind)
         if limit is None:
             return {}
@@ -60,7 +60,7 @@ class Windows:
 
 
 def limit_headers(limit: Limit, remaining: int, wait: float, now: float) -> dict[str, str]:
-    """The seven headers in which the service states a limit; *wait*: seconds to the end of its window."""
+    """Returns the seven headers in which the service states a limit; *wait*: seconds to the end of its window."""
     reset = max(1, math.ceil(wait))
     return {
         "x-ratelimit-limit": str(limit.requests),

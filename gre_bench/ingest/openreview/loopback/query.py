@@ -1,4 +1,4 @@
-"""How the loopback OpenReview reads a query: which notes it leaves, in which order, and which page of them."""
+"""How the loopback OpenReview reads a query: its filters, its order, and its page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Note = dict[str, Any]
 Query = Mapping[str, str]
 
 PAGE = 1000
-"""Most notes of a page; one who asks for more is refused."""
+"""Most notes on a page; requests for more are refused."""
 
 _PAGING = {"details", "sort", "limit", "offset", "after", "count", "stream", "trash"}
 _FIELDS = {"forum", "replyto", "number", "domain", "original"}
@@ -23,14 +23,14 @@ _SORTED_BY = {"id", "number", "cdate", "mdate", "tcdate", "tmdate", "ddate"}
 
 
 def check(query: Query) -> None:
-    """Refuses a *query* with a parameter that is not known here, which would change nothing if it were passed over."""
+    """Refuses a *query* with an unknown parameter, which would otherwise be ignored unnoticed."""
     unknown = [key for key in query if key not in _PAGING | _FILTERS and not key.startswith("content.")]
     if unknown:
         raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
 
 
 def fits(note: Note, query: Query, api: Api) -> bool:
-    """Whether all filters of *query* leave *note*. Deleted notes are left by their id, or to who asks for the trash."""
+    """Whether *note* passes all filters of *query*. Deleted notes pass only by their id, or in a query of the trash."""
     if note.get("ddate") is not None and query.get("trash") != "true" and "id" not in query:
         return False
     for key, value in query.items():
@@ -60,7 +60,7 @@ def ordered(notes: list[Note], sort: str) -> list[Note]:
 
 
 def page(notes: list[Note], query: Query) -> list[Note]:
-    """The notes after the cursor or the offset of *query*, up to its limit; all of them in a stream."""
+    """Returns the notes after the cursor or the offset of *query*, up to its limit; all of them in a stream."""
     limit, offset = number(query, "limit", PAGE), number(query, "offset", 0)
     if limit > PAGE:
         raise invalid("limit", f"limit must be <= {PAGE}", comparison="<=", limit=PAGE, invalidValue=limit)

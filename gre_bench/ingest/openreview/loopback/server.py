@@ -1,7 +1,7 @@
-"""A loopback OpenReview: real HTTP servers on this machine, one for each API, that serve notes and PDFs given to them.
+"""A loopback OpenReview: real HTTP servers on this machine, one for each API, that serve given notes and PDFs.
 
-For tests, and for users who want to try fetching without an account. It logs in, pages, streams and limits as the
-service does, misbehaves on order, and keeps a list of all requests.
+It is for tests, and for users who want to try fetching without an account. It logs in, pages, streams and limits as the
+service does, injects faults on demand, and lists all requests.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gre_bench.ingest.openreview.loopback.answers import (
     say,
     token_expired,
 )
-from gre_bench.ingest.openreview.loopback.fault_injection import Fault, Faults, bent, corrupted, wire
+from gre_bench.ingest.openreview.loopback.fault_injection import Fault, Faults, corrupted, shortened, wire
 from gre_bench.ingest.openreview.loopback.fixture_store import FixtureStore
 from gre_bench.ingest.openreview.loopback.host import serve
 from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
 from gre_bench.ingest.openreview.loopback.query import Api, Note
 
 PORT = 3000
-"""openreview-py looks for API v1 here, and for v2 at the next port, if it is told nothing else."""
+"""openreview-py's default port for API v1; v2 is at the next port."""
 
 _KINDS = {
     "/notes": "notes",
@@ -56,7 +56,7 @@ _PERSON = "~Loopback_User1"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The one account there is; with a *code*, the login asks for it as for that of an authenticator app."""
+    """The only account; with a *code*, the login requires it as an authenticator app's."""
 
     username: str
     password: str = field(repr=False)
@@ -65,7 +65,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came. *kind* is what limits and counts go by; *status* what it was answered with."""
+    """A received request. *kind* decides its limit and count; *status* is the answer's."""
 
     api: Api
     method: str
@@ -78,9 +78,9 @@ class Request:
 class Loopback:
     """The two hosts, at `v1` and `v2`, while the context is open.
 
-    *notes* go to the host of the API that they have the form of. *versions* and *pdf* are as in `FixtureStore`. Without
-    an *account* everyone is served and every login succeeds; with one, who has no token is given the browser check.
-    *port* is that of `v1`, `v2` has the next; 0 takes free ones.
+    *notes* go to the host of the API whose form they have. *versions* and *pdf* are as in `FixtureStore`. Without an
+    *account*, everyone is served and every login succeeds; with one, requests without a token get the browser check.
+    *port* is that of `v1`, and `v2` has the next; 0 takes free ones.
     """
 
     def __init__(
@@ -119,13 +119,13 @@ class Loopback:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many requests of each kind came."""
+        """The number of requests received, by kind."""
         with self._lock:
             return Counter(request.kind for request in self.requests)
 
     @property
     def early(self) -> Counter[str]:
-        """How many requests of each kind came after a refusal and before the time it named."""
+        """The number of requests sent after a refusal and before the stated time, by kind."""
         return self.windows.early + self.faults.early
 
     def __enter__(self) -> Loopback:
@@ -141,11 +141,11 @@ class Loopback:
     def answer(
         self, api: Api, method: str, target: str, token: str | None, body: bytes
     ) -> tuple[HttpResponse, Fault | None]:
-        """What one request is answered with, and how its bytes are to be spoilt; the request is noted down."""
+        """Returns the answer to one request, and the fault that corrupts its bytes; records the request."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         kind = _KINDS.get(parts.path, "other")
-        triggered = self.faults.strike(kind)
+        triggered = self.faults.due(kind)
         try:
             said = self.faults.instead(triggered, kind)
             if said is None:
@@ -175,7 +175,7 @@ class Loopback:
         if self.account is not None and token not in self._tokens:
             return browser_check() if token is None else token_expired()
         if path == "/notes":
-            return corrupted(triggered, fixture_store.listing(bent(triggered, query)), query, fixture_store)
+            return corrupted(triggered, fixture_store.listing(shortened(triggered, query)), query, fixture_store)
         if path in ("/notes/edits", "/references", "/groups"):
             asked = {
                 "/notes/edits": fixture_store.edits,

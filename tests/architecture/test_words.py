@@ -1,0 +1,96 @@
+"""Names and prose of the code use the field's words (the glossary), none that only this project knows."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+ROOMS = (
+    "changes",
+    "core",
+    "examiners",
+    "guidelines",
+    "http",
+    "ingest",
+    "lm",
+    "metrics",
+    "prompts",
+    "stats",
+    "tuning",
+    "writing",
+)
+FILES = sorted(path for room in ROOMS for path in (ROOT / "gre_bench" / room).rglob("*.py"))
+COINED = re.compile(
+    r"(?<![a-z])(scribes?|shel(?:f|ves)|mischief|ledgers?|standings|spoilt|spoil|struck|anew|"
+    r"take_for|takes_of|whereof|thereof)(?![a-z])",
+    re.I,
+)
+LATER = ("ingest/pdf/", "writing/rules/")
+"""Folders whose sentences are not held to this yet."""
+
+MOST_WORDS = 25
+TABLE = re.compile(r"^(?: {2,}.*|\S+ {2,}\S.*)$", re.M)
+ENDS = re.compile(r"(?<! al)(?<! vs)[.:;?]\)?\s+(?=\S)")
+INVERTED = re.compile(r"^(what of|of which|told by|how hard|what (?:is|was|are) (?:said|asked|told)\b)", re.I)
+
+
+def words(path: Path) -> list[str]:
+    """The identifiers, comments and docstrings of *path*; other texts, such as prompts and lexicons, are left out."""
+    source = path.read_text(encoding="utf-8")
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    found = [token.string for token in tokens if token.type in (tokenize.NAME, tokenize.COMMENT)]
+    return [*found, *docstrings(path)]
+
+
+def docstrings(path: Path) -> list[str]:
+    """The docstrings of *path*: of the module, its classes and functions."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
+    return [text for node in nodes if (text := ast.get_docstring(node))]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_name_comment_or_docstring_uses_a_coined_word(room):
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "gre_bench" / room)
+        for text in words(path)
+        for match in COINED.finditer(text)
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_docstring_begins_with_an_inverted_clause(room):
+    found = [
+        f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "gre_bench" / room)
+        if not any(folder in path.as_posix() for folder in LATER)
+        for text in docstrings(path)
+        if INVERTED.search(text)
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_sentence_of_a_docstring_is_longer_than_it_need_be(room):
+    found = [
+        f"{path.relative_to(ROOT)}: {sentence}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "gre_bench" / room)
+        if not any(folder in path.as_posix() for folder in LATER)
+        for text in docstrings(path)
+        for part in re.split(r"\n\s*\n|^- ", TABLE.sub("", text), flags=re.M)
+        for sentence in ENDS.split(" ".join(part.split()))
+        if len(re.findall(r"[\w`'./-]*\w[\w`'./-]*", sentence)) > MOST_WORDS
+    ]
+    assert not found
