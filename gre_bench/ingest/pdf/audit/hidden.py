@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
+from gre_bench.ingest.pdf.audit.legibility import illegible
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
-from gre_bench.ingest.pdf.legibility import illegible
+from gre_bench.ingest.pdf.audit.stretches import LETTERS, by_word, without_strays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,10 +32,10 @@ SMALLER = 1.35
 """Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""
 FAINT = 0.1
 """Opacity below which text is not looked at any closer."""
-FINER = 3.0
-"""Pixels a point of the second look."""
-LETTERS = 6
-"""Letters that a stretch must have to count as hidden by what is drawn around it."""
+USUAL, FINER = 100 / 72, 3.0
+"""Pixels a point of the first look, at 100 dots an inch, and of the second."""
+MARGIN = 6.0
+"""Points around what is looked at a second time."""
 SCAN = 0.6
 """Share of a page that pictures cover if it is a scan."""
 WRITTEN = 20
@@ -70,7 +71,7 @@ def look_at(page: Any, number: int) -> Sight:
     pictured = _pictured(page, log)
     if not glyphs.text:
         return Sight(glyphs, np.zeros(0, dtype=bool), (), pictured >= SCAN, 0, pictured)
-    ink = ink_of(page)
+    ink = ink_of(page, USUAL)
     why = _judged(glyphs, ink, page, log)
     recognised = np.zeros(len(why), dtype=bool)
     unseen = np.isin(why, [_code(kind) for kind in ("unpainted", "transparent", "covered")])
@@ -98,12 +99,11 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     unseen, pale = _unseen(glyphs, ink, band, drawn)
     if unseen.any():
         # Drawn again, larger: thin strokes leave little at a pixel a point.
-        around = (*band[unseen, :2].min(axis=0) - 3, *band[unseen, 2:].max(axis=0) + 3)
-        surely, pale = _unseen(glyphs, ink_of(page, FINER, around), band, drawn & unseen)
+        surely, pale = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
         unseen &= surely
     under = overprinted(glyphs, page, log)
     legible = drawn & ~unseen & ~under
-    why[illegible(glyphs, ink, legible)] = _code("illegible")
+    why[illegible(glyphs, ink, legible, lambda places: ink_of(page, FINER, _around(band[places])))] = _code("illegible")
     if unseen.any():
         own = np.abs(glyphs.color - ink.beneath(band)).max(axis=1)
         why[unseen] = _code("clipped")
@@ -140,21 +140,7 @@ def _unseen(
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
         return pale, pale
-    return _long(glyphs, _by_word(glyphs, pale | lost, among)), pale
-
-
-def _long(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """*found* without stretches of a few letters, but for those of lines that have many."""
-    import numpy as np
-
-    found = found.copy()
-    letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(found))
-    line = np.bincount(glyphs.line, found & letters, minlength=int(glyphs.line[-1]) + 1)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (found | ~glyphs.solid).astype(np.int8), [0]])))
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        if letters[start:end][found[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
-            found[start:end] = False
-    return found
+    return without_strays(glyphs, by_word(glyphs, pale | lost, among)), pale
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,6 +156,12 @@ def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArra
     return (np.maximum(one, other) + 0.05) / (np.minimum(one, other) + 0.05)
 
 
+def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
+    """What holds all *boxes*, with a margin for letters that stand out of them."""
+    (left, top), (right, bottom) = boxes[:, :2].min(axis=0) - MARGIN, boxes[:, 2:].max(axis=0) + MARGIN
+    return float(left), float(top), float(right), float(bottom)
+
+
 def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
     """The middle of each character's lower half, where almost every letter has ink and its neighbours have none."""
     import numpy as np
@@ -182,28 +174,6 @@ def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
     lower[:, 3] = np.minimum(glyphs.origin[:, 1] - 0.03 * glyphs.extent, box[:, 3])
     level = glyphs.even & (lower[:, 3] > lower[:, 1])
     return np.where(level[:, None], lower, inner)
-
-
-def _by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Characters of *among* in words of which at least half the letters are *found*; signs go with the words beside."""
-    import numpy as np
-
-    words = glyphs.word - glyphs.word[0]
-    letters = np.bincount(words, glyphs.solid & among)
-    share = np.bincount(words, found & glyphs.solid & among) / np.maximum(letters, 1)
-    state = np.where(letters > 0, share >= 0.5, np.nan)
-    lines = np.zeros(len(state), dtype=np.int64)
-    lines[words] = glyphs.line
-    whole = np.bincount(words, found & among) >= np.maximum(np.bincount(words, among), 1)
-    for word in np.flatnonzero(np.isnan(state)):
-        beside = [state[word - 1] if word and lines[word - 1] == lines[word] else np.nan]
-        after = word + 1
-        while after < len(state) and lines[after] == lines[word] and np.isnan(state[after]):
-            after += 1
-        beside.append(state[after] if after < len(state) and lines[after] == lines[word] else np.nan)
-        known = [value for value in beside if not np.isnan(value)]
-        state[word] = all(known) if known else whole[word]
-    return (state[words] > 0) & among
 
 
 def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
