@@ -28,6 +28,14 @@ TINY = 0.95
 """Points: type that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
 """Points of type, and words a line, that together no figure has: running text too small to be meant for eyes."""
+FINE, PROSE, COMMON = 3.6, 8, 0.3
+"""Points of type that has four pixels of an x or fewer at 100 dots an inch; of lines of it that follow one another, the
+words, and the share of COMMON_WORDS, that make them sentences: labels of figures are names and numbers."""
+COMMON_WORDS = frozenset(
+    "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not of on "
+    "only or she should so that the their them then there these they this to was we were what when which who will with "
+    "would you your".split()
+)
 SMALLER = 1.35
 """Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""
 FAINT = 0.1
@@ -181,7 +189,7 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     import numpy as np
 
     small = glyphs.extent < SMALL
-    if not small.any():
+    if not (glyphs.extent < FINE).any():
         return small
     words = np.zeros(glyphs.line[-1] + 1, dtype=np.int64)
     first = np.ones(len(small), dtype=bool)
@@ -191,7 +199,26 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     alphabetic = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(small))
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
-    return (glyphs.extent < TINY) | (small & wordy)
+    return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
+
+
+def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
+    """Sentences in fine print, in lines however short."""
+    import numpy as np
+
+    fine = glyphs.extent < FINE
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (fine | ~glyphs.solid).astype(np.int8), [0]])))
+    out = np.zeros(len(fine), dtype=bool)
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        inside = slice(start, end)
+        if fine[inside].sum() < PROSE:
+            continue
+        parts = np.split(np.arange(start, end), np.flatnonzero(np.diff(glyphs.word[inside])) + 1)
+        words = ["".join(glyphs.text[place] for place in part).strip(".,;:!?()\"' ").lower() for part in parts]
+        words = [word for word in words if word.isalpha()]
+        if len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words):
+            out[inside] = fine[inside]
+    return out
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ODDS = 4.0
-"""Log of the odds, summed over a word, from which it is not readable."""
-STRANGE = 0.08
+"""Log of the odds, summed over a word, from which it is not readable; of neighbouring such words twice that."""
+STRANGE = 0.1
 """Mean rank of the letters of neighbouring such words: typefaces unlike the usual ones stay below."""
 REST = 0.6
 """Share of the letters of a line from which its other letters go with the unreadable ones."""
@@ -37,8 +37,8 @@ NARROW = 0.09
 """Mean width of the letters of a line, in units of their height, below which nobody reads them."""
 NEAR = 0.15
 """Distance of the middles of two letters, in units of their size, at which they stand on one another."""
-SMALL_PRINT = 3.0
-"""Points of type below which letters of figures may meet: they are no text anyhow."""
+SMALL_PRINT = 3.6
+"""Points of type of the labels of shrunk figures: what is running text in it is hidden by its size, the rest is none."""
 NOISE, NOISY = 60, 0.4
 """Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter is read."""
 MEAN, EACH = 3, (0, 1, 2)
@@ -99,7 +99,7 @@ class _Letters:
 
         known = {character: letter_of(character) for character in set(glyphs.text)}
         both = np.array([known[character] for character in glyphs.text], dtype=np.int64).reshape(-1, 2)
-        pictured = among & (both[:, 0] >= 0)
+        pictured = among & (both[:, 0] >= 0) & (glyphs.extent >= SMALL_PRINT)
         places = np.flatnonzero(pictured)
         return cls(
             places, both[places, 0], both[places, 1], _units(glyphs, places), glyphs.line[places],
@@ -134,42 +134,44 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
     """
     import numpy as np
 
-    unit = letters.unit - letters.unit[0]
-    count = np.maximum(np.bincount(unit), 1)
-    out = np.ones(len(unit), dtype=bool)
+    out = np.ones(len(letters.places), dtype=bool)
     for channel in (MEAN, *EACH) if closely else (MEAN,):
-        seen = ink.letters(letters.origin, *letters.sides, channel=channel)
-        span = np.bincount(unit, seen.max(axis=1) - seen.min(axis=1)) / count
-        shape = normal(seen)
         for sign in (1, -1) if closely else (1,):
+            some = letters.some(out)
+            if not len(some.places):
+                return out
+            unit = np.unique(some.unit, return_inverse=True)[1]
+            seen = ink.letters(some.origin, *some.sides, channel=channel)
+            span = np.bincount(unit, seen.max(axis=1) - seen.min(axis=1)) / np.bincount(unit)
+            shape = sign * normal(seen)
             rank, odds = np.zeros(len(unit)), np.zeros(len(unit))
             for number in range(len(ALPHABETS)):
-                of = np.flatnonzero(letters.alphabet == number)
+                of = np.flatnonzero(some.alphabet == number)
                 if len(of):
                     shifts = SHIFTS if closely else (0.0,)
-                    rank[of], likeness = compared(sign * shape[of], number, letters.letter[of], shifts)
+                    rank[of], likeness = compared(shape[of], number, some.letter[of], shifts)
                     odds[of] = surplus(rank[of], likeness)
             strange = np.bincount(unit, odds) > ODDS
             if closely:
-                strange &= _mean_of_stretches(letters, unit, strange, rank) > STRANGE
-            out &= (strange | (span < FAINT))[unit]
-        if not out.any():
-            break
+                strange &= _strange_stretches(some, unit, strange, rank, odds)
+            out[out] = (strange | (span < FAINT))[unit]
     return out
 
 
-def _mean_of_stretches(
-    letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """For each unit the mean *rank* of the letters of those beside it in its line that are *strange* as it is."""
+def _strange_stretches(
+    letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
+    odds: NDArray[np.float64],
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Which units stand in stretches, of those that follow one another in a line and are *strange*, that are so too."""
     import numpy as np
 
     line = np.zeros(len(strange), dtype=np.int64)
     line[unit] = letters.line
     new = np.ones(len(strange), dtype=np.int64)
     new[1:] = (line[1:] != line[:-1]) | (strange[1:] != strange[:-1])
-    stretch = np.cumsum(new) - 1
-    return (np.bincount(stretch[unit], rank) / np.maximum(np.bincount(stretch[unit]), 1))[stretch]
+    stretch = (np.cumsum(new) - 1)[unit]
+    found = (np.bincount(stretch, rank) > STRANGE * np.bincount(stretch)) & (np.bincount(stretch, odds) > 2 * ODDS)
+    return found[np.cumsum(new) - 1]
 
 
 def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
