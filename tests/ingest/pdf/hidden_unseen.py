@@ -205,9 +205,7 @@ def layered(layer: str, state: str) -> Way:
 
         _resource(page, "Properties", "unseen", f"{_object(page, filled(layer))} 0 R" if layer else f"{group} 0 R")
         document = page.parent
-        document.xref_set_key(
-            document.pdf_catalog(), "OCProperties", filled(f"<</OCGs[GROUP OTHER]/D<<{state}>>>>")
-        )
+        document.xref_set_key(document.pdf_catalog(), "OCProperties", filled(f"<</OCGs[GROUP OTHER]/D<<{state}>>>>"))
         _draw(page, _shown(phrase, before="/OC /unseen BDC", after="EMC"))
 
     return way
@@ -296,7 +294,7 @@ UNSEEN: dict[str, Way] = {
     "clipped to a slit across": plain("60 738 500 0.25 re W n"),
     "clipped to fine bars": plain(_rects((60 + 1.5 * k, 728, 0.15, 20) for k in range(320)) + " W n"),
     "clipped to crumbs": plain(_rects((60 + 2.5 * k, 728 + 2.5 * j, 0.4, 0.4) for k in range(190) for j in range(8)) + " W n"),
-    "clipped by other letters": plain(f"BT 7 Tr /helv 9 Tf 80 700 Td (elsewhere) Tj ET"),
+    "clipped by other letters": plain("BT 7 Tr /helv 9 Tf 80 700 Td (elsewhere) Tj ET"),
     "clipped by even and odd": plain("70 725 420 20 re 70 725 420 20 re W* n"),
     # what lies over it
     "under a white stroke": plain(last="1 G 16 w 70 737 m 540 737 l S"),
@@ -370,3 +368,7 @@ UNSEEN: dict[str, Way] = {
     "by an expression of both": layered("<</Type/OCMD/VE[/And GROUP OTHER]>>", "/OFF[OTHER]"),
     "by an expression in another": layered("<</Type/OCMD/VE[/Not[/Or GROUP[/Not OTHER]]]>>", "/ON[GROUP OTHER]"),
 }  # fmt: skip
+READABLE = frozenset(["under a hatching", "under two hatchings", "under a grid", "over itself, up and down"])
+"""Ways that leave the passage readable at 100 dots an inch after all: it may be found or not."""
+OPEN = frozenset(["all words at three places"])
+"""Ways that let a word or two through: the longest of those that stand on one another."""

@@ -20,8 +20,9 @@ class Glyphs:
 
     *blocks* are PyMuPDF's blocks of lines of spans of characters, in the same order. *extent* is the height of a
     letter m in points, by the geometric mean of both directions. *painted* says whether the character is filled or
-    stroked at all, *clipping* whether it bounds what is drawn next, *direction* where its line runs (n × 2, of length 1),
-    *even* whether that is from left to right, *solid* whether it is a letter or digit. A *word* has no white inside.
+    stroked at all, *clipping* whether it bounds what is drawn next, *direction* where its line runs (n × 2, of length
+    1), *even* whether that is from left to right, *solid* whether it is a letter or digit. A *word* has no white
+    inside.
     """
 
     blocks: list[dict[str, Any]]

@@ -6,6 +6,7 @@ drawn with and without text, the page must differ where the character stands, an
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,12 @@ FINE, PROSE, COMMON = 3.6, 8, 0.3
 """Points of type that has four pixels of an x or fewer at 100 dots an inch; of lines of it that follow one another, the
 words, and the share of COMMON_WORDS, that make them sentences: labels of figures are names and numbers."""
 COMMON_WORDS = frozenset(
-    "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not of on "
-    "only or she should so that the their them then there these they this to was we were what when which who will with "
-    "would you your".split()
+    re.findall(
+        r"\w+",
+        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not of "
+        "on only or she should so that the their them then there these they this to was we were what when which who "
+        "will with would you your",
+    )
 )
 SMALLER = 1.35
 """Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs
 from gre_bench.ingest.pdf.audit.ink import Ink
-from gre_bench.ingest.pdf.audit.shapes import ALPHABETS, SHIFTS, compared, letter_of, normal, surplus
+from gre_bench.ingest.pdf.audit.shapes import (
+    ALPHABETS,
+    COLUMNS,
+    ROWS,
+    SHIFTS,
+    UPPER,
+    compared,
+    letter_of,
+    normal,
+    surplus,
+)
 from gre_bench.ingest.pdf.audit.stretches import by_word, without_strays
 
 if TYPE_CHECKING:
@@ -27,7 +37,7 @@ SHORT = 3
 """Letters of a word that is judged by itself; shorter ones that follow one another are judged together."""
 FAINT = 36
 """Steps of 255 between the lightest and darkest samples of letters, on average over a word, that a reader needs."""
-SMALL_TYPE = 6.0
+SMALL_TYPE = 7.5
 """Points of type that is looked at once more and larger: at 100 dots an inch it has few pixels."""
 FEW = 16
 """Letters of a line of which something can be said by how they are set."""
@@ -38,7 +48,7 @@ NARROW = 0.09
 NEAR = 0.15
 """Distance of the middles of two letters, in units of their size, at which they stand on one another."""
 SMALL_PRINT = 3.6
-"""Points of type of the labels of shrunk figures: what is running text in it is hidden by its size, the rest is none."""
+"""Points of type of the labels of shrunk figures: running text in it is hidden by its size, the rest is no text."""
 NOISE, NOISY = 60, 0.4
 """Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter is read."""
 MEAN, EACH = 3, (0, 1, 2)
@@ -80,8 +90,8 @@ def illegible(
 class _Letters:
     """The n letters of a page that have references: *places* among its characters, alphabet and place in it.
 
-    *unit* numbers what they are judged in: words, or several short ones. *sides* are advance and size in points (n × 2),
-    *pictured* marks the letters among all characters.
+    *unit* numbers what they are judged in: words, or several short ones. *sides* are advance and size in points (n × 2
+    each), *pictured* marks the letters among all characters.
     """
 
     places: NDArray[np.int64]
@@ -130,31 +140,31 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
     """Which *letters* are in a unit that nobody reads.
 
-    *closely* looks for letters light on dark, for those told apart by hue alone, and for other typefaces, too.
+    *closely* looks for letters light on dark, told apart by hue alone, underlined, or of other typefaces.
     """
     import numpy as np
 
     out = np.ones(len(letters.places), dtype=bool)
-    for channel in (MEAN, *EACH) if closely else (MEAN,):
-        for sign in (1, -1) if closely else (1,):
-            some = letters.some(out)
-            if not len(some.places):
-                return out
-            unit = np.unique(some.unit, return_inverse=True)[1]
-            seen = ink.letters(some.origin, *some.sides, channel=channel)
-            span = np.bincount(unit, seen.max(axis=1) - seen.min(axis=1)) / np.bincount(unit)
-            shape = sign * normal(seen)
-            rank, odds = np.zeros(len(unit)), np.zeros(len(unit))
-            for number in range(len(ALPHABETS)):
-                of = np.flatnonzero(some.alphabet == number)
-                if len(of):
-                    shifts = SHIFTS if closely else (0.0,)
-                    rank[of], likeness = compared(shape[of], number, some.letter[of], shifts)
-                    odds[of] = surplus(rank[of], likeness)
-            strange = np.bincount(unit, odds) > ODDS
-            if closely:
-                strange &= _strange_stretches(some, unit, strange, rank, odds)
-            out[out] = (strange | (span < FAINT))[unit]
+    looks = product((MEAN, *EACH), (1, -1), (ROWS, UPPER)) if closely else [(MEAN, 1, ROWS)]
+    for channel, sign, rows in looks:
+        some = letters.some(out)
+        if not len(some.places):
+            break
+        unit = np.unique(some.unit, return_inverse=True)[1]
+        seen = ink.letters(some.origin, *some.sides, channel=channel)[:, : rows * COLUMNS]
+        span = np.bincount(unit, seen.max(axis=1) - seen.min(axis=1)) / np.bincount(unit)
+        shape = sign * normal(seen)
+        rank, odds = np.zeros(len(unit)), np.zeros(len(unit))
+        for number in range(len(ALPHABETS)):
+            of = np.flatnonzero(some.alphabet == number)
+            if len(of):
+                shifts = SHIFTS if closely else (0.0,)
+                rank[of], likeness = compared(shape[of], number, some.letter[of], shifts)
+                odds[of] = surplus(rank[of], likeness)
+        strange = np.bincount(unit, odds) > ODDS
+        if closely:
+            strange &= _strange_stretches(some, unit, strange, rank, odds)
+        out[out] = (strange | (span < FAINT))[unit]
     return out
 
 
@@ -189,9 +199,7 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
     return advance, down
 
 
-def _by_setting(
-    glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Lines of letters squeezed, and of letters of other scripts than those *pictured* on one another or in noise."""
     import numpy as np
 

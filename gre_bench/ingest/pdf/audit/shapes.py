@@ -28,6 +28,8 @@ ABOVE, BELOW = 0.78, 0.26
 """Top and bottom of the picture of a letter, in units of its size from the base line."""
 SHIFTS = (-0.1, -0.05, 0.0, 0.05)
 """The shifts of a closer look."""
+UPPER = 7
+"""Rows above the base line: what is ruled off or underlined is read by them."""
 SECOND = 0.085
 """Rank of a letter that two others of an alphabet of 26 resemble more."""
 BLANK = 3.0
@@ -46,10 +48,11 @@ def letter_of(character: str) -> tuple[int, int]:
 
 
 @cache
-def references(alphabet: int, shifts: tuple[float, ...] = (0.0,)) -> NDArray[np.float32]:
+def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = ROWS) -> NDArray[np.float32]:
     """Pictures of the letters of an alphabet: letters × variants (case, face, height, shift) × samples.
 
-    *shifts* are to the right in units of the size: italics stand otherwise over their base line in each typeface.
+    *shifts* are to the right in units of the size: italics stand otherwise over their base line in each typeface. Only
+    the upper *rows* of samples are taken.
     """
     import numpy as np
     import pymupdf
@@ -75,9 +78,9 @@ def references(alphabet: int, shifts: tuple[float, ...] = (0.0,)) -> NDArray[np.
     found = []
     for height, shift in product(HEIGHTS, shifts):
         down[:, 1] = size * height
-        found.append(normal(samples(grey, where[:, :2] - (shift * size, 0), advance, down)))
-    variants = np.stack(found).reshape(len(found), -1, len(letters), ROWS * COLUMNS)
-    return np.ascontiguousarray(variants.transpose(2, 0, 1, 3).reshape(len(letters), -1, ROWS * COLUMNS))
+        found.append(normal(samples(grey, where[:, :2] - (shift * size, 0), advance, down)[:, : rows * COLUMNS]))
+    variants = np.stack(found).reshape(len(found), -1, len(letters), rows * COLUMNS)
+    return np.ascontiguousarray(variants.transpose(2, 0, 1, 3).reshape(len(letters), -1, rows * COLUMNS))
 
 
 def samples(
@@ -126,7 +129,7 @@ def compared(
     """
     import numpy as np
 
-    against = references(alphabet, shifts)
+    against = references(alphabet, shifts, found.shape[1] // COLUMNS)
     letters, variants, size = against.shape
     alike = (found @ against.reshape(-1, size).T).reshape(len(found), letters, variants).max(axis=2)
     own = alike[np.arange(len(found)), letter]

@@ -7,6 +7,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from typing import Any
 
+from gre_bench.ingest.pdf.audit.conforming import layers_on
 from gre_bench.ingest.pdf.audit.findings import Finding, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, shown_as
 
@@ -47,8 +48,7 @@ def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> li
     """
     import pymupdf
 
-    groups = document.get_ocgs()
-    if not expressed and all(group["on"] for group in groups.values()):
+    if not expressed and all(layers_on(document).values()):
         return []
     found = []
     with pymupdf.open(stream=data, filetype="pdf") as closed:
