@@ -30,8 +30,8 @@ TINY = 0.95
 SMALL, RUNNING = 2.6, 8
 """Points of type, and words a line, that together no figure has: running text too small to be meant for eyes."""
 FINE, PROSE, COMMON = 3.6, 8, 0.3
-"""Points of type that has four pixels of an x or fewer at 100 dots an inch; of lines of it that follow one another, the
-words, and the share of COMMON_WORDS, that make them sentences: labels of figures are names and numbers."""
+"""Points of type in which an x has fewer than four pixels at 100 dots an inch; the words of lines of it that follow one
+another, and their share of COMMON_WORDS, that make them sentences: labels of figures are names and numbers."""
 COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",

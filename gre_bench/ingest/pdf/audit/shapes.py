@@ -57,7 +57,7 @@ def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = RO
     import numpy as np
     import pymupdf
 
-    size, cell = 40.0, 90.0
+    size, cell = 40, 90.0
     letters = ALPHABETS[alphabet]
     origins = []
     with pymupdf.open() as document:
@@ -106,7 +106,8 @@ def samples(
     upper = flat[place] * (1 - x) + flat[place + 1] * x
     place += width
     lower = flat[place] * (1 - x) + flat[place + 1] * x
-    return (255 - (upper * (1 - y) + lower * y)).reshape(len(origin), ROWS * COLUMNS)
+    dark = 255 - (upper * (1 - y) + lower * y)
+    return dark.astype(np.float32, copy=False).reshape(len(origin), ROWS * COLUMNS)
 
 
 def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
