@@ -7,8 +7,11 @@ from typing import Any
 
 
 def loads(text: str | bytes) -> Any:
-    """The value that *text* holds; `ValueError` if it is no JSON, or an object has a key twice."""
-    return json.loads(text, object_pairs_hook=_object)
+    """The value that *text* holds; `ValueError` if it is no JSON, nested too deeply, or an object has a key twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError("arrays or objects are nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -35,8 +35,8 @@ another, and their share of COMMON_WORDS, that make them sentences: labels of fi
 COMMON_WORDS = frozenset(
     re.findall(
         r"\w+",
-        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not of "
-        "on only or she should so that the their them then there these they this to was we were what when which who "
+        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not "
+        "of on only or she should so that the their them then there these they this to was we were what when which who "
         "will with would you your",
     )
 )
