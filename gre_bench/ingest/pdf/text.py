@@ -140,8 +140,13 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             if not document.is_pdf:
                 return PdfText("not_a_pdf", notes=("the file is of another format",))
             count = document.page_count
-            expressed = conform(document)
+            noted, expressed = [], False
+            try:
+                expressed = conform(document)
+            except faults as error:
+                noted.append(f"memberships of layers cannot be looked at: {_line(error)}")
             read = _read(document, min(count, max_pages), faults)
+            read.notes += noted
             try:
                 read.findings += [judged(finding) for finding in layers(data, document, max_pages, expressed)]
             except faults as error:
