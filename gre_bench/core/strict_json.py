@@ -7,8 +7,11 @@ from typing import Any
 
 
 def loads(text: str | bytes) -> Any:
-    """Returns the value in *text*; raises `ValueError` if it is no JSON, or an object has a duplicate key."""
-    return json.loads(text, object_pairs_hook=_object)
+    """Returns the value in *text*; raises `ValueError` if it is no JSON, nested too deeply, or has a duplicate key."""
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError("arrays or objects are nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

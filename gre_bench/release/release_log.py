@@ -22,6 +22,8 @@ from gre_bench.store import now
 
 EMPTY = "0" * 64
 """The head of a log without a line."""
+EARLIER = ".ledger.jsonl"
+"""End of the name of the log that versions before the chain of digests wrote."""
 SHORTEST_HEAD = 16
 """Digits by which a head may be given."""
 
@@ -90,6 +92,12 @@ class ReleaseLog:
         try:
             lines = self.path.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
+            earlier = self.path.with_name(self.path.name.replace(".log.jsonl", EARLIER))
+            if earlier != self.path and earlier.exists():
+                raise SourceError(
+                    f"{earlier} is the log of an earlier version, whose lines hold no digests; "
+                    "move it and its releases to another folder, and publish anew"
+                ) from None
             return
         except OSError as error:
             raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None

@@ -11,10 +11,15 @@ import difflib
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import pymupdf
+
 from gre_bench.ingest.pdf.reader import PdfReader
+from tests.ingest.pdf.hidden_further import FURTHER
 from tests.ingest.pdf.hidden_text import PHRASE, WAYS, with_hidden
+from tests.ingest.pdf.hidden_unseen import UNSEEN
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -35,6 +40,24 @@ def recall(reader: PdfReader, papers: list[Path]) -> None:
         print(f"  {way:32} {found}/{len(papers)} found, {left_out}/{len(papers)} left out")
         total += found
     print(f"  recall {total / len(WAYS) / len(papers):.4f}")
+
+
+def further(reader: PdfReader, name: str, ways: dict[str, Callable[[pymupdf.Page, str], None]], paper: Path) -> None:
+    """Of each of *ways* whether a finding tells the passage, and whether words of it are left in the text."""
+
+    def hidden(way: str) -> bytes:
+        with pymupdf.open(paper) as document:
+            ways[way](document[0], PHRASE)
+            return document.tobytes()
+
+    found, passed = [], []
+    for way, read in reader.read_all(list(ways), hidden):
+        letters = "".join(filter(str.isalpha, f"{read.title}{read.abstract}{read.text}".lower()))
+        if any(word in letters for word in ("referee", "merits", "outstanding")):
+            passed.append(way)
+        if any(finding.hidden for finding in read.findings):
+            found.append(way)
+    print(f"  {name:32} {len(ways)} tried, {len(found)} found, {len(passed)} passed {', '.join(passed)}")
 
 
 def clean(reader: PdfReader, name: str, papers: list[Path]) -> None:
@@ -70,6 +93,9 @@ if __name__ == "__main__":
     samples = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
     with PdfReader() as pdf_reader:
         recall(pdf_reader, samples)
+        further(pdf_reader, "hidden_text", WAYS, samples[4])
+        further(pdf_reader, "hidden_further", FURTHER, samples[4])
+        further(pdf_reader, "hidden_unseen", UNSEEN, samples[4])
         clean(pdf_reader, "sample papers", samples)
         if folders[0].is_dir():
             clean(pdf_reader, folders[0].name, sorted(folders[0].glob("*.pdf")))

@@ -211,3 +211,38 @@ def test_a_command_works_where_the_terminal_knows_ascii_alone(tmp_path):
         )  # fmt: skip
         assert found.returncode == 0, found.stderr.decode()
         assert found.stdout.isascii() and Path(tmp_path, "state").is_dir()
+
+
+TOMLS = [
+    b"", b"\xff\xfe\x00", b"[edition", b"edition = 3\n", b"[edition]\nyear = 'now'\n", b"[edition]\nyear = 99999999999999999999\n",
+    b"[edition]\nyear = 2020\nyear = 2021\n", b"[edition]\nyear = nan\n", b"[edition]\nyear = [2020]\n", b"[editions]\nyear = 2020\n",
+    b"[edition]\nyears = 2020\n", b"[edition]\nvenue = '../../etc'\n", b"[edition]\nvenue = '\\u001b[31m'\n", b"[edition]\nvenue = \"\\u202e\"\n",
+    b"[run]\nworkers = -1\n", b"[scoring]\nmetrics = [1, {}]\n", b"[scoring]\nmetrics = ['no-such']\n", b"[sources]\npapers = 7\n",
+    b"[sources]\npapers = '/dev/null/x'\n", b"[evaluation_lm]\nbackend = 'no-such'\n", b"[edition]\nyear = 1979-05-27\n", b"x" * 300_000,
+    b"a." * 2000 + b"a = 1\n", b"a = " + b"[" * 2000 + b"]" * 2000 + b"\n", b"[fetch]\nhost = 'http://me:" + SECRET.encode() + b"@h'\n",
+]  # fmt: skip
+SETS = [
+    "", "=", "edition", "edition.year", "edition.year=", "edition.year=x", "edition.year=-1", "edition.year=2e9", "edition..year=1",
+    ".year=1", "edition.year.x=1", "no.such=1", "edition.venue=" + LONG, "edition.venue=\x1b[31m", "edition.venue='", 'edition.venue="""',
+    "scoring.metrics=[", "scoring.metrics={}", "run.workers=nan", "run.workers=inf", "run.workers=9999999999999999999999", "edition=1",
+    "__class__.x=1", "edition.__dict__=1", f"fetch.host=http://me:{SECRET}@h",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", TOMLS, ids=range(len(TOMLS)))
+def test_a_file_of_settings_is_taken_or_refused_in_one_line(call, tmp_path, content):
+    (tmp_path / "given.toml").write_bytes(content)
+    taken_or_refused(call("plan", "ICLR", "2020", "--settings", "given.toml", "--state", "s"))
+
+
+@pytest.mark.parametrize("setting", SETS, ids=range(len(SETS)))
+def test_a_setting_of_the_command_line_is_taken_or_refused_in_one_line(call, setting):
+    taken_or_refused(call("plan", "ICLR", "2020", "--set", setting, "--state", "s"))
+
+
+def taken_or_refused(found):
+    """What was *found* is done, or one printable line with exit code 2; a bad account is in neither."""
+    code, out, err = found
+    assert SECRET not in out + err
+    if code:
+        refused(found)

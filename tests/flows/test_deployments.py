@@ -175,7 +175,13 @@ def test_the_container_holds_what_the_program_reads():
     lines = (ROOT / "deployments" / "container" / "Containerfile").read_text().splitlines()
     copied = {name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]}
     assert all((ROOT / name).exists() for name in copied)
-    assert copied >= {"gre_bench", "flows", "tasks", "sql", "data", "deployments", "pyproject.toml", "constraints.txt"}
+    folders = {"gre_bench", "flows", "tasks", "sql", "data", "deployments", "requirements"}
+    assert copied >= folders | {"pyproject.toml", "constraints.txt"}
+    locks = next(line for line in lines if line.startswith("ARG LOCKS=")).split("=")[1].strip('"').split()
+    assert all((ROOT / "requirements" / f"{name}.txt").is_file() for name in ["build", "base", *locks])
+    installs = re.findall(r"pip install (.+?)(?:;|&&|$)", " ".join(" ".join(lines).replace("\\", "").split()))
+    assert len(installs) == 2 and all("--no-deps --no-build-isolation" in install for install in installs)
+    assert "--require-hashes" in installs[0] and installs[1].endswith("-e . ")
     pool = next(line for line in lines if line.startswith("CMD"))
     setup = importlib.import_module("deployments.server_setup")
     assert json.loads(pool.removeprefix("CMD "))[4] in setup.POOLS

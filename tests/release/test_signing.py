@@ -330,3 +330,9 @@ def test_a_key_that_must_not_sign_is_refused_in_one_line_before_any_work(own, ke
         signing_key(private)
     monkeypatch.setenv(PASSPHRASE, "a long one")
     assert signing_key(locked).name
+
+
+def test_the_log_of_an_earlier_version_is_refused_in_one_line(tmp_path):
+    (tmp_path / "X-2025.ledger.jsonl").write_text('{"what": "published", "release": "X-2025-r1"}\n')
+    with pytest.raises(SourceError, match=r"X-2025.ledger.jsonl is the log of an earlier version, [^\n]+$"):
+        ReleaseLog(tmp_path / "X-2025.log.jsonl").entries()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from gre_bench.ingest.pdf.audit.conforming import conform
 from gre_bench.ingest.pdf.audit.findings import Finding
 from gre_bench.ingest.pdf.audit.pages import audit_page, judged
 from gre_bench.ingest.pdf.audit.unshown import layers
@@ -139,9 +140,15 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
             if not document.is_pdf:
                 return PdfText("not_a_pdf", notes=("the file is of another format",))
             count = document.page_count
-            read = _read(document, min(count, max_pages), faults)
+            noted, expressed = [], False
             try:
-                read.findings += [judged(finding) for finding in layers(data, document, max_pages)]
+                expressed = conform(document)
+            except faults as error:
+                noted.append(f"memberships of layers cannot be looked at: {_line(error)}")
+            read = _read(document, min(count, max_pages), faults)
+            read.notes += noted
+            try:
+                read.findings += [judged(finding) for finding in layers(data, document, max_pages, expressed)]
             except faults as error:
                 read.notes.append(f"layers cannot be looked at: {_line(error)}")
             status = _status(document, count, max_pages, read, cut)

@@ -273,20 +273,3 @@ FURTHER: dict[str, Callable[[pymupdf.Page, str], None]] = {
         in_a_layer_of_all_off, in_a_member_of_a_layer, as_blanks, as_dots, as_a_rule, as_boxes, on_a_picture,
     )
 }  # fmt: skip
-
-OPEN = frozenset(
-    [
-        "a colour of no ink",
-        "small in short lines",
-        "scribbled over",
-        "backwards and forwards",
-        "in a layer by expression",
-        "overprinted",
-        "through a slit",
-        "through slits",
-        "as dots",
-        "as a rule",
-        "as boxes",
-    ]
-)
-"""Ways that still get through."""

@@ -20,8 +20,9 @@ class Glyphs:
 
     *blocks* are PyMuPDF's blocks of lines of spans of characters, in the same order. *extent* is the height of a
     letter m in points, by the geometric mean of both directions. *painted* says whether the character is filled or
-    stroked at all, *clipping* whether it bounds what is drawn next, *even* whether its line runs from left to right,
-    *solid* whether it is a letter or digit. A *word* has no white inside.
+    stroked at all, *clipping* whether it bounds what is drawn next, *direction* where its line runs (n × 2, of length
+    1), *even* whether that is from left to right, *solid* whether it is a letter or digit. A *word* has no white
+    inside.
     """
 
     blocks: list[dict[str, Any]]
@@ -33,6 +34,7 @@ class Glyphs:
     color: NDArray[np.int64]
     painted: NDArray[np.bool_]
     clipping: NDArray[np.bool_]
+    direction: NDArray[np.float64]
     even: NDArray[np.bool_]
     solid: NDArray[np.bool_]
     line: NDArray[np.int64]
@@ -54,22 +56,22 @@ def glyphs_of(page: Any) -> Glyphs:
     lines = 0
     for block in blocks:
         for line in block["lines"]:
-            even = line["dir"][0] > 0.99
+            across, down = line["dir"]
             for span in line["spans"]:
                 counts.append(len(span["chars"]))
                 chars += span["chars"]
                 how = span["char_flags"]
-                spans.append((span["size"], span["alpha"] / 255, span["color"], how, even, lines))
+                spans.append((span["size"], span["alpha"] / 255, span["color"], how, across, down, lines))
             lines += 1
     n = len(chars)
     text = "".join(char["c"] for char in chars)
     if len(text) != n:  # one character each, whatever the file says they mean
         text = "".join(char["c"][:1] or "\ufffd" for char in chars)
-    table = np.repeat(np.array(spans, dtype=float).reshape(len(spans), 6), counts, axis=0)
+    table = np.repeat(np.array(spans, dtype=float).reshape(len(spans), 7), counts, axis=0)
     color, how = table[:, 2].astype(np.int64), table[:, 3].astype(np.int64)
     solid = np.fromiter((letter.isalnum() for letter in text), dtype=bool, count=n)
     white = np.fromiter((letter.isspace() for letter in text), dtype=bool, count=n)
-    line_of = table[:, 5].astype(np.int64)
+    line_of = table[:, 6].astype(np.int64)
     starts = np.ones(n, dtype=bool)
     starts[1:] = white[1:] | white[:-1] | (line_of[1:] != line_of[:-1])
     return Glyphs(
@@ -82,7 +84,8 @@ def glyphs_of(page: Any) -> Glyphs:
         color=np.stack([color >> 16 & 255, color >> 8 & 255, color & 255], axis=1).reshape(n, 3),
         painted=how & (FILLED | STROKED) > 0,
         clipping=how & CLIPPING > 0,
-        even=table[:, 4] > 0,
+        direction=table[:, 4:6],
+        even=table[:, 4] > 0.99,
         solid=solid,
         line=line_of,
         word=np.cumsum(starts),

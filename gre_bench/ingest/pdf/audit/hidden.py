@@ -6,14 +6,16 @@ drawn with and without text, the page must differ where the character stands, an
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
+from gre_bench.ingest.pdf.audit.legibility import illegible
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
-from gre_bench.ingest.pdf.legibility import illegible
+from gre_bench.ingest.pdf.audit.stretches import LETTERS, by_word, without_strays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,14 +29,25 @@ TINY = 0.95
 """Points: type that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
 """Points of type, and words a line, that together no figure has: running text too small to be meant for eyes."""
+FINE, PROSE, COMMON = 3.6, 8, 0.3
+"""Points of type in which an x has fewer than four pixels at 100 dots an inch; the words of lines of it that follow one
+another, and their share of COMMON_WORDS, that make them sentences: labels of figures are names and numbers."""
+COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not "
+        "of on only or she should so that the their them then there these they this to was we were what when which who "
+        "will with would you your",
+    )
+)
 SMALLER = 1.35
 """Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""
 FAINT = 0.1
 """Opacity below which text is not looked at any closer."""
-FINER = 3.0
-"""Pixels a point of the second look."""
-LETTERS = 6
-"""Letters that a stretch must have to count as hidden by what is drawn around it."""
+USUAL, FINER = 100 / 72, 3.0
+"""Pixels a point of the first look, at 100 dots an inch, and of the second."""
+MARGIN = 6.0
+"""Points around what is looked at a second time."""
 SCAN = 0.6
 """Share of a page that pictures cover if it is a scan."""
 WRITTEN = 20
@@ -70,7 +83,7 @@ def look_at(page: Any, number: int) -> Sight:
     pictured = _pictured(page, log)
     if not glyphs.text:
         return Sight(glyphs, np.zeros(0, dtype=bool), (), pictured >= SCAN, 0, pictured)
-    ink = ink_of(page)
+    ink = ink_of(page, USUAL)
     why = _judged(glyphs, ink, page, log)
     recognised = np.zeros(len(why), dtype=bool)
     unseen = np.isin(why, [_code(kind) for kind in ("unpainted", "transparent", "covered")])
@@ -98,12 +111,11 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     unseen, pale = _unseen(glyphs, ink, band, drawn)
     if unseen.any():
         # Drawn again, larger: thin strokes leave little at a pixel a point.
-        around = (*band[unseen, :2].min(axis=0) - 3, *band[unseen, 2:].max(axis=0) + 3)
-        surely, pale = _unseen(glyphs, ink_of(page, FINER, around), band, drawn & unseen)
+        surely, pale = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
         unseen &= surely
     under = overprinted(glyphs, page, log)
     legible = drawn & ~unseen & ~under
-    why[illegible(glyphs, ink, legible)] = _code("illegible")
+    why[illegible(glyphs, ink, legible, lambda places: ink_of(page, FINER, _around(band[places])))] = _code("illegible")
     if unseen.any():
         own = np.abs(glyphs.color - ink.beneath(band)).max(axis=1)
         why[unseen] = _code("clipped")
@@ -140,21 +152,7 @@ def _unseen(
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
         return pale, pale
-    return _long(glyphs, _by_word(glyphs, pale | lost, among)), pale
-
-
-def _long(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """*found* without stretches of a few letters, but for those of lines that have many."""
-    import numpy as np
-
-    found = found.copy()
-    letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(found))
-    line = np.bincount(glyphs.line, found & letters, minlength=int(glyphs.line[-1]) + 1)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (found | ~glyphs.solid).astype(np.int8), [0]])))
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        if letters[start:end][found[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
-            found[start:end] = False
-    return found
+    return without_strays(glyphs, by_word(glyphs, pale | lost, among)), pale
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -168,6 +166,12 @@ def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArra
 
     one, other = luminance(colour), luminance(ground)
     return (np.maximum(one, other) + 0.05) / (np.minimum(one, other) + 0.05)
+
+
+def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
+    """What holds all *boxes*, with a margin for letters that stand out of them."""
+    (left, top), (right, bottom) = boxes[:, :2].min(axis=0) - MARGIN, boxes[:, 2:].max(axis=0) + MARGIN
+    return float(left), float(top), float(right), float(bottom)
 
 
 def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
@@ -184,34 +188,12 @@ def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
     return np.where(level[:, None], lower, inner)
 
 
-def _by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Characters of *among* in words of which at least half the letters are *found*; signs go with the words beside."""
-    import numpy as np
-
-    words = glyphs.word - glyphs.word[0]
-    letters = np.bincount(words, glyphs.solid & among)
-    share = np.bincount(words, found & glyphs.solid & among) / np.maximum(letters, 1)
-    state = np.where(letters > 0, share >= 0.5, np.nan)
-    lines = np.zeros(len(state), dtype=np.int64)
-    lines[words] = glyphs.line
-    whole = np.bincount(words, found & among) >= np.maximum(np.bincount(words, among), 1)
-    for word in np.flatnonzero(np.isnan(state)):
-        beside = [state[word - 1] if word and lines[word - 1] == lines[word] else np.nan]
-        after = word + 1
-        while after < len(state) and lines[after] == lines[word] and np.isnan(state[after]):
-            after += 1
-        beside.append(state[after] if after < len(state) and lines[after] == lines[word] else np.nan)
-        known = [value for value in beside if not np.isnan(value)]
-        state[word] = all(known) if known else whole[word]
-    return (state[words] > 0) & among
-
-
 def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     """Letters below the least size, and whole lines of running text that are a little larger."""
     import numpy as np
 
     small = glyphs.extent < SMALL
-    if not small.any():
+    if not (glyphs.extent < FINE).any():
         return small
     words = np.zeros(glyphs.line[-1] + 1, dtype=np.int64)
     first = np.ones(len(small), dtype=bool)
@@ -221,7 +203,26 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     alphabetic = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(small))
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
-    return (glyphs.extent < TINY) | (small & wordy)
+    return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
+
+
+def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
+    """Sentences in fine print, in lines however short."""
+    import numpy as np
+
+    fine = glyphs.extent < FINE
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (fine | ~glyphs.solid).astype(np.int8), [0]])))
+    out = np.zeros(len(fine), dtype=bool)
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        inside = slice(start, end)
+        if fine[inside].sum() < PROSE:
+            continue
+        parts = np.split(np.arange(start, end), np.flatnonzero(np.diff(glyphs.word[inside])) + 1)
+        words = ["".join(glyphs.text[place] for place in part).strip(".,;:!?()\"' ").lower() for part in parts]
+        words = [word for word in words if word.isalpha()]
+        if len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words):
+            out[inside] = fine[inside]
+    return out
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:

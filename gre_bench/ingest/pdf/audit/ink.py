@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gre_bench.ingest.pdf.audit.shapes import samples
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -34,6 +36,17 @@ class Ink:
 
         changed = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground) > SEEN
         return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
+
+    def letters(self, origin: NDArray[np.float64], *sides: NDArray[np.float64], channel: int) -> NDArray[np.float32]:
+        """`shapes.samples` of letters at *origin* with *sides* advance and down, in points; channel 3 is their mean."""
+        import numpy as np
+
+        if channel == 3:
+            red, green, blue = (self.whole[:, :, part].astype(np.uint16) for part in range(3))
+            picture = ((red + green + blue) // 3).astype(np.uint8)
+        else:
+            picture = np.ascontiguousarray(self.whole[:, :, channel])
+        return samples(picture, origin * self.scale - np.array(self.corner), *(side * self.scale for side in sides))
 
     def contrasts(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.bool_]:
         """For each of *boxes* whether neighbouring pixels of the whole page differ by *least* there."""

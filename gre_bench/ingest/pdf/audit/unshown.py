@@ -7,6 +7,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from typing import Any
 
+from gre_bench.ingest.pdf.audit.conforming import layers_on
 from gre_bench.ingest.pdf.audit.findings import Finding, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, shown_as
 
@@ -40,12 +41,14 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
     return [_finding("actual_text", number, page.rect, text)]
 
 
-def layers(data: bytes, document: Any, most: int) -> list[Finding]:
-    """The text of the first *most* pages that is in layers which are off when the file is opened."""
+def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> list[Finding]:
+    """The text of the first *most* pages of *data* that is in layers which are off when the file is opened.
+
+    *document* is open and conforms; *expressed* says that visibility expressions hide some of it.
+    """
     import pymupdf
 
-    groups = document.get_ocgs()
-    if all(group["on"] for group in groups.values()):
+    if not expressed and all(layers_on(document).values()):
         return []
     found = []
     with pymupdf.open(stream=data, filetype="pdf") as closed:

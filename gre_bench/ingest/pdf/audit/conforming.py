@@ -1,0 +1,96 @@
+"""What MuPDF draws and the format says is not drawn: layers by visibility expressions, and colours without ink."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+NONE = re.compile(r"/Separation\s*/None(?![\w.-])|/DeviceN\s*\[((?:\s*/None(?![\w.-]))+)\s*\]")
+TOKEN = re.compile(r"\[|\]|/And|/Or|/Not|(\d+) \d+ R")
+DEEPEST = 20
+"""Arrays within arrays of a visibility expression that are followed."""
+
+
+def conform(document: Any) -> bool:
+    """Changes *document* (a PyMuPDF document, in memory only) so that MuPDF draws it as ISO 32000-2 says.
+
+    What a membership of layers hides, by its expression (``/VE``) or policy (``/P``, 8.11.2.2), is no longer shown;
+    True where there is some. What is painted in the colorants ``/None`` (8.6.6.4, 8.6.6.5) becomes white: on paper that
+    is as good as not painted.
+    """
+    on = layers_on(document)
+    hidden = False
+    white: dict[int, int] = {}
+    for xref in range(1, document.xref_length()):
+        text = document.xref_object(xref, compressed=True)
+        if on and "/OCMD" in text and not _shows(document, xref, on):
+            group, shown = next(iter(on.items()))
+            document.xref_set_key(xref, "VE", "null")
+            document.xref_set_key(xref, "OCGs", f"{group} 0 R")
+            document.xref_set_key(xref, "P", "/AllOff" if shown else "/AnyOn")
+            hidden = True
+        if "/None" in text and NONE.search(text):
+            document.update_object(xref, NONE.sub(lambda found: _white(document, found, white), text))
+    return hidden
+
+
+def layers_on(document: Any) -> dict[int, bool]:
+    """For each layer of *document*, by its number, whether it is on when the file is opened."""
+    groups = document.get_ocgs()
+    if not groups:
+        return {}
+    given = document.get_layer(-1)
+    base = given.get("basestate") != "OFF"
+    return {xref: (base or xref in given.get("on", ())) and xref not in given.get("off", ()) for xref in groups}
+
+
+def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
+    """Whether a membership of layers shows what is in it."""
+    kind, expression = document.xref_get_key(xref, "VE")
+    if kind in ("array", "xref"):
+        return _visible(document, expression, on)
+    members = [on[int(number)] for number in re.findall(r"(\d+) \d+ R", document.xref_get_key(xref, "OCGs")[1] or "")
+               if int(number) in on]  # fmt: skip
+    policy = document.xref_get_key(xref, "P")[1]
+    by_policy = {"/AllOn": all(members), "/AnyOff": not all(members), "/AllOff": not any(members)}
+    return not members or by_policy.get(policy, any(members))
+
+
+def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
+    """Whether what a visibility *expression* rules is shown; one that is malformed hides nothing."""
+    tokens = [(found.group(), found.group(1)) for found in TOKEN.finditer(expression)]
+
+    def read(place: int, depth: int) -> tuple[bool, int]:
+        token, number = tokens[place]
+        if number is not None:
+            group = int(number)
+            if group in on:
+                return on[group], place + 1
+            inner = document.xref_object(group, compressed=True) if 0 < group < document.xref_length() else ""
+            nested = inner.startswith("[") and depth < DEEPEST
+            return (_visible(document, inner, on) if nested else True), place + 1
+        if token != "[" or depth >= DEEPEST:
+            raise ValueError
+        operator, parts, place = tokens[place + 1][0], [], place + 2
+        while tokens[place][0] != "]":
+            part, place = read(place, depth + 1)
+            parts.append(part)
+        if operator == "/Not":
+            return not all(parts), place + 1
+        return (all(parts) if operator == "/And" else any(parts)), place + 1
+
+    try:
+        return read(0, 0)[0]
+    except (IndexError, ValueError, RecursionError):
+        return True
+
+
+def _white(document: Any, found: re.Match[str], functions: dict[int, int]) -> str:
+    """The start of a colour space with as many colorants as *found* has, all of which paint white."""
+    inks = len(re.findall("/None", found.group(1))) if found.group(1) else 1
+    if inks not in functions:
+        functions[inks] = document.get_new_xref()
+        domain = " ".join(["0 1"] * inks)
+        document.update_object(functions[inks], f"<</FunctionType 4/Domain[{domain}]/Range[0 1]>>")
+        document.update_stream(functions[inks], ("{" + "pop " * inks + "1}").encode())
+    return f"{found.group()}/DeviceGray {functions[inks]} 0 R"

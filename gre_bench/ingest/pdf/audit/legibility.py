@@ -1,0 +1,240 @@
+"""Letters that are drawn and cannot be read: by their pictures, or, where no picture tells, by how they are set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from gre_bench.ingest.pdf.audit.glyphs import Glyphs
+from gre_bench.ingest.pdf.audit.ink import Ink
+from gre_bench.ingest.pdf.audit.shapes import (
+    ALPHABETS,
+    COLUMNS,
+    ROWS,
+    SHIFTS,
+    UPPER,
+    compared,
+    letter_of,
+    normal,
+    surplus,
+)
+from gre_bench.ingest.pdf.audit.stretches import by_word, without_strays
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+ODDS = 4.0
+"""Log of the odds, summed over a word, from which it is not readable; of neighbouring such words twice that."""
+STRANGE = 0.1
+"""Mean rank of the letters of neighbouring such words: typefaces unlike the usual ones stay below."""
+REST = 0.6
+"""Share of the letters of a line from which its other letters go with the unreadable ones."""
+SHORT = 3
+"""Letters of a word that is judged by itself; shorter ones that follow one another are judged together."""
+FAINT = 36
+"""Steps of 255 between the lightest and darkest samples of letters, on average over a word, that a reader needs."""
+SMALL_TYPE = 7.5
+"""Points of type that is looked at once more and larger: at 100 dots an inch it has few pixels."""
+FEW = 16
+"""Letters of a line of which something can be said by how they are set."""
+MOST = 0.75
+"""Share of the letters of a line that must be so for all of it to be unreadable."""
+NARROW = 0.09
+"""Mean width of the letters of a line, in units of their height, below which nobody reads them."""
+NEAR = 0.15
+"""Distance of the middles of two letters, in units of their size, at which they stand on one another."""
+SMALL_PRINT = 3.6
+"""Points of type of the labels of shrunk figures: running text in it is hidden by its size, the rest is no text."""
+NOISE, NOISY = 60, 0.4
+"""Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter is read."""
+MEAN, EACH = 3, (0, 1, 2)
+"""Channels of a picture: their mean, and red, green and blue."""
+
+
+def illegible(
+    glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], closer: Callable[[NDArray[np.bool_]], Ink]
+) -> NDArray[np.bool_]:
+    """Which characters *among* the page's are drawn so that no reader makes them out.
+
+    *closer* draws the page once more, larger, where the characters given stand.
+    """
+    import numpy as np
+
+    letters = _Letters.of(glyphs, among)
+    found = _by_setting(glyphs, ink, among, letters.pictured)
+    if not len(letters.places):
+        return found
+    bad = _unread(letters, ink, closely=False)
+    if bad.any():
+        bad[bad] = _unread(letters.some(bad), ink, closely=True)
+    small = bad & (glyphs.extent[letters.places] < SMALL_TYPE)
+    if small.any():
+        near = np.zeros(len(among), dtype=bool)
+        near[letters.places[small]] = True
+        bad[small] = _unread(letters.some(small), closer(near), closely=True)
+    if bad.any():
+        unread = np.zeros(len(among), dtype=bool)
+        unread[letters.places[bad]] = True
+        share = np.bincount(glyphs.line, unread) / np.maximum(np.bincount(glyphs.line, letters.pictured), 1)
+        unread |= letters.pictured & (share > REST)[glyphs.line]
+        inside = letters.pictured | (among & ~glyphs.solid)
+        found |= without_strays(glyphs, by_word(glyphs, unread, inside))
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Letters:
+    """The n letters of a page that have references: *places* among its characters, alphabet and place in it.
+
+    *unit* numbers what they are judged in: words, or several short ones. *sides* are advance and size in points (n × 2
+    each), *pictured* marks the letters among all characters.
+    """
+
+    places: NDArray[np.int64]
+    alphabet: NDArray[np.int64]
+    letter: NDArray[np.int64]
+    unit: NDArray[np.int64]
+    line: NDArray[np.int64]
+    origin: NDArray[np.float64]
+    sides: tuple[NDArray[np.float64], NDArray[np.float64]]
+    pictured: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, glyphs: Glyphs, among: NDArray[np.bool_]) -> _Letters:
+        import numpy as np
+
+        known = {character: letter_of(character) for character in set(glyphs.text)}
+        both = np.array([known[character] for character in glyphs.text], dtype=np.int64).reshape(-1, 2)
+        pictured = among & (both[:, 0] >= 0) & (glyphs.extent >= SMALL_PRINT)
+        places = np.flatnonzero(pictured)
+        return cls(
+            places, both[places, 0], both[places, 1], _units(glyphs, places), glyphs.line[places],
+            glyphs.origin[places], _sides(glyphs, places), pictured,
+        )  # fmt: skip
+
+    def some(self, chosen: NDArray[np.bool_]) -> _Letters:
+        advance, down = self.sides
+        return _Letters(
+            self.places[chosen], self.alphabet[chosen], self.letter[chosen], self.unit[chosen], self.line[chosen],
+            self.origin[chosen], (advance[chosen], down[chosen]), self.pictured,
+        )  # fmt: skip
+
+
+def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers, from 0 and rising, of what the letters at *places* are judged in: words, or several short ones."""
+    import numpy as np
+
+    word = glyphs.word[places]
+    short = np.bincount(word)[word] < SHORT
+    new = np.zeros(len(places), dtype=np.int64)
+    new[1:] = (glyphs.line[places[1:]] != glyphs.line[places[:-1]]) | (
+        (word[1:] != word[:-1]) & ~(short[1:] & short[:-1])
+    )
+    return np.cumsum(new)
+
+
+def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
+    """Which *letters* are in a unit that nobody reads.
+
+    *closely* looks for letters light on dark, told apart by hue alone, underlined, or of other typefaces.
+    """
+    import numpy as np
+
+    out = np.ones(len(letters.places), dtype=bool)
+    looks = product((MEAN, *EACH), (1, -1), (ROWS, UPPER)) if closely else [(MEAN, 1, ROWS)]
+    for channel, sign, rows in looks:
+        some = letters.some(out)
+        if not len(some.places):
+            break
+        unit = np.unique(some.unit, return_inverse=True)[1]
+        seen = ink.letters(some.origin, *some.sides, channel=channel)[:, : rows * COLUMNS]
+        span = np.bincount(unit, seen.max(axis=1) - seen.min(axis=1)) / np.bincount(unit)
+        shape = sign * normal(seen)
+        rank, odds = np.zeros(len(unit)), np.zeros(len(unit))
+        for number in range(len(ALPHABETS)):
+            of = np.flatnonzero(some.alphabet == number)
+            if len(of):
+                shifts = SHIFTS if closely else (0.0,)
+                rank[of], likeness = compared(shape[of], number, some.letter[of], shifts)
+                odds[of] = surplus(rank[of], likeness)
+        strange = np.bincount(unit, odds) > ODDS
+        if closely:
+            strange &= _strange_stretches(some, unit, strange, rank, odds)
+        out[out] = (strange | (span < FAINT))[unit]
+    return out
+
+
+def _strange_stretches(
+    letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
+    odds: NDArray[np.float64],
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Which units stand in stretches, of those that follow one another in a line and are *strange*, that are so too."""
+    import numpy as np
+
+    line = np.zeros(len(strange), dtype=np.int64)
+    line[unit] = letters.line
+    new = np.ones(len(strange), dtype=np.int64)
+    new[1:] = (line[1:] != line[:-1]) | (strange[1:] != strange[:-1])
+    stretch = (np.cumsum(new) - 1)[unit]
+    found = (np.bincount(stretch, rank) > STRANGE * np.bincount(stretch)) & (np.bincount(stretch, odds) > 2 * ODDS)
+    return found[np.cumsum(new) - 1]
+
+
+def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Advance of the letters at *places*, and their size downwards: vectors in points."""
+    import numpy as np
+
+    size = glyphs.box[places, 2:] - glyphs.box[places, :2]
+    along = glyphs.direction[places]
+    one, other = np.abs(along).T
+    tilt = one**2 - other**2
+    oblique = np.abs(tilt) < 0.2
+    advance = (size[:, 0] * one - size[:, 1] * other) / np.where(oblique, 1, tilt)
+    advance = np.where(oblique, 0.5 * glyphs.extent[places], advance)[:, None] * along
+    down = np.stack([-along[:, 1], along[:, 0]], axis=1) * glyphs.extent[places][:, None]
+    return advance, down
+
+
+def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Lines of letters squeezed, and of letters of other scripts than those *pictured* on one another or in noise."""
+    import numpy as np
+
+    letters = glyphs.solid & among
+    if letters.sum() < FEW:
+        return np.zeros(len(letters), dtype=bool)
+    lines = int(glyphs.line[-1]) + 1
+    count = np.bincount(glyphs.line[letters], minlength=lines)
+    size = glyphs.box[:, 2:] - glyphs.box[:, :2]
+    width, height = (np.bincount(glyphs.line, letters * size[:, side], minlength=lines) for side in (0, 1))
+    upright = np.bincount(glyphs.line, letters & glyphs.even, minlength=lines) > 0
+    whole = upright & (width < NARROW * height)
+    other = letters & ~pictured
+    if other.sum() >= FEW:
+        bad = other & (overlaid(glyphs, other) | (ink.rough(glyphs.box, NOISE) > NOISY))
+        whole |= np.bincount(glyphs.line, bad, minlength=lines) > MOST * np.maximum(count, 1)
+    return (whole & (count >= FEW))[glyphs.line] & among
+
+
+def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Those of *letters* on the middle of which that of another letter stands; the same letter twice is bold print."""
+    import numpy as np
+
+    out = np.zeros(len(letters), dtype=bool)
+    places = np.flatnonzero(letters)
+    places = places[glyphs.extent[places] >= SMALL_PRINT]
+    middle = (glyphs.box[places, :2] + glyphs.box[places, 2:]) / 2
+    reach = NEAR * np.maximum(glyphs.extent[places], 0.1)
+    code = np.fromiter((ord(glyphs.text[place]) for place in places), dtype=np.int64, count=len(places))
+    for shift in product((0.0, 1.0), repeat=2):
+        cells = np.floor((middle + np.array(shift)) / 2).astype(np.int64)
+        order = np.lexsort((cells[:, 0], cells[:, 1]))
+        for step in (1, 2, 3):
+            one, other = order[:-step], order[step:]
+            near = (cells[one] == cells[other]).all(axis=1) & (code[one] != code[other])
+            near &= np.abs(middle[one] - middle[other]).max(axis=1) < np.minimum(reach[one], reach[other])
+            out[places[one[near]]] = out[places[other[near]]] = True
+    return out

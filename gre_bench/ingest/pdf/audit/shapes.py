@@ -1,0 +1,151 @@
+"""How far letters look like what they are said to be: their pictures beside those of common typefaces.
+
+A letter is sampled from the rendered page and gets a rank: the share of the other letters of its alphabet that its
+picture resembles more than itself. Letters that can be read have ranks near 0 (0.006 on average in research papers).
+Under overprints, slits or noise, or set in a font that draws something else, they have 1/2 on average.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
+"""Each with its capitals, which count as the same letter: small capitals are drawn as them."""
+FACES = ("helv", "heit", "hebo", "tiro", "tiit", "tibo", "cour")
+"""Typefaces of the references, by PyMuPDF's names: they come with it, so that every machine has the same."""
+HEIGHTS = (1.0, 1.18, 0.85)
+"""Sizes in which each is compared: typefaces of one size differ so much in the height of an x."""
+COLUMNS, ROWS = 6, 10
+"""Samples across the advance of a letter, and from ABOVE to BELOW its base line."""
+ABOVE, BELOW = 0.78, 0.26
+"""Top and bottom of the picture of a letter, in units of its size from the base line."""
+SHIFTS = (-0.1, -0.05, 0.0, 0.05)
+"""The shifts of a closer look."""
+UPPER = 7
+"""Rows above the base line: what is ruled off or underlined is read by them."""
+SECOND = 0.085
+"""Rank of a letter that two others of an alphabet of 26 resemble more."""
+BLANK = 3.0
+"""Norm of the samples, in steps of 255, below which nothing is drawn."""
+
+
+@cache
+def letter_of(character: str) -> tuple[int, int]:
+    """Alphabet and place in it of *character*, whatever its case, accents or mathematical style; -1, -1 for others."""
+    base = [part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part)]
+    small = base[0].lower() if len(base) == 1 else ""
+    for number, alphabet in enumerate(ALPHABETS):
+        if len(small) == 1 and small in alphabet:
+            return number, alphabet.index(small)
+    return -1, -1
+
+
+@cache
+def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = ROWS) -> NDArray[np.float32]:
+    """Pictures of the letters of an alphabet: letters × variants (case, face, height, shift) × samples.
+
+    *shifts* are to the right in units of the size: italics stand otherwise over their base line in each typeface. Only
+    the upper *rows* of samples are taken.
+    """
+    import numpy as np
+    import pymupdf
+
+    size, cell = 40, 90.0
+    letters = ALPHABETS[alphabet]
+    origins = []
+    with pymupdf.open() as document:
+        page = document.new_page(width=cell * len(letters), height=cell * 2 * len(FACES))
+        writer = pymupdf.TextWriter(page.rect)
+        for row, (face, case) in enumerate((face, case) for face in FACES for case in (str.lower, str.upper)):
+            font = pymupdf.Font(face)
+            for column, letter in enumerate(map(case, letters)):
+                origin = (column * cell + 15.0, row * cell + 60.0)
+                writer.append(origin, letter, font=font, fontsize=size)
+                origins.append((*origin, font.text_length(letter, size)))
+        writer.write_text(page)
+        picture = page.get_pixmap(colorspace=pymupdf.csGRAY)
+    grey = np.frombuffer(picture.samples, dtype=np.uint8).reshape(picture.height, picture.width)
+    where = np.array(origins)
+    advance, down = np.zeros((2, len(where), 2))
+    advance[:, 0] = where[:, 2]
+    found = []
+    for height, shift in product(HEIGHTS, shifts):
+        down[:, 1] = size * height
+        found.append(normal(samples(grey, where[:, :2] - (shift * size, 0), advance, down)[:, : rows * COLUMNS]))
+    variants = np.stack(found).reshape(len(found), -1, len(letters), rows * COLUMNS)
+    return np.ascontiguousarray(variants.transpose(2, 0, 1, 3).reshape(len(letters), -1, rows * COLUMNS))
+
+
+def samples(
+    picture: NDArray[np.uint8], origin: NDArray[np.float64], advance: NDArray[np.float64], down: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """Darkness of n letters in a grey *picture* (height × width) at ROWS × COLUMNS places each, in steps of 255.
+
+    *origin*, *advance* and *down* (a vector as long as the size) are n × 2, in pixels. Between pixels it is linear.
+    """
+    import numpy as np
+
+    across = ((np.arange(COLUMNS, dtype=np.float32) + 0.5) / COLUMNS)[None, None, :]
+    below = ((np.arange(ROWS, dtype=np.float32) + 0.5) / ROWS * (ABOVE + BELOW) - ABOVE)[None, :, None]
+    o, a, d = (values.astype(np.float32)[:, :, None, None] for values in (origin, advance, down))
+    height, width = picture.shape
+    x = np.clip(o[:, 0] + a[:, 0] * across + d[:, 0] * below - 0.5, 0, width - 1.01)
+    y = np.clip(o[:, 1] + a[:, 1] * across + d[:, 1] * below - 0.5, 0, height - 1.01)
+    left, top = x.astype(np.int32), y.astype(np.int32)
+    x -= left
+    y -= top
+    place = top * width + left
+    flat = picture.ravel()
+    upper = flat[place] * (1 - x) + flat[place + 1] * x
+    place += width
+    lower = flat[place] * (1 - x) + flat[place + 1] * x
+    dark = 255 - (upper * (1 - y) + lower * y)
+    return dark.astype(np.float32, copy=False).reshape(len(origin), ROWS * COLUMNS)
+
+
+def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Samples with mean 0 and norm 1; all 0 where nothing is drawn."""
+    import numpy as np
+
+    out = found - found.mean(axis=1, keepdims=True)
+    norm = np.sqrt(np.einsum("ij,ij->i", out, out))
+    out /= np.maximum(norm, 1e-6)[:, None]
+    out[norm < BLANK] = 0
+    return out
+
+
+def compared(
+    found: NDArray[np.float32], alphabet: int, letter: NDArray[np.int64], shifts: tuple[float, ...] = (0.0,)
+) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """The rank of each *letter* (places in the *alphabet*) by its normal samples, 1/2 for a blank; and its likeness.
+
+    The likeness, from -1 to 1, is the correlation with the reference that it resembles most.
+    """
+    import numpy as np
+
+    against = references(alphabet, shifts, found.shape[1] // COLUMNS)
+    letters, variants, size = against.shape
+    alike = (found @ against.reshape(-1, size).T).reshape(len(found), letters, variants).max(axis=2)
+    own = alike[np.arange(len(found)), letter]
+    rank = (alike > own[:, None]).sum(axis=1) / (letters - 1)
+    rank[~found.any(axis=1)] = 0.5
+    return rank, own
+
+
+def surplus(rank: NDArray[np.float64], likeness: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What a letter says for not being readable: about the log of the odds, from -3.5 to 4.5.
+
+    Set by research papers' letters (92% have rank 0, and a likeness of 0.88 on average) beside overprinted ones (10%,
+    0.6).
+    """
+    import numpy as np
+
+    by_rank = np.select([rank == 0, rank <= SECOND], [-2.0, 1.0], 2.5)
+    return by_rank + np.interp(likeness, (0.4, 0.6, 0.7, 0.8, 0.9), (2.0, 1.5, 0.8, -0.4, -1.5))
