@@ -25,12 +25,16 @@ def transformers_command() -> Path | None:
 
 @contextmanager
 def transformers_server(command: Path, model: Path, log: Path) -> Iterator[str]:
-    """The base URL of a server of the folder *model* under the folder's name, on one thread; *log*: what it says."""
+    """The base URL of a server of the folder *model* under the folder's name, in bfloat16 on one thread.
+
+    *log*: file for what it says.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    asked = [str(command), "serve", model.name, "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    asked = [str(command), "serve", model.name, "--host", "127.0.0.1", "--port", str(port)]
+    asked += ["--device", "cpu", "--dtype", "bfloat16"]
     with log.open("w") as said:
         server = subprocess.Popen(
             asked, env=environment, cwd=model.parent, stdout=said, stderr=said, start_new_session=True
