@@ -8,24 +8,29 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.records import Case, Paper, Problem
+from gre_bench.examiners import asking, grading
 from gre_bench.examiners.examiner import examiner_of
 from gre_bench.examiners.generated import improving_chat, writing_chat
 from gre_bench.examiners.panel.pairwise import Pair
 from gre_bench.examiners.templates import TEMPLATES, Template
 from gre_bench.examiners.wordings import Item
+from gre_bench.guidelines import asking as guideline_asking
 from gre_bench.guidelines.consistency import CRITERIA
 from gre_bench.guidelines.review_points import FieldedReview
 from gre_bench.ingest.records.venues import venue_of
-from gre_bench.metrics.lm_examiner import LMExaminer
+from gre_bench.metrics import lm_examiner
 from gre_bench.prompts.conditions import SHIPPED, condition
 from gre_bench.tasks import steps
+from gre_bench.writing import lm_writer
 from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.examiner import open_examiner
 from gre_bench.writing.spend_log import FILE
@@ -100,13 +105,26 @@ def tallies(
             yield Tally(purpose, len(outcomes), used, failed, replies, time.monotonic() - began)
 
 
+@contextmanager
+def frugal(tokens: int) -> Iterator[None]:
+    """No reply over *tokens*, and none asked for twice: at temperature 0 a local server answers alike for every seed."""
+    with ExitStack() as patched:
+        for module in (asking, guideline_asking, lm_examiner, lm_writer):
+            patched.enter_context(patch.object(module, "RETRIES", 0))
+        patched.enter_context(patch.object(grading, "LONG", tokens))
+        yield
+
+
 def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple[str, Callable[[], list[Outcome]]]]:
     """Each purpose, and what asks for it."""
     ask: dict[str, Any] = {"name": name, "writer_context": context}
     prose = list(texts.prose.items())
     yield "review", lambda: [_outcome(one) for one in STEPS.write_reviews(**ask, papers=texts.papers)]
     guided = {"name": f"{name}@iclr", "writer_context": context}
-    yield "review under a guideline", lambda: [_outcome(one) for one in STEPS.write_reviews(**guided, papers=texts.papers[:1])]
+    yield (
+        "review under a guideline",
+        lambda: [_outcome(one) for one in STEPS.write_reviews(**guided, papers=texts.papers[:1])],
+    )
     yield "judgments", lambda: [_outcome(one) for one in STEPS.write_judgments(**ask, reviews=prose)]
     yield "ASSW", lambda: [_outcome(one) for one in STEPS.write_assw(**ask, papers=texts.papers)]
     changes = [change.name for change in CHANGES.values() if change.task and change.name != "rephrase_2"]
@@ -115,7 +133,9 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
         made = partial(STEPS.write_changes, change=change, **ask, materials=materials)
         yield f"change: {change.removesuffix('_1')}", lambda made=made: [_outcome(one) for one in made()]
     yield "LM examiner", lambda: _lm_examiner(name, context, texts)
-    items = [Item(one.review_id, texts.paper_of(one).abstract or "", texts.prose[one.review_id]) for one in texts.reviews[:1]]
+    items = [
+        Item(one.review_id, texts.paper_of(one).abstract or "", texts.prose[one.review_id]) for one in texts.reviews[:1]
+    ]
     for family, templates in _families().items():
         yield family, lambda templates=templates: [one for form in templates for one in _graded(ask, form, items)]
     yield "examiner: filter", lambda: _graded(ask, TEMPLATES["human_test"], items, filtering=True)
@@ -130,9 +150,12 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
         yield f"points: {criterion}", lambda judged=judged: [_outcome(one) for one in judged()]
     contents = [(paper.paper_id, paper.whole) for paper in texts.papers[:1]]
     conditions = [condition(one) for one in SHIPPED if one in ("none", "neurips", "good", "good+rubric")]
-    yield "rating under a guideline", lambda: [
-        _outcome(one) for each in conditions for one in STEPS.rate_papers(**ask, condition=each, papers=contents)
-    ]
+    yield (
+        "rating under a guideline",
+        lambda: [
+            _outcome(one) for each in conditions for one in STEPS.rate_papers(**ask, condition=each, papers=contents)
+        ],
+    )
     yield "guideline", lambda: [_outcome(STEPS.generate_guideline(**ask, reviews=texts.reviews))]
 
 
@@ -158,7 +181,7 @@ def _lm_examiner(name: str, context: WriterContext, texts: Texts) -> list[Outcom
         Case(one.paper_id, name, "none", "review", texts.prose[one.review_id], "", texts.paper_of(one).whole)
         for one in texts.reviews[:1]
     ]
-    return [_outcome(one) for one in LMExaminer(found.writer, found.sampling, "signature").score(cases)]
+    return [_outcome(one) for one in lm_examiner.LMExaminer(found.writer, found.sampling, "signature").score(cases)]
 
 
 def _material(review: FieldedReview, texts: Texts) -> ChangeInput:
@@ -194,7 +217,9 @@ def _replies(context: WriterContext) -> Counter[str]:
 def _reviews(paper_id: str, characters: int | None) -> list[FieldedReview]:
     rows = tomllib.loads((SAMPLE / "sources" / f"{paper_id}.reviews.toml").read_text(encoding="utf-8"))["review"]
     return [
-        FieldedReview(row["id"], paper_id, {name: str(value)[:characters] for name, value in row.items() if name != "judgments"})
+        FieldedReview(
+            row["id"], paper_id, {name: str(value)[:characters] for name, value in row.items() if name != "judgments"}
+        )
         for row in rows
     ]
 
