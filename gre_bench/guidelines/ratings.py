@@ -20,6 +20,12 @@ QUESTIONS = 10
 _MARKS = r"[*_`\"'\s]{0,8}"
 _NUMBER = r"[+\-\u2212]?\d{1,6}(?:\.\d{1,6})?"
 _RATING = re.compile(rf"overall[ \t]rating{_MARKS}:{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})", re.IGNORECASE)
+_SAID = re.compile(
+    rf"overall[ \t]rating[ \t]is{_MARKS}:?{_MARKS}({_NUMBER})"
+    r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
+    re.IGNORECASE,
+)
+"""A rating told in a sentence that ends with it, as small LMs do; read where no line has the form."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
@@ -52,12 +58,18 @@ class Rating:
 def overall_rating(text: str) -> int:
     """The last ``Overall Rating: n`` of *text*, thinking left out, n in parentheses or not, of ten or not.
 
-    `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range), ``rating_off_scale``.
+    Without such a line, what "The overall rating is n." says, if all such sentences say the same. `ReplyError`:
+    ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range, or two ratings told), ``rating_off_scale``.
     """
-    found = [*_RATING.finditer(without_thinking(text)[0])]
-    if not found:
+    visible = without_thinking(text)[0]
+    if found := [*_RATING.finditer(visible)]:
+        return on_scale(_integer(found[-1], "rating", HIGHEST))
+    told = {_integer(one, "rating", HIGHEST) for one in _SAID.finditer(visible)}
+    if len(told) > 1:
+        raise ReplyError(f"rating_ambiguous: {' and '.join(map(str, sorted(told)))}")
+    if not told:
         raise ReplyError("no_rating")
-    return on_scale(_integer(found[-1], "rating", HIGHEST))
+    return on_scale(told.pop())
 
 
 def on_scale(rating: int) -> int:
