@@ -1,7 +1,7 @@
 """A real LM at every kind of purpose, behind ``transformers serve``: each reply is used, or failed with its reason.
 
 So small a model keeps hardly any format: what is proven is that nothing is made up where it does not.
-`python -m tests.bench.bench_purposes` is the long form.
+`python -m tests.bench.replies_by_purpose` is the long form.
 """
 
 from __future__ import annotations
