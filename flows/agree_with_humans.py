@@ -39,6 +39,8 @@ from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score
 from gre_bench.pipeline.writing import judge_responses
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.score import FINISHED_PAIRS
+from gre_bench.store.queries.writing import JUDGMENTS, SYNOPSES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
@@ -118,7 +120,7 @@ def graded_items(
     *ungraded*: every item with two human reviews, with these.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in store.rows("judgments"):
+    for row in store.rows(JUDGMENTS):
         judged[row["review_id"]][row["writer"]] = row["text"]
     lacking = lacks(store, "judgments", judged_by)
     by_paper: dict[str, list[Response]] = defaultdict(list)
@@ -133,7 +135,7 @@ def graded_items(
         if review.grade is not None:
             grades[review.paper_id][review.review_id] = review.grade
     papers = {paper.paper_id: paper for paper in known_papers(store)}
-    given = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
+    given = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
     return [
         GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, given, parts))
         for name in sorted(by_paper if ungraded else grades)
@@ -152,7 +154,7 @@ def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem
     rows: list[Row] = []
     for metric, signature in work.signatures.items():
         planned = [pair for signed, pair in work.planned if signed == signature.signature_id]
-        finished = store.rows("finished_pairs", signature_id=signature.signature_id)
+        finished = store.rows(FINISHED_PAIRS, signature_id=signature.signature_id)
         scores = [
             Score(signature.signature_id, row["paper_id"], row["candidate_id"], row["reference_id"], row["value"],
                   None if row["value"] is not None else Problem(row["reason"], ""))

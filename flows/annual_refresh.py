@@ -35,6 +35,10 @@ from gre_bench.pipeline.scoring import score, separate
 from gre_bench.pipeline.validation_records import certify
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
 from gre_bench.store import Row, Store, no_edition
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import DRAW, KNOWN_CANDIDATES, UNCOVERED, WAITING_TEXTS
+from gre_bench.store.queries.score import MISSING, PROGRESS, REASONS
+from gre_bench.store.queries.writing import TEXT_OUTCOMES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
@@ -73,7 +77,7 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
         work = prepare(store, job, workers.steps, progress)
         if job.texts_first:
             require_texts(store, job, work)
-        if store.rows("missing", signature_ids=work.signature_ids):
+        if store.rows(MISSING, signature_ids=work.signature_ids):
             clear_rank_statistics(store, work.signature_ids)
         score(store, job, workers, work, progress)
         summary = publish(store, job, run, work, progress)
@@ -103,7 +107,7 @@ def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
     """*names*, each the candidate of the edition that it is the end of, if only one is; unknown ones as they are."""
     if not store.read_file.is_file():
         return tuple(names)
-    known = [row["candidate"] for row in store.read_mended("known_candidates")]
+    known = [row["candidate"] for row in store.read_mended(KNOWN_CANDIDATES)]
     return tuple(whole(name, known) or name for name in names)
 
 
@@ -117,7 +121,7 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
     with store.lock("write", job.wait_s), recorded(store, "write", job.settings) as progress:
         with drawn_sample(store, job, progress):
             texts = write_texts(store, job, run, progress)
-        late = sum(row["to_be_asked_again"] for row in store.rows("text_outcomes") if row["writer"] in texts.writers)
+        late = sum(row["to_be_asked_again"] for row in store.rows(TEXT_OUTCOMES) if row["writer"] in texts.writers)
         message = f"{late} texts are still to be written; run it again to try them" if late else ""
         outcome = "incomplete" if late else "done"
         progress.end(outcome, message)
@@ -145,7 +149,7 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
     progress.stage("importing")
     import_sources(store, progress.status["run_id"], job.settings)
     progress.stage("sampling")
-    fresh = not store.rows("draw")
+    fresh = not store.rows(DRAW)
     notes = draw_sample(store, job.settings.edition)
     try:
         yield notes
@@ -192,7 +196,7 @@ def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Wo
 def require_texts(store: Store, job: Job, work: Work) -> None:
     """`UnfinishedError` while pairs of the candidates asked for wait for a text, such as judgments."""
     names = list(job.candidates or ())
-    waiting = store.rows("waiting_texts", signature_ids=work.signature_ids, candidates=names)
+    waiting = store.rows(WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names)
     if waiting:
         first = waiting[0]
         raise UnfinishedError(
@@ -209,9 +213,9 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     certify(store, job.state, work.signature_ids)
     store_rank_statistics(store, job, _signed(work), progress.status["run_id"])
     store.copy_for_readers()
-    run.show_leaderboard(store.key, store.rows("leaderboard", signature_ids=work.signature_ids))
-    metrics = store.rows("progress", signature_ids=work.signature_ids)
-    reasons = store.rows("reasons", signature_ids=work.signature_ids)
+    run.show_leaderboard(store.key, store.rows(LEADERBOARD, signature_ids=work.signature_ids))
+    metrics = store.rows(PROGRESS, signature_ids=work.signature_ids)
+    reasons = store.rows(REASONS, signature_ids=work.signature_ids)
     outcome, message = outcome_of(metrics, reasons)
     summary = {
         "edition": store.key,
@@ -225,7 +229,7 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
         "metrics": metrics,
         "reasons": reasons,
         "notes": work.notes,
-        "uncovered": store.rows("uncovered", signature_ids=work.signature_ids),
+        "uncovered": store.rows(UNCOVERED, signature_ids=work.signature_ids),
     }
     progress.end(outcome, message, metrics)
     return summary

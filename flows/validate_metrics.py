@@ -32,6 +32,8 @@ from gre_bench.pipeline.scoring import counts, reasons_of, score, separate
 from gre_bench.pipeline.validation_records import certify, grant
 from gre_bench.stats.verdicts import overall
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.score import CANDIDATE_PAIRS
+from gre_bench.store.queries.study import SEPARATION
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
@@ -100,7 +102,7 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]
     names = [HUMAN, *job.changes.values()]
     papers = {pair.paper_id for signed, pair in work.planned if signed == signature_id}
     by_candidate: dict[str, list[Row]] = {name: [] for name in names}
-    for row in store.rows("candidate_pairs", signature_id=signature_id, candidates=names):
+    for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=names):
         if row["paper_id"] in papers:
             by_candidate[row["candidate_id"]].append(row)
     words = lengths(pair.case for signed, pair in work.planned if signed == signature_id and pair.case)
@@ -143,7 +145,7 @@ def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: li
         "effects": effects,
         "untried": untried(job.settings),
         "verdicts": verdicts_of(work.signatures, effects, untried(job.settings)),
-        "separations": store.rows("separation", signature_ids=work.signature_ids),
+        "separations": store.rows(SEPARATION, signature_ids=work.signature_ids),
         "notes": work.notes,
     }
     progress.end(outcome, message, metrics)

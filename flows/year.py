@@ -31,6 +31,7 @@ from gre_bench.pipeline.validation_records import unproven, validation_record
 from gre_bench.reports.history import history
 from gre_bench.reports.publishing import publish_edition, releases
 from gre_bench.store import Store, find_editions
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
@@ -144,7 +145,7 @@ def scored(job: YearJob, run: Steps) -> Summary:
 
 def validated(job: YearJob, run: Steps) -> Summary:
     """The validation of the metrics that have none yet with this evaluation LM and these writers."""
-    board = job.store.read("current_signatures")
+    board = job.store.read(CURRENT_SIGNATURES)
     new = [row["metric"] for row in board if validation_record(job.state, row["signature_id"], job.store.key) is None]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
@@ -157,7 +158,7 @@ def validated(job: YearJob, run: Steps) -> Summary:
 
 def judged(job: YearJob, run: Steps) -> Summary:
     """Which boards may be published: those whose metric has not failed its validation and has one."""
-    board = job.store.read("current_signatures")
+    board = job.store.read(CURRENT_SIGNATURES)
     bad = unproven(job.state, job.store.key, board)
     asked = job.settings.release.unvalidated
     told = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)

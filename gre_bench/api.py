@@ -21,6 +21,9 @@ from gre_bench.reports.one_candidate import one_candidate
 from gre_bench.reports.release_rows import release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.store import Row, Store, no_edition
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import KNOWN_CANDIDATES
+from gre_bench.store.queries.score import CANDIDATE_PAIRS
 from gre_bench.writing.rules.judgments import judgments_of
 
 if TYPE_CHECKING:
@@ -100,7 +103,7 @@ def leaderboard(edition: str | Path, metric: str | None = None, state: str | Pat
         return _frame(release_boards(folder, metric))
     store = _edition(edition, state)
     ids = [row["signature_id"] for row in shown_signatures(store, [metric] if metric else None)]
-    return _frame(store.read("leaderboard", signature_ids=ids))
+    return _frame(store.read(LEADERBOARD, signature_ids=ids))
 
 
 def pairs(
@@ -114,9 +117,9 @@ def pairs(
         return _frame(release_pairs(folder, metric, candidate))
     store = _edition(edition, state)
     (signature,) = shown_signatures(store, [metric])
-    known = [row["candidate"] for row in store.read("known_candidates")]
+    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     names = [the_candidate(store, candidate)] if candidate else known
-    return _frame(store.read("candidate_pairs", signature_id=signature["signature_id"], candidates=names))
+    return _frame(store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names))
 
 
 def rank(

@@ -360,11 +360,11 @@ create table if not exists exposures (
     check (status not in ('clean', 'contaminated') or (cutoff is not null and released is not null))
 );
 
--- name: standings
+-- name: rank_statistics
 -- one row per board, signature and ranked candidate: how sure its rank is, as of the last refresh that ended
 -- Tests are Student's: by paper of all pairs of ranked candidates of the signature, and of each of these against
 -- chance. They are Holm-corrected together.
-create table if not exists standings (
+create table if not exists rank_statistics (
     board             varchar not null check (board in ('clean', 'all')),
     signature_id      varchar not null references signatures (signature_id),
     candidate_id      varchar not null,
@@ -387,6 +387,18 @@ create table if not exists standings (
     above_p_holm      double,            -- of what it scores above chance
     primary key (board, signature_id, candidate_id),
     check ((rank_low is null) = (problem is not null))
+);
+
+-- name: differences
+-- one row per signature and candidate: Student's test of its difference to the human baseline, as of the last refresh
+-- that ended
+create table if not exists differences (
+    signature_id varchar not null references signatures (signature_id),
+    candidate_id varchar not null,
+    p            double not null check (p between 0 and 1), -- two-sided, paired by paper, not corrected
+    papers       integer not null,
+    run_id       varchar not null,
+    primary key (signature_id, candidate_id)
 );
 
 -- name: profiles

@@ -13,6 +13,7 @@ import pytest
 import gre_bench
 from gre_bench.core.errors import SettingsError
 from gre_bench.store import Store
+from gre_bench.store.queries.plan import SAMPLE
 from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, run, use
 from tests.scripted_lms import OverlapLM
@@ -87,7 +88,7 @@ def test_an_edition_that_is_not_there_is_named(tmp_path):
 
 
 def test_ones_own_reviews_are_ranked_from_a_frame(state):
-    papers = list(dict.fromkeys(row["paper_id"] for row in Store(state, EDITION).read("sample")))
+    papers = list(dict.fromkeys(row["paper_id"] for row in Store(state, EDITION).read(SAMPLE)))
     reviews = pandas.DataFrame({
         "paper_id": papers,
         "review": [f"The method of paper {n} is sound. However, the evaluation {n} is weak." for n in range(len(papers))],

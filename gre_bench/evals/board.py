@@ -22,7 +22,8 @@ from gre_bench.pipeline.own_reviews import by_rule, limit_of, writer_of_boards
 from gre_bench.pipeline.planning import sample, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of
 from gre_bench.pipeline.scoring import known_spans
-from gre_bench.store import Row, Store, no_edition
+from gre_bench.store import ReadCopy, Store, no_edition
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 
 METRICS = ("gem", "gem_s_abstract")
@@ -45,22 +46,15 @@ class ReviewScore:
     judgments: str | None = None
 
 
-class _ReadCopy(Store):
-    """An edition's copy for readers, for functions that ask the store of a writer."""
-
-    def rows(self, query: str, **parameters: object) -> list[Row]:
-        return self.read(query, **parameters)
-
-
 class ReviewBoard:
     """The board of one edition, as something to score reviews with; see `open_board`."""
 
     def __init__(self, state: Path, edition: str):
-        self._store = store = _ReadCopy(state, edition)
+        self._store = store = ReadCopy(state, edition)
         self.key = store.key
         self._job = job = in_domain(Job(settings_of(store), state))
         self._run = steps.undecorated()
-        current = {row["metric"]: row["signature_id"] for row in store.read("current_signatures")}
+        current = {row["metric"]: row["signature_id"] for row in store.read(CURRENT_SIGNATURES)}
         if not current:
             raise SettingsError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
         self.metrics = tuple(metric for metric in METRICS if metric in current)

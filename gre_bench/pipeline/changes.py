@@ -21,6 +21,9 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.writing import lost_for_good, write
 from gre_bench.store import Store
+from gre_bench.store.queries.ingest import REVIEWS
+from gre_bench.store.queries.plan import CHANGE_MAKERS
+from gre_bench.store.queries.writing import ASKED_FOR
 from gre_bench.tasks.protocol import Steps
 
 
@@ -64,7 +67,7 @@ def changed(store: Store, job: Job) -> list[Candidate]:
     run, and their scores are not.
     """
     asked = job.settings.validation
-    before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows("change_makers")}
+    before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
     found = []
     for name, candidate in job.changes.items():
         if CHANGES[name].control:
@@ -99,7 +102,7 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
     if job.settings.validation.level == "judgments":
         return {}
     materials = [material(job.settings, entries, place) for place in range(len(entries))][: job.limit]
-    made_by = {row["candidate"]: row["writer"] for row in store.rows("asked_for")}
+    made_by = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR)}
     found: dict[str, str] = {}
     for change, candidate in job.changes.items():
         if CHANGES[change].control:
@@ -109,7 +112,7 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
         if made_by.get(candidate, writer) != writer:
             raise SettingsError(_mixed(change, store.key, made_by[candidate], writer))
         found[candidate] = writer
-        known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == candidate}
+        known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == candidate}
         lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
         due = [item for item in materials if item.key not in known | lost]
         progress.stage(f"changing reviews: {CHANGES[change].title}")

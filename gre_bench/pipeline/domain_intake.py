@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gre_bench.catalogs.domains import GIVEN, domain_of
 from gre_bench.ingest.datasets.graded import graded_from
 from gre_bench.ingest.datasets.yelp import restaurants_from
 from gre_bench.ingest.datasets.yelp_files import Terms
 from gre_bench.pipeline.intake import file_sha256, keep, known_papers, known_reviews
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.queries.writing import SYNOPSES
 
 
-def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms) -> Row:
+def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms) -> dict[str, Any]:
     """Adds the drawn restaurants of the two files, with their reviews and categories; the report."""
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}
-    categories = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
+    categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
     taken = restaurants_from(businesses, reviews, papers, known, terms, categories)
     report = keep(store, run_id, reviews, "yelp", taken, "yelp")
     return report | {
@@ -30,7 +32,7 @@ def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, term
 
 def import_graded(
     store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None
-) -> Row:
+) -> dict[str, Any]:
     """Adds the items of the file *path* and their reviews with their grades; the report."""
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}

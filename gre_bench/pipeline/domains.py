@@ -12,6 +12,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
+from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
@@ -22,7 +23,7 @@ def in_domain(job: Job) -> Job:
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
     if "domain" not in edition.model_fields_set and store.read_file.is_file():
-        told = [row["domain"] for row in store.read_mended("imported_domain")]
+        told = [row["domain"] for row in store.read_mended(IMPORTED_DOMAIN)]
         edition = edition.model_copy(update={"domain": told[0]}) if told else edition
     domain = domain_of(edition.domain)
     given: dict[str, Any] = {"synopsis_of": domain.synopsis_of}

@@ -18,14 +18,16 @@ from gre_bench.core.records import Judgments, Paper, Review
 from gre_bench.ingest.records.merge_index import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.pipeline.import_summary import described
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
+from gre_bench.store.queries.ingest import PAPERS, REVIEWS
+from gre_bench.store.queries.writing import JUDGMENTS
 
 EXAMPLES = 3
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 """A query and its rows or parameters, as `Store.write` takes it."""
 
 
-def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> Row:
+def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> dict[str, Any]:
     """Adds the papers of *path*; the report."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
     return keep(store, run_id, path, "papers", papers_from(path, known, rows))
@@ -41,7 +43,7 @@ def import_reviews(
     make_papers: bool = False,
     only: bool = False,
     epoch: int | None = None,
-) -> Row:
+) -> dict[str, Any]:
     """Adds the reviews and judgments of *path*, by the candidate *by* where a row names none; the report.
 
     With *only* they are all *by*'s, whatever the file calls it; *epoch*: of logs, the one whose reviews are read.
@@ -62,7 +64,7 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
     """`reviews_from` *path* what is not among the *known* reviews and their judgments; nothing is stored."""
     reviews = {review.review_id: review for review in known}
     judged = {
-        (row["review_id"], row["writer"]): row["text"] for row in store.rows("judgments") if row["review_id"] in reviews
+        (row["review_id"], row["writer"]): row["text"] for row in store.rows(JUDGMENTS) if row["review_id"] in reviews
     }
     return reviews_from(path, reviews, judged, [paper.paper_id for paper in known_papers(store)], **how)
 
@@ -82,12 +84,12 @@ def row_range(text: str | None) -> range | None:
 
 def known_papers(store: Store) -> list[Paper]:
     """All papers of the edition's venue-year, sampled or not."""
-    return [Paper(**row) for row in store.rows("papers")]
+    return [Paper(**row) for row in store.rows(PAPERS)]
 
 
 def known_reviews(store: Store) -> list[Review]:
     """All reviews that are known, human and of candidates."""
-    return [Review(**row) for row in store.rows("reviews")]
+    return [Review(**row) for row in store.rows(REVIEWS)]
 
 
 def keep(
@@ -98,7 +100,7 @@ def keep(
     taken: Imported,
     domain: str | None = None,
     before: Sequence[Step] = (),
-) -> Row:
+) -> dict[str, Any]:
     """Adds what was *taken* from *path* in one transaction, after the steps *before*; the report of the import."""
     report: dict[str, Any] = {
         "file": str(path.resolve()),
@@ -137,13 +139,13 @@ def keep(
     return report
 
 
-def judged(judgments: Judgments) -> Row:
+def judged(judgments: Judgments) -> dict[str, Any]:
     """*judgments* as a row of the table, its lines counted."""
     lines, strays = count(judgments.text)
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
 
-def unknown_papers(store: Store, taken: Imported) -> Row | None:
+def unknown_papers(store: Store, taken: Imported) -> dict[str, Any] | None:
     """How many rows are of papers that are not known, with examples of these and of known ones; as a line too."""
     rows = [str(refusal.paper_id) for refusal in taken.refusals if refusal.code == UNKNOWN]
     if not rows:

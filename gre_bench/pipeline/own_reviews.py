@@ -24,6 +24,9 @@ from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_review
 from gre_bench.pipeline.removal import forgetting
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SAMPLE
+from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS
 from gre_bench.tasks.protocol import Steps
 
 
@@ -46,17 +49,17 @@ def take(
     What was understood: the report of an import, with the sampled papers that have a review and those that have none.
     `SettingsError` or `SourceError` if they cannot be ranked; then nothing was changed.
     """
-    if not store.rows("current_signatures"):
+    if not store.rows(CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     known = known_reviews(store)
     before = [review for review in known if review.candidate == name]
-    if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows("asked_for")):
+    if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows(ASKED_FOR)):
         raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
     others = [review for review in known if review.candidate != name]
     taken = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
     if before and not replace:
         _refuse_conflicts(store, name, taken)
-    sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows("sample")))
+    sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))
     reviews = {review.paper_id: review for review in (*(() if replace else before), *taken.reviews)}
     matched = [paper for paper in sampled if paper in reviews]
     if not matched:
@@ -96,8 +99,8 @@ def _mismatch(store: Store, taken: Imported, sampled: Sequence[str]) -> str:
 
 def limit_of(store: Store) -> int | None:
     """The papers of a board that is a pilot, so that a candidate is scored on the same; None of a whole one."""
-    ids = [row["signature_id"] for row in store.rows("current_signatures")]
-    boards = store.rows("leaderboard", signature_ids=ids)
+    ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
+    boards = store.rows(LEADERBOARD, signature_ids=ids)
     papers = max((row["plan_papers"] or 0 for row in boards), default=0)
     return papers if boards and 0 < papers < boards[0]["sampled"] else None
 
@@ -107,7 +110,7 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
 
     `SettingsError` if the settings name a writer that now writes otherwise.
     """
-    signed = [row for row in store.rows("current_signatures") if recipe_of(row["metric"]).source == "judgments"]
+    signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
@@ -132,7 +135,7 @@ def _judges(
         return None
     judged = {one.review_id for one in taken.judgments if one.writer == writer}
     if not replace:
-        judged |= {row["review_id"] for row in store.rows("judgments") if row["writer"] == writer}
+        judged |= {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
     lacking = [review.paper_id for review in reviews if review.review_id not in judged]
     if lacking and at_work is None:
         raise SettingsError(

@@ -25,6 +25,9 @@ from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Row, Store, now
+from gre_bench.store.queries.ingest import TEXTS
+from gre_bench.store.queries.plan import DRAW, PLANNED_CANDIDATES, SAMPLE
+from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import EXTRACTIVE
 
@@ -55,7 +58,7 @@ class Work:
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the sample if it never was; what is worth a note. `SettingsError` if it was drawn otherwise."""
     papers, notes = known_papers(store), list[str]()
-    if not store.rows("draw"):
+    if not store.rows(DRAW):
         if not papers:
             raise SourceError(
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
@@ -68,7 +71,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
             ("add_sample", drawn.roles),
         )
         notes += drawn.notes
-    found = store.rows("draw")[0]
+    found = store.rows(DRAW)[0]
     _same_draw(store.key, settings, found)
     _same_papers(store, settings)
     late = len(papers) - found["known"]
@@ -80,7 +83,7 @@ def _same_papers(store: Store, settings: EditionSettings) -> None:
     if settings.only is None:
         return
     listed = set(read_ids(settings.only))
-    if others := {row["paper_id"] for row in store.rows("sample")} - listed:
+    if others := {row["paper_id"] for row in store.rows(SAMPLE)} - listed:
         raise SettingsError(
             f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
             "sample never changes: set edition.sample to a new name for another one"
@@ -101,12 +104,12 @@ def _same_draw(key: str, settings: EditionSettings, found: Row) -> None:
 def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
     """The first *limit* papers of the sample in the edition's order, with the texts that were read."""
     papers = {paper.paper_id: paper for paper in known_papers(store)}
-    for row in store.rows("texts"):
+    for row in store.rows(TEXTS):
         paper = papers[row["paper_id"]]
         papers[paper.paper_id] = replace(
             paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text
         )
-    order = [row["paper_id"] for row in store.rows("sample") if row["role"] == "candidate"]
+    order = [row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate"]
     return [papers[paper_id] for paper_id in order][:limit]
 
 
@@ -122,7 +125,7 @@ def sample(
     *parts*: of an item, that make its synopsis.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in store.rows("judgments"):
+    for row in store.rows(JUDGMENTS):
         judged[row["review_id"]][row["writer"]] = row["text"]
     lacking = lacks(store, "judgments", judgments_by)
     responses, by_candidate = {}, defaultdict(dict)
@@ -137,11 +140,11 @@ def sample(
             paper_id = item.rpartition(":")[0]
             by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
     stated = lacks(store, "assw", assw_by) | {
-        row["paper_id"]: row["text"] for row in store.rows("synopses", kind="assw", writer=assw_by)
+        row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
-    given = {row["paper_id"]: row["text"] for row in store.rows("synopses", kind="categories", writer=GIVEN)}
+    given = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
     roles: dict[str, list[Response]] = {}
-    for row in store.rows("sample"):
+    for row in store.rows(SAMPLE):
         roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
     return [
         Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, stated, given, parts))
@@ -151,7 +154,7 @@ def sample(
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
     """Why texts that were asked for are missing, by item."""
-    rows = store.rows("unwritten", task=task, writer=writer) if writer else []
+    rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
 
@@ -316,9 +319,9 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
         )
     if job.candidates:
         # The baseline and the controls that are there already come along: all on the same papers.
-        there = {row["candidate_id"] for row in store.rows("planned_candidates", signature_ids=signature_ids)}
+        there = {row["candidate_id"] for row in store.rows(PLANNED_CANDIDATES, signature_ids=signature_ids)}
         asked = (HUMAN, *(name for name in CONTROLS if name in there), *asked)
-    writers = {row["candidate"]: row["writer"] for row in store.rows("asked_for") if row["wrote"]}
+    writers = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR) if row["wrote"]}
     return [replace(known[name], prompt=writers.get(name)) for name in dict.fromkeys(asked)]
 
 

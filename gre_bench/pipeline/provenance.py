@@ -12,13 +12,12 @@ from typing import Any
 
 from gre_bench.ingest.snapshot.making import UNSTATED
 from gre_bench.ingest.snapshot.snapshot import Snapshot
-from gre_bench.store import Row
 
 AS_GIVEN = "as_given"
 """The rule by which a review counts whose history nobody asked for."""
 
 
-def versions(snapshot: Snapshot, kept: Set[str]) -> list[Row]:
+def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """Which version of each review of *kept* counts; rows of the table ``review_versions``."""
     stated = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
     unknown = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
@@ -39,7 +38,7 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[Row]:
     ]
 
 
-def papers(snapshot: Snapshot, kept: Set[str]) -> list[Row]:
+def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """Where the PDF of each paper of *kept* is from; rows of the table ``paper_sources``."""
     known = snapshot.papers()
     given = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})

@@ -5,13 +5,13 @@ Ranks are tested when a refresh publishes; until then the store holds no claim a
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from fnmatch import fnmatchcase
 from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 from gre_bench.catalogs import models
@@ -27,7 +27,19 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, exposure, found
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, rank_statistics
 from gre_bench.stats.chance import AboveChance, above_chance
+from gre_bench.stats.intervals import paired_test
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.board import (
+    BOARD_JUDGMENTS,
+    BOARD_LENGTHS,
+    BOARD_TEXTS,
+    HUMAN_DIFFERENCES,
+    RANKED,
+    BoardTextRow,
+    JudgedCandidateRow,
+)
+from gre_bench.store.queries.plan import CANDIDATES, SignatureRow
+from gre_bench.store.queries.score import BOARD_PAIRS, CHANCE_PAIRS
 
 Words = Mapping[tuple[str, str], int]
 """Words of a text by candidate and paper."""
@@ -39,11 +51,11 @@ PER_TOKENS = 1_000_000
 """Prices are listed for this many tokens."""
 
 
-def store_exposures(store: Store, job: Job, signatures: Sequence[Row]) -> None:
+def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) -> None:
     """Stores who may have learnt from the edition's reviews, and which candidates are ranked with which."""
     known, day = models.load(job.settings.writing.models), released(job.settings)
     asked: dict[tuple[Role, str], None] = {}
-    for row in store.rows("candidates"):
+    for row in store.rows(CANDIDATES):
         if row["kind"] == "model":
             asked["candidate", row["candidate_id"]] = None
     for row in signatures:
@@ -53,12 +65,12 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[Row]) -> None:
     board = job.settings.board
     grouped = [
         {"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
-        for name in (row["candidate_id"] for row in store.rows("candidates"))
+        for name in (row["candidate_id"] for row in store.rows(CANDIDATES))
     ]
     store.write(("put_exposures", rows), ("group_candidates", grouped))
 
 
-def hands(signature: Row) -> dict[Role, str]:
+def hands(signature: SignatureRow) -> dict[Role, str]:
     """Who has a hand in the scores of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
@@ -78,19 +90,19 @@ def released(settings: Settings) -> date | None:
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
     """Forgets how sure the ranks were: scores are about to change."""
     ids = {"signature_ids": list(signature_ids)}
-    store.write(("clear_standings", ids), ("clear_chance", ids))
+    store.write(("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids))
 
 
-def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Row], run_id: str) -> None:
+def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
     """Stores how sure each rank is, each candidate's length and its score at the human one, and its costs."""
     known = models.load(job.settings.writing.models)
     counted: dict[Reading, Words] = {}
-    judged: dict[str, dict[str, Row]] = {}
+    judged: dict[str, dict[str, dict[str, Any]]] = {}
     for signature in signatures:
         name = signature["signature_id"]
-        pairs = Pairs(*store.columns("board_pairs", signature_id=name))
+        pairs = Pairs(*store.columns(BOARD_PAIRS, signature_id=name))
         ranked: dict[str, dict[str | None, dict[str, int]]] = {"clean": {}, "all": {}}
-        for row in store.rows("ranked", signature_id=name):
+        for row in store.rows(RANKED, signature_id=name):
             ranked[row["board"]].setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
         chance = against_chance(store, name, specific_of(signature, signatures))
         above = {candidate: one.p for candidate, one in chance.items() if one.p is not None}
@@ -99,14 +111,16 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Row], run
         own = {"signature_id": name, "run_id": run_id}
         writer = signature["writer"]
         if writer not in judged:
-            judged[writer] = {row.pop("candidate_id"): row for row in store.rows("board_judgments", writer=writer)}
+            judged[writer] = {row["candidate_id"]: _about(row) for row in store.rows(BOARD_JUDGMENTS, writer=writer)}
         about = profiles(store, signature, pairs, known, counted, judged[writer])
         store.write(
-            ("clear_standings", {"signature_ids": [name]}),
+            ("clear_rank_statistics", {"signature_ids": [name]}),
+            ("clear_differences", {"signature_ids": [name]}),
             ("clear_chance", {"signature_ids": [name]}),
             ("put_chance", [_chance_row(candidate, one) | own for candidate, one in chance.items()]),
-            ("put_standings", [asdict(one) | own | {"board": "clean"} for one in clean]),
-            ("put_standings", [asdict(one) | own | {"board": "all"} for one in whole]),
+            ("put_differences", [row | own for row in to_human(store, name)]),
+            ("put_rank_statistics", [asdict(one) | own | {"board": "clean"} for one in clean]),
+            ("put_rank_statistics", [asdict(one) | own | {"board": "all"} for one in whole]),
             ("put_lengths", [row | own for row in map(extremes, about) if row]),
             ("put_profiles", [row | own for row in about]),
         )
@@ -126,7 +140,7 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
     return next((group for group, patterns in groups.items() if any(fnmatchcase(name, one) for one in patterns)), None)
 
 
-def specific_of(signature: Row, signatures: Sequence[Row]) -> str | None:
+def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> str | None:
     """The id, among *signatures*, of the specific form of the metric of *signature*; None if it is not there."""
     wanted = signature["metric"] + SPECIFIC
     apart = ("metric", "chance", "signature_id")
@@ -142,13 +156,33 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
     """How far each candidate that has scores by chance is above them."""
     if specific_id is None:
         return {}
-    rows = store.rows("chance_pairs", signature_id=signature_id, specific_id=specific_id)
+    rows = store.rows(CHANCE_PAIRS, signature_id=signature_id, specific_id=specific_id)
     found = {}
-    for name, group in groupby(rows, key=itemgetter("candidate_id")):
+    for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
         own = list(group)
-        columns = ([row[column] for row in own] for column in ("value", "above", "paper_id", "unit"))
-        found[name] = above_chance(*columns)
+        found[name] = above_chance(
+            [row["value"] for row in own],
+            [row["above"] for row in own],
+            [row["paper_id"] for row in own],
+            [row["unit"] for row in own],
+        )
     return found
+
+
+def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
+    """Student's p, paired by paper, of each candidate's difference to the human baseline; none without a spread."""
+    rows = store.rows(HUMAN_DIFFERENCES, signature_id=signature_id)
+    tested = []
+    for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
+        differences = [row["difference"] for row in group]
+        if len(differences) > 1 and not math.isnan(p := paired_test(differences).p):
+            tested.append({"candidate_id": name, "p": p, "papers": len(differences)})
+    return tested
+
+
+def _about(row: JudgedCandidateRow) -> dict[str, Any]:
+    """What the table ``profiles`` holds of a candidate's judgments."""
+    return {name: value for name, value in row.items() if name != "candidate_id"}
 
 
 def _chance_row(candidate: str, found: AboveChance) -> dict[str, Any]:
@@ -160,7 +194,7 @@ def _chance_row(candidate: str, found: AboveChance) -> dict[str, Any]:
 
 def profiles(
     store: Store,
-    signature: Row,
+    signature: SignatureRow,
     pairs: Pairs,
     known: Mapping[str, Model],
     counted: dict[Reading, Words],
@@ -174,12 +208,12 @@ def profiles(
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
     if read not in counted:
-        columns = store.columns("board_lengths", **dict(zip(("source", "writer", "form", "cut"), read, strict=True)))
+        columns = store.columns(BOARD_LENGTHS, **dict(zip(("source", "writer", "form", "cut"), read, strict=True)))
         counted[read] = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
-    texts: dict[str, list[Row]] = defaultdict(list)
-    for row in store.rows("board_texts", writer=writer):
+    texts: dict[str, list[BoardTextRow]] = defaultdict(list)
+    for row in store.rows(BOARD_TEXTS, writer=writer):
         texts[row["candidate_id"]].append(row)
     nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0, "median_lines": None, "covered": None}
     human_lines = judged.get(HUMAN, nothing)["median_lines"]
@@ -200,12 +234,12 @@ def profiles(
             "human_lines": human_lines,
             "conflict": conflict(name, hands(signature), known) if kind == "model" else None,
         }
-        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows("candidates"))
+        for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(CANDIDATES))
         if kind in ("human", "model")
     ]
 
 
-def extremes(profile: dict[str, Any]) -> Row | None:
+def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
     """The row of the table ``lengths`` that a row of `profiles` holds; it is taken out of it."""
     found = profile.pop("extremes")
     if found is None:
@@ -213,7 +247,7 @@ def extremes(profile: dict[str, Any]) -> Row | None:
     return {"candidate_id": profile["candidate_id"], "shortest": found[0], "longest": found[1]}
 
 
-def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[str, Any]:
+def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:
     """Texts that were asked for, tokens and US dollars; None for what nobody states.
 
     *first*: the task whose texts come first; where they were imported, nobody here knows what they cost. A text by a
@@ -221,18 +255,22 @@ def cost(texts: Sequence[Row], known: Mapping[str, Model], first: str) -> dict[s
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     stated = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)
-    prices = [found(row["writer"], known) for row in bought]
+    prompts, replies = ([row[kind] or 0 for row in bought] for kind in ("prompt_tokens", "reply_tokens"))
+    prices = [
+        (model.price_in, model.price_out)
+        for row in bought
+        if (model := found(row["writer"], known)) and model.price_in is not None and model.price_out is not None
+    ]
     usd: float | None = None
-    if stated and all(model and model.price_in is not None and model.price_out is not None for model in prices):
+    if stated and len(prices) == len(bought):
         usd = sum(
-            (row["prompt_tokens"] * model.price_in + row["reply_tokens"] * model.price_out) / PER_TOKENS
-            for row, model in zip(bought, prices, strict=True)
-            if model and model.price_in is not None and model.price_out is not None
+            (prompt * price_in + reply * price_out) / PER_TOKENS
+            for prompt, reply, (price_in, price_out) in zip(prompts, replies, prices, strict=True)
         )
     return {
         "asked": sum(row["asked"] for row in texts),
         "unusable": sum(row["unusable"] for row in texts),
-        "prompt_tokens": sum(row["prompt_tokens"] for row in bought) if stated else None,
-        "reply_tokens": sum(row["reply_tokens"] for row in bought) if stated else None,
+        "prompt_tokens": sum(prompts) if stated else None,
+        "reply_tokens": sum(replies) if stated else None,
         "usd": usd,
     }

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.core.records import Edition
@@ -36,11 +37,12 @@ from gre_bench.pipeline.intake import (
 from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
+from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXTS
 from gre_bench.tasks.protocol import Steps
 
 
-def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
+def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
     """Imports what the settings name, papers first; `SourceError` if a row is refused."""
     sources = settings.sources
     rows = row_range(sources.rows)
@@ -64,7 +66,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[Row]:
     return reports
 
 
-def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> Row:
+def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
     """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report.
 
     Of a fetched snapshot each review counts as it was before the rebuttal (`gre_bench.ingest.records.review_versions`).
@@ -177,10 +179,10 @@ def snapshots(store: Store) -> Path:
 
 def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
     """Reads the texts of sampled papers from the snapshot imported last, some at a time."""
-    snapshot = store.rows("snapshot")
+    snapshot = store.rows(SNAPSHOT)
     if not snapshot:
         return
-    done = {row["paper_id"] for row in store.rows("texts") if row["text"]}
+    done = {row["paper_id"] for row in store.rows(TEXTS) if row["text"]}
     due = [
         paper.paper_id for paper in sampled_papers(store, job.limit) if paper.paper_id not in done and not paper.text
     ]
@@ -204,7 +206,7 @@ def reading_notes(store: Store, limit: int | None) -> list[str]:
     """What is to be looked at among the texts of the first *limit* sampled papers, by status, each with an example."""
     sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
     found: dict[tuple[str, bool], list[str]] = {}
-    for row in store.rows("text_states"):
+    for row in store.rows(TEXT_STATES):
         if row["paper_id"] in sampled and row["status"] not in SOUND:
             found.setdefault((row["status"], bool(row["characters"])), []).append(row["paper_id"])
     return [

@@ -16,6 +16,7 @@ from gre_bench.pipeline.intake import Step
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.plan import CANDIDATE_COUNTS, CANDIDATE_SIGNATURES, KNOWN_CANDIDATES
 from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
@@ -33,16 +34,16 @@ def found(store: Store, name: str) -> Row:
 
     `SettingsError`: there is none, or it is none from outside.
     """
-    known = [row["candidate"] for row in store.read("known_candidates")]
+    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
-    return {"edition": store.key, "candidate": name} | store.read("candidate_counts", candidate=name)[0]
+    return {"edition": store.key, "candidate": name} | store.read(CANDIDATE_COUNTS, candidate=name)[0]
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
     """The steps that take *name* out of the *store*, with what is said of the order that it stood in."""
-    ids = {"signature_ids": [row["signature_id"] for row in store.rows("candidate_signatures", candidate_id=name)]}
+    ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
     return [
-        ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_standings", ids),
+        ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
         ("clear_chance", ids),
     ]  # fmt: skip
 
@@ -53,8 +54,8 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
     A removal that is stopped in between leaves a board without tests, which the next refresh makes.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
-        signatures = store.rows("candidate_signatures", candidate_id=name)
-        counts = store.rows("candidate_counts", candidate=name)[0]
+        signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
+        counts = store.rows(CANDIDATE_COUNTS, candidate=name)[0]
         store.write(*forgetting(store, name))
         store_rank_statistics(store, Job(settings, state), signatures, progress.status["run_id"])
         progress.end("done")

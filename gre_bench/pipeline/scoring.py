@@ -22,7 +22,17 @@ from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Lost, Workers
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
+from gre_bench.store.queries.score import (
+    ANY_SPAN,
+    MISSING,
+    PROGRESS_OF,
+    REASONS_OF,
+    SCORED_PAIRS,
+    SPANS_OF,
+    ProgressRow,
+    ReasonRow,
+)
 
 Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 """Some papers, each with its cases by signature."""
@@ -36,7 +46,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     papers = iter(due.items())
     chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
     # What a run has no spans of before its first chunk it need not look for before each: papers share no predictions.
-    any_known = bool(store.rows("any_span", lm_id=work.lm_id))
+    any_known = bool(store.rows(ANY_SPAN, lm_id=work.lm_id))
 
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
@@ -69,7 +79,7 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
     """Cases without a score: paper → signature → cases, papers in the edition's order."""
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for signature_id, planned in groupby(work.planned, itemgetter(0)):
-        _, *places = store.columns("missing", signature_ids=[signature_id])
+        _, *places = store.columns(MISSING, signature_ids=[signature_id])
         missing = set(zip(*places, strict=True))
         for _, pair in planned:
             if pair.case and (pair.paper_id, pair.candidate_id, pair.reference_id) in missing:
@@ -95,7 +105,7 @@ def known_spans(
     asked = [place for recipe, item in recipes if recipe.formula for place in needed(recipe, item.cases, scoring)]
     return {
         row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
-        for row in store.rows("spans_of", lm_id=lm_id, predictions=asked)
+        for row in store.rows(SPANS_OF, lm_id=lm_id, predictions=asked)
     }
 
 
@@ -152,20 +162,20 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
 
 
-def counts(store: Store, work: Work) -> list[Row]:
+def counts(store: Store, work: Work) -> list[ProgressRow]:
     """The planned pairs of the candidates of *work* by state, one row a metric."""
-    return store.rows("progress_of", signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(PROGRESS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
-def reasons_of(store: Store, work: Work) -> list[Row]:
+def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     """Why pairs of the candidates of *work* have no score."""
-    return store.rows("reasons_of", signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def separate(store: Store, signature_id: str) -> None:
     """Stores how often a human's score on a paper exceeds one on another paper, where both are there."""
     same, other = (
-        store.rows("scored_pairs", signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
+        store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
     )
     if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
         store.write(("clear_separation", {"signature_id": signature_id}))

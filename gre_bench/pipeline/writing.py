@@ -21,7 +21,9 @@ from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.queries.ingest import REVIEWS
+from gre_bench.store.queries.writing import ASKED_FOR, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext
 
@@ -37,9 +39,9 @@ def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
     candidate whose reviews were imported is not asked for more; `SettingsError` for one that now writes otherwise than
     it did in this edition.
     """
-    asked = store.rows("asked_for")
+    asked = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in asked if row["wrote"]}
-    imported = {row["candidate"] for row in store.rows("reviews")} - before.keys()
+    imported = {row["candidate"] for row in store.rows(REVIEWS)} - before.keys()
     named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in asked)))
     others = [name for name in job.candidates or () if name not in named and name not in imported]
     able = run.reviewers_among([*named, *others], writer_context(store, job))
@@ -60,7 +62,7 @@ def write_reviews(
 ) -> None:
     """Reviews of *papers* by each of the candidates *names*."""
     for name, writer in names.items():
-        known = {row["paper_id"] for row in store.rows("reviews") if row["candidate"] == name}
+        known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == name}
         lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
         due = [paper for paper in papers if paper.paper_id not in known | lost]
         progress.stage(f"writing reviews by {name}")
@@ -107,7 +109,7 @@ def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], prog
         return None
     name = job.settings.writing.assw
     writer = run.writer_identity(name, "assw", writer_context(store, job))
-    known = {row["paper_id"] for row in store.rows("synopses", kind="assw", writer=writer)}
+    known = {row["paper_id"] for row in store.rows(SYNOPSES, kind="assw", writer=writer)}
     lost = lost_for_good(store, "assw", writer)
     due = [paper for paper in papers if paper.paper_id not in known | lost]
     progress.stage("writing synopses")
@@ -154,7 +156,7 @@ def write(
         unanswered = 0 if any(item.final for item in written) else unanswered + len(written)
 
 
-def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> Row:
+def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> dict[str, Any]:
     row = asdict(written) | {"task": task, "writer": writer, "run_id": run_id}
     if task == "review":
         row["item"] = f"{written.item}:{name}"
@@ -164,7 +166,7 @@ def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> 
 
 def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
     """Items that failed for good; what lacked its paper's text is looked at anew, for the text may have come."""
-    rows = store.rows("unwritten", task=task, writer=writer)
+    rows = store.rows(UNWRITTEN, task=task, writer=writer)
     return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
 
 

@@ -15,6 +15,7 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings
 from gre_bench.preflight.doctor import Check, Finding
 from gre_bench.store import Store
+from gre_bench.store.queries.runs import LAST_SETTINGS
 
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30
@@ -105,11 +106,11 @@ def store(settings: Settings, state: Path) -> Iterator[Finding]:
         tried = Store(Path(folder), settings.edition.edition)
         with tried.lock("doctor"):
             tried.copy_for_readers()
-        tried.read("last_settings")
+        tried.read(LAST_SETTINGS)
     yield Finding("duckdb", "ok", f"{_version('duckdb')}: a store can be made, written and read")
     own = Store(state, settings.edition.edition)
     if own.read_file.is_file():
-        own.read("last_settings")
+        own.read(LAST_SETTINGS)
         writing = ", being written now" if own.is_being_written() else ""
         yield Finding("edition", "ok", f"{own.key} can be read{writing}")
 

@@ -25,6 +25,7 @@ from gre_bench.pipeline.scoring import due_cases, works_of
 from gre_bench.preflight.bill import Bill
 from gre_bench.preflight.fit_report import FitRow, fit_rows
 from gre_bench.store import Store
+from gre_bench.store.queries.score import PROGRESS, REASONS
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, by_rule
@@ -65,8 +66,8 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "over_budget": over(to_buy, job.settings.budget, spend_log(original), original.key),
                 "seconds": seconds,
                 "basis": basis,
-                "metrics": copy.rows("progress", signature_ids=work.signature_ids),
-                "reasons": copy.rows("reasons", signature_ids=work.signature_ids),
+                "metrics": copy.rows(PROGRESS, signature_ids=work.signature_ids),
+                "reasons": copy.rows(REASONS, signature_ids=work.signature_ids),
                 "notes": work.notes,
             }
     except SourceError as error:

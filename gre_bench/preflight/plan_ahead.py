@@ -26,6 +26,8 @@ from gre_bench.ingest.records.venues import Venue, venue_of
 from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
+from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
+from gre_bench.store.queries.plan import SAMPLE
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
 
@@ -145,8 +147,8 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
     """What of the edition is in the state: PDFs and pages fetched, snapshots, and the store's papers."""
     found = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
-    rows = {name: len(store.read(name)) for name in ("papers", "reviews", "texts")} if _readable(store) else {}
-    drawn = [row for row in store.read("sample") if row["role"] == "candidate"] if _readable(store) else []
+    rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if _readable(store) else {}
+    drawn = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if _readable(store) else []
     return {
         "submissions_listed": sum(page.notes for page in journal.pages) if journal else 0,
         "versions": len(journal.histories) if journal else 0,
@@ -184,7 +186,7 @@ def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) 
 
 
 def _paper_tokens(store: Store) -> int | None:
-    texts = [len(row["text"]) for row in store.read("texts") if row["text"]] if _readable(store) else []
+    texts = [len(row["text"]) for row in store.read(TEXTS) if row["text"]] if _readable(store) else []
     return round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else None
 
 

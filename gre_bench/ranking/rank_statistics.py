@@ -57,7 +57,7 @@ Next = tuple[str | None, float | None, float | None, float | None, float | None,
 
 @dataclass(frozen=True, slots=True)
 class RankStatistics:
-    """How sure the rank of one candidate is; *problem* says why there are no tests. See the table ``standings``."""
+    """How sure the rank of one candidate is (table ``rank_statistics``); *problem* says why there are no tests."""
 
     candidate_id: str
     rank: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -23,7 +23,7 @@ _TABLES = {
     "problems": "every failure, as it was told",
     "candidates": "who is on the boards",
     "signatures": "what each score rests on",
-    "standings": "ranks, ties and tests",
+    "rank_statistics": "ranks, ties and tests",
     "profiles": "lengths, tokens and money",
     "effects": "what changes of reviews did to the metrics",
     "judgment_kinds": "how many judgments open in which way",
@@ -57,7 +57,7 @@ def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> t
     return tuple(lines)
 
 
-def _texts(found: list[dict[str, Any]]) -> Iterator[str]:
+def _texts(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in found:
         here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
             row["shown"], f"words of {row['shown']:,} are here"

@@ -17,11 +17,11 @@ import duckdb
 
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.judgments import OPENINGS
-from gre_bench.store import STORAGE_VERSION, TABLES, VIEWS, Row, of_statement, statement
+from gre_bench.store import STORAGE_VERSION, TABLES, VIEWS, of_statement, statement
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
-    "student_t", "standings", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
+    "student_t", "rank_statistics", "differences", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
 )  # fmt: skip
 REDACTED = (
     "runs", "imports", "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
@@ -39,10 +39,10 @@ class Additions:
     and whose spans are theirs.
     """
 
-    metrics: Sequence[Row] = ()
-    models: Sequence[Row] = ()
-    changes: Sequence[Row] = ()
-    shown: Sequence[Row] = ()
+    metrics: Sequence[dict[str, Any]] = ()
+    models: Sequence[dict[str, Any]] = ()
+    changes: Sequence[dict[str, Any]] = ()
+    shown: Sequence[dict[str, Any]] = ()
 
 
 def write_database(
@@ -118,14 +118,14 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-def rows(connection: duckdb.DuckDBPyConnection, query: str, kind: str = "pages", **parameters: Any) -> list[Row]:
-    """Rows of a statement of ``sql/<kind>``; those of editions (queries) work on a release too."""
-    cursor = connection.execute(statement(kind, query), parameters or None)
+def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
+    """Rows of a statement of ``sql/pages.sql``. What a release shares with an edition is asked with `fetch`."""
+    cursor = connection.execute(statement("pages", query))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def streamed(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[Row]:
+def streamed(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[dict[str, Any]]:
     """The same, a few thousand at a time."""
     cursor = connection.execute(statement("pages", query))
     names = [column[0] for column in cursor.description]
@@ -162,7 +162,7 @@ def _mark_public(
 
 
 def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
-    tables: Mapping[str, Sequence[Row]] = {
+    tables: Mapping[str, Sequence[dict[str, Any]]] = {
         "metrics": additions.metrics, "models": additions.models, "changes": additions.changes,
         "signatures_shown": additions.shown,
     }  # fmt: skip

@@ -11,7 +11,7 @@ import duckdb
 
 from gre_bench.core.errors import SourceError
 from gre_bench.release.database import opened, quoted, rows
-from gre_bench.store import TABLES, Row
+from gre_bench.store import TABLES
 
 _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signatures", "validations"}
 """What two releases always differ in, and what is compared by itself."""
@@ -28,14 +28,14 @@ def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def changed_pairs(one: Path, other: Path) -> dict[tuple[str, str], Row]:
+def changed_pairs(one: Path, other: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """By signature and candidate of the databases *one* and *other*: how many pairs either has alone or otherwise."""
     with _beside(one, other) as connection:
         found = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in found}
 
 
-def unlike_tables(one: Path, other: Path) -> list[Row]:
+def unlike_tables(one: Path, other: Path) -> list[dict[str, Any]]:
     """Tables of an edition whose rows differ in the databases *one* and *other*: how many rows each has alone.
 
     Every command adds a row to ``runs``: there only rows count that *one* has alone.
@@ -56,7 +56,7 @@ def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int
     return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
 
 
-def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Row]:
+def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What differs between two manifests, one row a value: what (``settings.scoring.form``), first, second.
 
     What only one of them states is None in the other.
@@ -70,7 +70,7 @@ def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> 
     ]
 
 
-def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Row]:
+def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Tables whose number of rows is another."""
     first, second = one["tables"], other["tables"]
     return [

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from gre_bench.core.settings import edition_of
 from gre_bench.release.database import opened, rows
@@ -72,7 +73,7 @@ def _siblings(release_store: ReleaseStore) -> list[str]:
     return [one.key for one in known if (one.venue, one.sample) == (own.venue, own.sample)]
 
 
-def _anchored(database: Path) -> list[Row]:
+def _anchored(database: Path) -> list[dict[str, Any]]:
     with opened(database) as connection:
         return rows(connection, "anchored")
 

@@ -22,7 +22,7 @@ from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import write_site
 from gre_bench.store import now
 
-DERIVED = ("chance", "lengths", "profiles", "separation", "standings")
+DERIVED = ("chance", "differences", "lengths", "profiles", "rank_statistics", "separation")
 RECORDS = ("imports", "runs")
 """Tables that say when something was done, and by which run."""
 DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"

@@ -13,7 +13,8 @@ from gre_bench.release.names import page_of
 from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.claims import exposed, flags, order
 from gre_bench.release.pages.contents import PairOutcome, PaperLine
-from gre_bench.store import Row
+from gre_bench.store import Row, fetch
+from gre_bench.store.queries.board import CLEAN_GAP, EXPOSURES, CleanGapRow, ExposureRow
 
 _ABOUT = (
     ("evaluation LM", "evaluation_lm"), ("its digest", "lm_digest"), ("precision", "dtype"),
@@ -27,18 +28,15 @@ def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
     """The boards of a release, in their order."""
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     found = rows(connection, "boards")
-    exposures = rows(connection, "exposures", kind="queries")
-    gaps = {
-        row["signature_id"]: row
-        for row in rows(connection, "clean_gap", kind="queries", signature_ids=list(signatures))
-    }
+    exposures = fetch(connection, EXPOSURES)
+    gaps = {row["signature_id"]: row for row in fetch(connection, CLEAN_GAP, signature_ids=list(signatures))}
     return tuple(
         _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
         for signature_id, group in groupby(found, key=lambda row: row["signature_id"])
     )
 
 
-def _board(signature: Row, found: Sequence[Row], exposures: Sequence[Row], gap: Row | None) -> Board:
+def _board(signature: Row, found: Sequence[Row], exposures: Sequence[ExposureRow], gap: CleanGapRow | None) -> Board:
     auc = signature["auc"]
     tied = {name for row in found if row["tied"] for name in (row["candidate"], row["next_candidate"])}
     said = f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f})" if auc is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 import duckdb
@@ -31,7 +32,7 @@ def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]
     return tuple(found.values())
 
 
-def _validation(title: str, validation_record: Row, effects: list[Row] | tuple[()]) -> Validation:
+def _validation(title: str, validation_record: Row, effects: Sequence[Row]) -> Validation:
     where, detail = validation_record.get("validated_on"), validation_record.get("detail") or ""
     return Validation(
         title,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import permutations
 from pathlib import Path
@@ -21,10 +21,14 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.exposure import found as found_model
-from gre_bench.reports.compare_candidates import leads
-from gre_bench.reports.compare_studies import run_study
+from gre_bench.reports.comparisons.candidates import leads
+from gre_bench.reports.comparisons.studies import run_study
 from gre_bench.stats.claims import Contrast, Told, contrast_of, from_interval, told
 from gre_bench.store import Row, Store, no_edition
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
+from gre_bench.store.queries.score import CANDIDATE_PAIRS
+from gre_bench.store.queries.study import AGREEMENTS, EFFECTS, EffectRow
 
 NO_RISE = 0.1
 """A manipulation does not raise a score where the interval of d ends below this."""
@@ -39,7 +43,7 @@ def edition_claims(edition: str, state: Path, asked: Sequence[Claim]) -> dict[st
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
-    planned = store.read("planned_signatures")
+    planned = store.read(PLANNED_SIGNATURES)
     if not planned:
         raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
     signatures = {row["metric"]: row for row in reversed(planned)}
@@ -104,18 +108,18 @@ def _row(claim: Claim, metric: str, answer: Told | None) -> Row:
     }  # fmt: skip
 
 
-def _on_edition(store: Store, signature: Row, claim: Claim, signatures: dict[str, Row]) -> Told:
+def _on_edition(store: Store, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]) -> Told:
     if claim.test in ("larger", "newer", "human_leads", "human_is_passed"):
         return _on_board(store, signature, claim)
     if claim.test in ("agrees", "agrees_more"):
         return _on_grades(store, claim, signature["metric"], signatures)
     ids = [signature["signature_id"]]
-    effects = {row["change"]: row for row in store.read("effects", signature_ids=ids) if row["problem"] is None}
+    effects = {row["change"]: row for row in store.read(EFFECTS, signature_ids=ids) if row["problem"] is None}
     return _on_effects(effects, claim)
 
 
-def _on_board(store: Store, signature: Row, claim: Claim) -> Told:
-    rows = store.read("leaderboard", signature_ids=[signature["signature_id"]])
+def _on_board(store: Store, signature: SignatureRow, claim: Claim) -> Told:
+    rows = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
     known = load_models()
     models, manner = dict[str, Model](), dict[str, str]()
     for row in rows:
@@ -139,7 +143,7 @@ def _on_board(store: Store, signature: Row, claim: Claim) -> Told:
         lacking = "no model here" if not named else "no human baseline here"
     scored = [
         row
-        for row in store.read("candidate_pairs", signature_id=signature["signature_id"], candidates=[HUMAN, *named])
+        for row in store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=[HUMAN, *named])
         if row["state"] == "scored"
     ]
     contrasts = [
@@ -168,7 +172,7 @@ def _newer(one: Model, other: Model) -> bool:
 _ORDERS: dict[str, Callable[[Model, Model], bool]] = {"larger": _larger, "newer": _newer}
 
 
-def _on_effects(effects: dict[str, Row], claim: Claim) -> Told:
+def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> Told:
     wanted = (*claim.changes, *claim.more)
     lacking = [name for name in wanted if name not in effects]
     if len(lacking) == len(wanted):
@@ -212,10 +216,10 @@ def _apart(name: str, one: Row, other: Row) -> Contrast:
     return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), min(first.n, second.n))
 
 
-def _on_grades(store: Store, claim: Claim, metric: str, signatures: dict[str, Row]) -> Told:
+def _on_grades(store: Store, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> Told:
     rows = {
         row["metric"]: row
-        for row in store.read("agreements", signature_ids=[row["signature_id"] for row in signatures.values()])
+        for row in store.read(AGREEMENTS, signature_ids=[row["signature_id"] for row in signatures.values()])
         if row["kind"] == "spearman" and row["problem"] is None
     }
     if metric not in rows:

@@ -14,7 +14,9 @@ from gre_bench.release.pieces import add_pieces
 from gre_bench.release.publishing import DATABASE
 from gre_bench.release.site import write_site
 from gre_bench.reports.publishing import additions, provenance
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
+from gre_bench.store.queries.board import BOARD_SETTINGS
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
@@ -49,12 +51,12 @@ def write_edition_pages(store: Store, folder: Path, everything: bool = False) ->
 
 
 def _settings(store: Store) -> Settings:
-    planned_with = store.read("board_settings")
+    planned_with = store.read(BOARD_SETTINGS)
     return parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
 
 
-def _signatures(store: Store) -> list[Row]:
-    signatures = store.read("current_signatures")
+def _signatures(store: Store) -> list[SignatureRow]:
+    signatures = store.read(CURRENT_SIGNATURES)
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     return signatures

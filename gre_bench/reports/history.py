@@ -19,6 +19,8 @@ from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import FEW
 from gre_bench.stats.welch import Moment, change
 from gre_bench.store import Row, Store, find_editions
+from gre_bench.store.queries.board import ANCHORED, AnchoredRow
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
 
 
 def history(
@@ -32,7 +34,7 @@ def history(
     """
     names: list[str] = []
     keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for key in keys:
         store = Store(state, key)
@@ -55,7 +57,7 @@ def history(
             "few": few, "left_out": left_out}  # fmt: skip
 
 
-def compared(rows: Sequence[Row]) -> list[Row]:
+def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """One table for each set of rows that compare: one venue, sample, metric and signature.
 
     Its *editions* in their order, and a line for each candidate with its row in each edition, or None.
@@ -64,7 +66,7 @@ def compared(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         sample = edition_of(row["edition"]).sample
         groups.setdefault((row["venue"], sample, row["metric"], row["signature_id"]), []).append(row)
-    found: list[Row] = []
+    found: list[dict[str, Any]] = []
     for (venue, sample, metric, signature_id), group in sorted(groups.items(), key=lambda item: item[0]):
         editions = list(dict.fromkeys(row["edition"] for row in group))
         cells = {(row["candidate"], row["edition"]): row for row in group}
@@ -77,13 +79,13 @@ def compared(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def changes(rows: Sequence[Row]) -> list[Row]:
+def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """From each edition to the next of the same venue, sample and signature; p Holm-corrected over all of them."""
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         sample = edition_of(row["edition"]).sample
         series.setdefault((row["venue"], sample, row["signature_id"], row["candidate"]), []).append(row)
-    found: list[Row] = []
+    found: list[dict[str, Any]] = []
     for line in series.values():
         for one, other in pairwise(line):
             if one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
@@ -97,15 +99,15 @@ def changes(rows: Sequence[Row]) -> list[Row]:
     return [row | {"p_holm": p} for row, p in zip(found, adjusted, strict=True)]
 
 
-def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[Row] | str:
+def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
     """Rows of one edition, or why it has none."""
     if not store.read_file.is_file():
         return "nothing to read yet"
-    signatures = [row for row in store.read("current_signatures") if not metrics or row["metric"] in metrics]
+    signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
     if not signatures:
         return "no scores" + (f" of {', '.join(metrics)}" if metrics else "")
     ids = [row["signature_id"] for row in signatures]
-    found = store.read("anchored", signature_ids=ids, anchors=list(anchors))
+    found = store.read(ANCHORED, signature_ids=ids, anchors=list(anchors))
     return found or f"no candidate on the same pairs as {', '.join(anchors)}"
 
 
@@ -113,5 +115,5 @@ def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
     """*anchors*, each the candidate of the edition that it is the end of, if only one is; unknown ones as they are."""
     if not store.read_file.is_file():
         return list(anchors)
-    known = [row["candidate"] for row in store.read("known_candidates")]
+    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return [whole(name, known) or name for name in anchors]

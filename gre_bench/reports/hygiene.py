@@ -16,15 +16,17 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.reports.recount import Origin, ReadCopy, candidate_of, cases, origin, scored_anew, signed_anew
-from gre_bench.store import Row
+from gre_bench.reports.recount import Origin, candidate_of, cases, origin, scored_anew, signed_anew
+from gre_bench.store import ReadCopy
+from gre_bench.store.queries.plan import SAMPLE, SignatureRow
+from gre_bench.store.queries.score import BOARD_PAIRS
 from gre_bench.tasks.protocol import Steps
 
 
 def hygiene(
     state: Path,
     edition: str,
-    signature: Row,
+    signature: SignatureRow,
     run: Steps,
     intruders: Sequence[str] | None,
     papers: int,
@@ -42,7 +44,7 @@ def hygiene(
     if unknown := [name for name in intruders or () if name not in models]:
         known = ", ".join(models) or "none"
         raise SettingsError(f"edition {store.key} has no model {', '.join(unknown)} on its board; there are: {known}")
-    place_of = {row["review_id"]: row["place"] for row in store.rows("sample") if row["role"] == "reference"}
+    place_of = {row["review_id"]: row["place"] for row in store.rows(SAMPLE) if row["role"] == "reference"}
     found: dict[str, Any] = {
         "metric": signature["metric"],
         "signature_id": signature["signature_id"],
@@ -55,10 +57,10 @@ def hygiene(
     return found
 
 
-def board_pairs(store: ReadCopy, signature: Row) -> Pairs:
+def board_pairs(store: ReadCopy, signature: SignatureRow) -> Pairs:
     """Scored pairs of humans and models under *signature*."""
-    rows = store.rows("board_pairs", signature_id=signature["signature_id"])
-    return as_pairs([tuple(row.values()) for row in rows])
+    rows = store.rows(BOARD_PAIRS, signature_id=signature["signature_id"])
+    return as_pairs([(row["candidate_id"], row["paper_id"], row["reference_id"], row["value"]) for row in rows])
 
 
 def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
@@ -88,7 +90,7 @@ def read_likelihood(file: Path) -> dict[str, float]:
 
 def _swapped(
     store: ReadCopy,
-    signature: Row,
+    signature: SignatureRow,
     run: Steps,
     names: Sequence[str],
     intruders: Sequence[str],
@@ -100,7 +102,7 @@ def _swapped(
         return []
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
     _same_instrument(store, signature, run, source)
-    first = list(dict.fromkeys(row["paper_id"] for row in store.rows("sample")))[:papers]
+    first = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))[:papers]
     texts: dict[str, dict[str, Case]] = {}
     for name in names:
         own = cases(store, signature, candidate_of(store, name), source)
@@ -122,7 +124,7 @@ def _swapped(
     return found
 
 
-def _same_instrument(store: ReadCopy, signature: Row, run: Steps, source: Origin) -> None:
+def _same_instrument(store: ReadCopy, signature: SignatureRow, run: Steps, source: Origin) -> None:
     """`SettingsError` where today's evaluation LM or engine is not the one that scored: nothing could be compared."""
     anew = signed_anew(run, store, signature, source)
     if different := [name for name in anew if anew[name] != signature[name] and name != "signature_id"]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.score import CANDIDATE_PAIRS
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
@@ -13,8 +16,8 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
 
     *papers*: of the first metric with scores, the papers' mean scores, best first (nats, or the metric's unit).
     """
-    signatures = store.read("current_signatures")
-    rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in signatures])
+    signatures = store.read(CURRENT_SIGNATURES)
+    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])
     ranked = Counter((row["signature_id"], row["group_name"]) for row in rows if row["rank"] is not None)
     own = [row | {"of": ranked[row["signature_id"], row["group_name"]]} for row in rows if row["candidate"] == name]
     first = next((row for row in own if row["scored"]), None)
@@ -30,10 +33,10 @@ def one_candidate(store: Store, name: str) -> dict[str, Any]:
     }
 
 
-def _papers(store: Store, signature_id: str, name: str) -> list[Row]:
+def _papers(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
     values: dict[str, list[float]] = {}
-    for row in store.read("candidate_pairs", signature_id=signature_id, candidates=[name]):
-        if row["state"] == "scored":
+    for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[name]):
+        if row["value"] is not None:
             values.setdefault(row["paper_id"], []).append(row["value"])
     found = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]
     return sorted(found, key=lambda row: (-row["mean"], row["paper_id"]))

@@ -23,6 +23,11 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
+from gre_bench.store.queries.board import BOARD_SETTINGS
+from gre_bench.store.queries.ingest import IMPORTED_FILES, SNAPSHOT
+from gre_bench.store.queries.plan import CANDIDATE_MODELS, CURRENT_SIGNATURES, DRAW, SAMPLE, SignatureRow
+from gre_bench.store.queries.score import PROGRESS
+from gre_bench.store.queries.study import VALIDATIONS, ValidationRow
 
 
 def publish_edition(
@@ -60,11 +65,11 @@ def publication_of(
 ) -> Publication:
     """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
     unseen = {row["signature_id"] for row in hidden}
-    signatures = [row for row in store.read("current_signatures") if row["signature_id"] not in unseen]
+    signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] not in unseen]
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
-    planned_with = store.read("board_settings")
+    planned_with = store.read(BOARD_SETTINGS)
     settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
     return Publication(
         source=store.file,
@@ -78,9 +83,9 @@ def publication_of(
     )
 
 
-def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
+def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
     ids = [row["signature_id"] for row in with_specific(store, signatures)]
-    counts = store.read("progress", signature_ids=ids)
+    counts = store.read(PROGRESS, signature_ids=ids)
     if missing := sum(row["missing"] for row in counts):
         raise UnfinishedError(
             f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release is for good; "
@@ -88,37 +93,37 @@ def _check_whole(store: Store, signatures: Sequence[Row]) -> None:
         )
 
 
-def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Additions:
+def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
     """Titles and units of the metrics, what is known of the models, the boards: validated ones first."""
     places = {name: place for place, name in enumerate(METRICS)}
     ids = [row["signature_id"] for row in signatures]
-    passed = {row["signature_id"] for row in store.read("validations", signature_ids=ids) if row["verdict"] == "pass"}
+    passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     shown = sorted(signatures, key=lambda row: (row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
     named = models.load(settings.writing.models)
     return Additions(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
                  for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
-        models=[_model(row["model"], named.get(row["model"])) for row in store.read("candidate_models")],
+        models=[_model(row["model"], named.get(row["model"])) for row in store.read(CANDIDATE_MODELS)],
         changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
         shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}
                for place, row in enumerate(shown)],
     )  # fmt: skip
 
 
-def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> dict[str, Any]:
+def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
     """All that the numbers rest on; nothing of the machine they were made on."""
-    draw = store.read("draw")
+    draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
-    verdicts = {row["signature_id"]: row for row in store.read("validations", signature_ids=ids)}
+    verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
     return {
         "program": {"name": "gre-bench", "version": code_version(), "packages": packages()},
-        "papers": len({row["paper_id"] for row in store.read("sample")}),
+        "papers": len({row["paper_id"] for row in store.read(SAMPLE)}),
         "seeds": {"sample": draw[0]["seed"] if draw else settings.edition.seed, "bootstrap": settings.validation.seed,
                   "chance": settings.scoring.chance_seed},
         "draw": draw[0] if draw else None,
-        "snapshots": [{"digest": row["digest"]} for row in store.read("snapshot")],
-        "imports": store.read("imported_files"),
+        "snapshots": [{"digest": row["digest"]} for row in store.read(SNAPSHOT)],
+        "imports": store.read(IMPORTED_FILES),
         "signatures": list(signatures),
         "validations": {
             row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
@@ -127,18 +132,18 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> d
     }  # fmt: skip
 
 
-def _verdict(row: Row | None) -> dict[str, Any]:
+def _verdict(row: ValidationRow | None) -> dict[str, Any]:
     if row is None:
         return {"verdict": "unvalidated"}
     return {name: row[name] for name in ("verdict", "edition", "detail", "validated_at")}
 
 
-def _model(name: str, known: models.Model | None) -> Row:
+def _model(name: str, known: models.Model | None) -> dict[str, Any]:
     stated = ("family", "parameters", "knowledge_cutoff", "released", "price_in", "price_out")
     return {"model": name} | {field: getattr(known, field) if known else None for field in stated}
 
 
-def _lm_id(row: Row) -> str:
+def _lm_id(row: SignatureRow) -> str:
     """By which the spans of a signature's evaluation LM are known."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id

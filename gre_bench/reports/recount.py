@@ -23,18 +23,13 @@ from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, PLANNED_CANDIDATE, SignatureRow
+from gre_bench.store.queries.score import FINISHED_PAIRS
+from gre_bench.store.queries.why import MOVED, WHY_RUN
 from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6
 """Relative, between a number and the same number made anew."""
-
-
-class ReadCopy(Store):
-    """An edition as its readers see it: whole, never waiting for a run, never written."""
-
-    def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of a query from the read copy."""
-        return self.read(query, **parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +44,17 @@ class Origin:
         return self.job.settings
 
 
-def origin(store: Store, signature: Row, candidate_id: str, state: Path) -> Origin:
+def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
     """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
-    runs = store.rows("why_run", signature_id=signature["signature_id"], candidate_id=candidate_id)
+    runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
-    settings = configuration.load_over(json.loads(runs[0].pop("settings")), ())
-    return Origin(in_domain(Job(settings, state)), runs[0])
+    settings = configuration.load_over(json.loads(runs[0]["settings"]), ())
+    run = {name: value for name, value in runs[0].items() if name != "settings"}
+    return Origin(in_domain(Job(settings, state)), run)
 
 
-def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
+def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
     """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -71,18 +67,18 @@ def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) ->
 
 
 def _moved(
-    store: Store | ReadCopy, writer: str, entries: Sequence[Entry], candidate: Candidate
+    store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
     """What *candidate* said of other papers, by the paper that it is scored on by chance."""
     found = (response_of(entries, place, candidate) for place in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
-    rows = store.rows("moved", writer=writer, candidate_id=candidate.candidate_id)
+    rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
     return {
         (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]] for row in rows if row["review_id"] in by_id
     }
 
 
-def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row:
+def signed_anew(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
     """What the metric would be signed with today, by the same settings; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -93,13 +89,13 @@ def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row
     }
 
 
-def scored_anew(run: Steps, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
+def scored_anew(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
     """Scores of the cases *due*, nothing taken from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
 
 
-def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
+def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
     """Notes in *pairs* what the recount says; of those scored both times how far apart the two are, relative."""
     by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []
@@ -120,9 +116,9 @@ def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -
 
     `StoreError` names the first that comes out otherwise, or whose texts are gone.
     """
-    drawn: dict[tuple[str, str], list[Row]] = {}
-    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows("current_signatures"))}
-    known = [(key, row) for key in signatures for row in store.rows("finished_pairs", signature_id=key)
+    drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
+    known = [(key, row) for key in signatures for row in store.rows(FINISHED_PAIRS, signature_id=key)
              if row["value"] is not None]  # fmt: skip
     chosen = Random(seed).sample(known, min(count, len(known)))
     for key, row in chosen:
@@ -152,5 +148,5 @@ def _unlike(key: str, metric: str, row: Row) -> str:
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:
     """The candidate as it was planned."""
-    rows = store.rows("planned_candidate", candidate_id=candidate_id)
+    rows = store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)
     return Candidate(**rows[0])

@@ -13,7 +13,9 @@ from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.release.publishing import DATABASE
 from gre_bench.reports.publishing import release_store_of
-from gre_bench.store import Row, find_editions
+from gre_bench.store import fetch, find_editions
+from gre_bench.store.queries.board import LEADERBOARD, LeaderboardRow
+from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
 
 
 def release_folder(name: str, state: Path) -> Path | None:
@@ -29,24 +31,24 @@ def release_folder(name: str, state: Path) -> Path | None:
     return release_store.folder / number if manifest.is_release(release_store.folder / number) else None
 
 
-def release_boards(folder: Path, metric: str | None = None) -> list[Row]:
+def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
     """The boards of the release in *folder*, or the one of *metric*: validated metrics first, best candidate first.
 
     `SourceError` if the release is not as it was published, `SettingsError` if it has no such metric.
     """
     with _signed(folder, metric) as (connection, signatures):
-        return rows(connection, "leaderboard", "queries", signature_ids=list(signatures.values()))
+        return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
-def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[Row]:
+def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
     """The planned pairs of *metric*, or of one *candidate*; errors as of `release_boards`."""
     with _signed(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
-        board = rows(connection, "leaderboard", "queries", signature_ids=[signature_id])
+        board = fetch(connection, LEADERBOARD, signature_ids=[signature_id])
         names = [row["candidate"] for row in board]
         if candidate is not None:
             names = [resolved(candidate, names, f"{folder.name} has no candidate")]
-        return rows(connection, "candidate_pairs", "queries", signature_id=signature_id, candidates=names)
+        return fetch(connection, CANDIDATE_PAIRS, signature_id=signature_id, candidates=names)
 
 
 @contextmanager

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import resolved
 from gre_bench.pipeline.ranking import specific_of
-from gre_bench.store import Row, Store, find_editions
+from gre_bench.store import Store, find_editions
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, PLANNED_SIGNATURES, SignatureRow
 
 
-def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, Any]]:
+def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
     """Signatures of the last plan; of the *metrics* named, those planned last, whenever that was."""
     if not metrics:
-        found = store.read("current_signatures")
+        found = store.read(CURRENT_SIGNATURES)
     else:
-        planned = store.read("planned_signatures")
+        planned = store.read(PLANNED_SIGNATURES)
         unknown = sorted(set(metrics) - {row["metric"] for row in planned})
         if unknown:
             known = ", ".join(sorted({row["metric"] for row in planned})) or "none yet"
@@ -28,9 +28,9 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[dict[str, 
     return found
 
 
-def with_specific(store: Store, signatures: Sequence[Row]) -> list[Row]:
+def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
     """*signatures* and the specific forms of their metrics, from which what stands above chance comes."""
-    planned = store.read("planned_signatures")
+    planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
     specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
     return [*signatures, *(row for row in specific if row not in signatures)]
@@ -38,7 +38,7 @@ def with_specific(store: Store, signatures: Sequence[Row]) -> list[Row]:
 
 def the_candidate(store: Store, name: str) -> str:
     """The candidate of the edition that *name* is, or is the end of; `SettingsError` names the known ones."""
-    known = [row["candidate"] for row in store.read("known_candidates")]
+    known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return resolved(name, known, f"edition {store.key} has no candidate")
 
 

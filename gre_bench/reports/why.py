@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
@@ -18,7 +19,6 @@ from gre_bench.prompts.library import address
 from gre_bench.reports.recount import (
     TOLERANCE,
     Origin,
-    ReadCopy,
     candidate_of,
     cases,
     compared,
@@ -28,11 +28,16 @@ from gre_bench.reports.recount import (
 )
 from gre_bench.reports.signatures import the_candidate
 from gre_bench.reports.why_detail import Why, detail, same, trace
-from gre_bench.store import Row
+from gre_bench.store import ReadCopy, Row
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import SignatureRow
+from gre_bench.store.queries.why import WHY_PAIRS
 from gre_bench.tasks.protocol import Steps
 
 
-def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: str | None, run: Steps | None) -> Why:
+def why(
+    state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, run: Steps | None
+) -> Why:
     """What the number of a candidate under *signature* rests on; of one paper, also tokens, texts and prompts.
 
     *run*: the steps, for the recount; None leaves it out. `SettingsError`: a candidate or paper without pairs.
@@ -40,11 +45,11 @@ def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: 
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)
     ids = {"signature_id": signature["signature_id"], "candidate_id": candidate_id}
-    pairs = store.rows("why_pairs", **ids)
+    pairs: list[dict[str, Any]] = [{**row} for row in store.rows(WHY_PAIRS, **ids)]
     if not pairs:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {candidate_id}")
     source = origin(store, signature, candidate_id, state)
-    rows = store.rows("leaderboard", signature_ids=[signature["signature_id"]])
+    rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
     found = Why(store.key, candidate_id, signature, board, source.run, pairs)
     _check_mean(found)
@@ -68,11 +73,12 @@ def why(state: Path, edition: str, signature: Row, candidate_id: str, paper_id: 
 
 def _check_mean(found: Why) -> None:
     scored = [row["value"] for row in found.pairs if row["state"] == "scored"]
-    if found.board is None or not scored:
+    stored = found.board and found.board["mean"]
+    if stored is None or not scored:
         return
     mean = math.fsum(scored) / len(scored)
-    what = f"the board's {found.board['mean']:+.6f} is the mean of {len(scored)} pairs"
-    found.check(what, same(mean, found.board["mean"]), f"their mean is {mean:+.6f}")
+    what = f"the board's {stored:+.6f} is the mean of {len(scored)} pairs"
+    found.check(what, same(mean, stored), f"their mean is {mean:+.6f}")
 
 
 def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:

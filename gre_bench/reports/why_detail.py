@@ -9,13 +9,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.metrics import recipe_of
+from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.lm.pieces import pieces_of
 from gre_bench.metrics.logprobs import terms, value
 from gre_bench.prompts.library import render
-from gre_bench.reports.recount import TOLERANCE, Origin, ReadCopy
-from gre_bench.store import Row
+from gre_bench.reports.recount import TOLERANCE, Origin
+from gre_bench.store import ReadCopy, Row
+from gre_bench.store.queries.board import LeaderboardRow
+from gre_bench.store.queries.plan import SAMPLE, SignatureRow
+from gre_bench.store.queries.why import WHY_PAPER, WHY_REVIEWS, WHY_SPANS, WhyPaperRow, WhyReviewRow, WhySpanRow
 
 TERMS = {
     "pmi": ("given the first review", "without it"),
@@ -33,14 +36,14 @@ class Why:
 
     edition: str
     candidate: str
-    signature: Row
-    board: Row | None
+    signature: SignatureRow
+    board: LeaderboardRow | None
     run: Row
-    pairs: list[Row]
-    details: list[Row] = field(default_factory=list)
-    paper: Row | None = None
-    reviews: list[Row] = field(default_factory=list)
-    checks: list[Row] = field(default_factory=list)
+    pairs: list[dict[str, Any]]
+    details: list[dict[str, Any]] = field(default_factory=list)
+    paper: WhyPaperRow | None = None
+    reviews: list[WhyReviewRow] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -59,7 +62,7 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
         case = kept.get((row["paper_id"], row["reference_id"]))
         if case is None:
             continue
-        item: Row = {"reference_id": row["reference_id"], "value": row["value"], "x": case.candidate,
+        item: dict[str, Any] = {"reference_id": row["reference_id"], "value": row["value"], "x": case.candidate,
                        "y": case.reference, "synopsis": case.synopsis, "moved": case.moved, "terms": [],
                        "tokens": []}  # fmt: skip
         if recipe.formula:
@@ -82,10 +85,10 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
         found.details.append(item)
 
 
-def _spans(store: ReadCopy, row: Row, recipe: Any) -> list[Row]:
+def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     """The spans of a pair, by the evaluation LM whose log-probabilities give its score."""
-    by_lm: dict[str, dict[str, Row]] = defaultdict(dict)
-    for span in store.rows("why_spans", predictions=list(row["predictions"])):
+    by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
+    for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
         by_lm[span["lm_id"]][span["prediction"]] = span
     whole = [spans for spans in by_lm.values() if all(place in spans for place in row["predictions"])]
     made = [[spans[place] for place in row["predictions"]] for spans in whole]
@@ -95,7 +98,7 @@ def _spans(store: ReadCopy, row: Row, recipe: Any) -> list[Row]:
     return (fitting or made)[0]
 
 
-def _gains(parts: Sequence[Row]) -> list[Row]:
+def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
     """What each token of y gained by the first review, in nats."""
     given, alone = parts
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
@@ -109,12 +112,12 @@ def _gains(parts: Sequence[Row]) -> list[Row]:
 
 def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
     """The paper, and the reviews of the pairs with their versions and hashes."""
-    found.paper = (store.rows("why_paper", paper_id=paper_id) or [None])[0]
+    found.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in found.pairs)}
     if candidate_id == HUMAN:
-        roles = [row for row in store.rows("sample") if row["paper_id"] == paper_id]
+        roles = [row for row in store.rows(SAMPLE) if row["paper_id"] == paper_id]
         ids |= {row["review_id"] for row in roles if row["role"] == "candidate"}
-    found.reviews = store.rows("why_reviews", review_ids=sorted(ids), writer=found.signature["writer"])
+    found.reviews = store.rows(WHY_REVIEWS, review_ids=sorted(ids), writer=found.signature["writer"])
 
 
 def same(one: float, other: float) -> bool:

@@ -12,15 +12,16 @@ asking    a user's own query, asked in a process of its own
 sandbox   that process
 schema    tables, views and the version that they are of
 statements SQL by name
+queries   the queries of ``sql/queries`` by name, and what their rows hold
 binding   records to DuckDB in bulk, rows back
 lock      who writes
 status    what a run says of itself while it is at work
 files     files put in place whole, or not at all
 """
 
-from gre_bench.store.binding import Row
+from gre_bench.store.binding import Row, fetch
 from gre_bench.store.database import interrupted, of_statement
-from gre_bench.store.edition import Store, find_editions, no_edition, now
+from gre_bench.store.edition import ReadCopy, Store, find_editions, no_edition, now
 from gre_bench.store.frozen import Frozen, frozen
 from gre_bench.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS
 from gre_bench.store.statements import statement
@@ -32,8 +33,10 @@ __all__ = [
     "TABLES",
     "VIEWS",
     "Frozen",
+    "ReadCopy",
     "Row",
     "Store",
+    "fetch",
     "find_editions",
     "frozen",
     "interrupted",

@@ -23,6 +23,7 @@ from uuid import UUID
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import QuerySettings
 from gre_bench.store.binding import Row, distinct
+from gre_bench.store.queries.runs import PARSED_QUERY
 from gre_bench.store.statements import statement
 
 PROGRAM = Path(__file__).with_name("sandbox.py")
@@ -57,7 +58,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
     asked = {
         "text": text, "file": str(copy), "folder": str(copy.parent), "seconds": bounds.seconds,
         "memory": int(bounds.memory * MB), "spill": int(bounds.spill * MB), "result": int(bounds.result * MB),
-        "parsing": statement("queries", "parsed_query"), "threads": min(THREADS, os.cpu_count() or 1),
+        "parsing": statement("queries", PARSED_QUERY.name), "threads": min(THREADS, os.cpu_count() or 1),
     }  # fmt: skip
     names: list[str] = []
     rows: list[list[Any]] = []

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import duckdb
 
-Row = dict[str, Any]
+from gre_bench.store.queries import Query
+from gre_bench.store.statements import statement
+
+Row = Mapping[str, Any]
+"""A row of a kind that only its reader knows: of a release, or of a query of a user's own."""
+
+QueryRow = TypeVar("QueryRow")
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
@@ -32,11 +38,11 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
     return pyarrow.table({name: flat(values) for name, values in values_of.items()})
 
 
-def fetch(connection: duckdb.DuckDBPyConnection, text: str, parameters: Mapping[str, Any]) -> list[Row]:
-    """Rows of the statement *text* with its *parameters*."""
-    cursor = connection.execute(text, dict(parameters) or None)
+def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+    """Rows of *query* with its *parameters*; what types they have is tested against DuckDB's ``describe``."""
+    cursor = connection.execute(statement("queries", query.name), parameters or None)
     names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 
 
 def distinct(names: Sequence[str]) -> list[str]:

@@ -20,9 +20,10 @@ from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
 from gre_bench.store import lock, schema, status
 from gre_bench.store.asking import ask
-from gre_bench.store.binding import Row, as_arrow, columns, fetch
+from gre_bench.store.binding import QueryRow, Row, as_arrow, columns, fetch
 from gre_bench.store.database import Database
 from gre_bench.store.files import putting
+from gre_bench.store.queries import Query
 from gre_bench.store.read_copy import CopyForReaders
 from gre_bench.store.statements import statement
 
@@ -148,26 +149,26 @@ class Store:
                 elif values:
                     run.execute(text, columns(values))
 
-    def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of a query of ``sql/queries`` from the store itself; for the writer, who holds the lock."""
+    def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+        """Rows of *query* from the store itself; for the writer, who holds the lock."""
         with self.transaction() as run:
-            return fetch(run, statement("queries", query), parameters)
+            return fetch(run, query, **parameters)
 
-    def columns(self, query: str, **parameters: Any) -> list[list[Any]]:
+    def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
         """The same as one list a column, for many rows without nulls."""
         with self.transaction() as run:
-            found = run.execute(statement("queries", query), dict(parameters)).fetchnumpy()
+            found = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
             return [column.tolist() for column in found.values()]
 
-    def read(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of a query from the read copy: whole, and never waiting for the writer."""
+    def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+        """Rows of *query* from the read copy: whole, and never waiting for the writer."""
         with self.reading() as connection:
             try:
-                return fetch(connection, statement("queries", query), parameters)
+                return fetch(connection, query, **parameters)
             except duckdb.Error as error:
                 raise self.copy.unread(str(error).splitlines()[0]) from None
 
-    def read_mended(self, query: str, **parameters: Any) -> list[Row]:
+    def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """`read`, of a copy made anew if the one that is there is damaged; for a run, which is to write anyway."""
         try:
             return self.read(query, **parameters)
@@ -230,6 +231,14 @@ class Store:
         """Puts ``status.json`` in place, whole."""
         status.save(self.key, self.status_file, said)
 
-    def status(self) -> Row | None:
+    def status(self) -> dict[str, Any] | None:
         """What the last run said of itself; None before the first."""
         return status.load(self.key, self.status_file)
+
+
+class ReadCopy(Store):
+    """An edition as its readers see it: whole, never waiting for a run, never written."""
+
+    def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+        """Rows of *query* from the read copy."""
+        return self.read(query, **parameters)

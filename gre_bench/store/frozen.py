@@ -10,11 +10,11 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.store.binding import Row, fetch
+from gre_bench.store.binding import QueryRow, fetch
 from gre_bench.store.database import of_statement
 from gre_bench.store.edition import Store
 from gre_bench.store.files import putting
-from gre_bench.store.statements import statement
+from gre_bench.store.queries import Query
 
 
 class Frozen(Store):
@@ -26,16 +26,16 @@ class Frozen(Store):
         self._connection = connection
         self._origin = store.file
 
-    def read(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of a query of ``sql/queries`` from the private copy."""
+    def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+        """Rows of *query* from the private copy."""
         try:
-            return fetch(self._connection, statement("queries", query), parameters)
+            return fetch(self._connection, query, **parameters)
         except duckdb.Error as error:
             if of_statement(error):
                 raise
             raise self._database.fault(self._origin, error) from None
 
-    def rows(self, query: str, **parameters: Any) -> list[Row]:
+    def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """The same."""
         return self.read(query, **parameters)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import duckdb
 
 from gre_bench.core.errors import StoreError
+from gre_bench.store.binding import fetch
+from gre_bench.store.queries.runs import VERSION
 from gre_bench.store.statements import statement, statements
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 EARLIEST_VERSION = 3
 """The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
 STORAGE_VERSION = "v1.4.0"
@@ -15,7 +17,7 @@ STORAGE_VERSION = "v1.4.0"
 
 TABLES = tuple(statements("schema"))
 """Names of the tables, those that others refer to first."""
-VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard")
+VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard")
 
 
 def add_tables(run: duckdb.DuckDBPyConnection) -> None:
@@ -40,7 +42,7 @@ def migrate(run: duckdb.DuckDBPyConnection, version: int) -> None:
 def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
     """The schema version of the store of edition *key*; `StoreError` where it has none."""
     try:
-        return run.execute(statement("queries", "version")).fetchall()[0][0]
+        return fetch(run, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import StoreError
-from gre_bench.store.binding import Row
 from gre_bench.store.files import putting
 
 
@@ -23,7 +22,7 @@ def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
         os.replace(beside, file)
 
 
-def load(key: str, file: Path) -> Row | None:
+def load(key: str, file: Path) -> dict[str, Any] | None:
     """What the last run said of itself; None before the first; `StoreError` if it is not as it was written."""
     try:
         status = json.loads(file.read_text())

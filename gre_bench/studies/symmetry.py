@@ -19,7 +19,8 @@ from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score
 from gre_bench.stats.symmetry import PairLogprobs, symmetry
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.queries.score import PAIR_LOGPROBS, PairLogprobsRow
 from gre_bench.tasks.protocol import Steps
 
 METRIC = "gem"
@@ -37,7 +38,7 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         _, work = plan_graded(store, job, workers.steps, progress, ungraded=True)
         score(store, job, workers, work, progress)
         (signature,) = work.signatures.values()
-        rows = store.rows("pair_logprobs", signature_id=signature.signature_id, lm_id=work.lm_id)
+        rows = store.rows(PAIR_LOGPROBS, signature_id=signature.signature_id, lm_id=work.lm_id)
         asked = job.settings.validation
         planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
         pairs = both_ways([row for row in rows if _place(row) in planned])
@@ -64,11 +65,11 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         }
 
 
-def _place(row: Row) -> tuple[str, str, str]:
+def _place(row: PairLogprobsRow) -> tuple[str, str, str]:
     return row["paper_id"], row["candidate_id"], row["reference_id"]
 
 
-def both_ways(rows: list[Row]) -> list[PairLogprobs]:
+def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
     """Every two reviews of a paper that are scored both ways, once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [

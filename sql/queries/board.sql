@@ -246,13 +246,13 @@ insert or replace into exposures (role, name, status, family, cutoff, released)
 select unnest($role::varchar[]), unnest($name::varchar[]), unnest($status::varchar[]), unnest($family::varchar[]),
        unnest($cutoff::date[]), unnest($released::date[]);
 
--- name: clear_standings
+-- name: clear_rank_statistics
 -- forgets how sure the ranks of some signatures are
-delete from standings where signature_id in (select unnest($signature_ids::varchar[]));
+delete from rank_statistics where signature_id in (select unnest($signature_ids::varchar[]));
 
--- name: put_standings
+-- name: put_rank_statistics
 -- adds how sure each rank of one signature is
-insert or replace into standings (
+insert or replace into rank_statistics (
     board, signature_id, candidate_id, rank, rank_low, rank_high, likely_low, likely_high, next_candidate,
     next_difference, next_low, next_high, next_p, tied, more_papers, difference_p_holm, above_p_holm, tests, problem,
     run_id
@@ -264,6 +264,27 @@ select unnest($board::varchar[]), unnest($signature_id::varchar[]), unnest($cand
        unnest($next_p::double[]), unnest($tied::boolean[]), unnest($more_papers::integer[]),
        unnest($difference_p_holm::double[]), unnest($above_p_holm::double[]), unnest($tests::integer[]), unnest($problem::varchar[]),
        unnest($run_id::varchar[]);
+
+-- name: human_differences
+-- one row per candidate and paper of one signature: how far its mean score is above the human baseline's, pair by pair
+select p.candidate_id, p.paper_id, avg(p.value - h.value) as difference
+from pairs p
+join pairs h on h.signature_id = p.signature_id and h.paper_id = p.paper_id and h.reference_id = p.reference_id
+    and h.candidate_id = 'human' and h.state = 'scored'
+join candidates c on c.candidate_id = p.candidate_id and c.kind in ('model', 'control')
+where p.signature_id = $signature_id and p.state = 'scored'
+group by all
+order by all;
+
+-- name: clear_differences
+-- forgets the tests of the differences to the human baseline under some signatures
+delete from differences where signature_id in (select unnest($signature_ids::varchar[]));
+
+-- name: put_differences
+-- sets the tests of the differences to the human baseline under one signature
+insert or replace into differences (signature_id, candidate_id, p, papers, run_id)
+select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($p::double[]),
+       unnest($papers::integer[]), unnest($run_id::varchar[]);
 
 -- name: put_profiles
 -- sets lengths and costs of the candidates of one signature

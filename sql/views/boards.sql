@@ -74,7 +74,7 @@ clusters as (
     join means m using (signature_id, candidate_id)
     group by all
 ),
-differences as (
+human_differences as (
     select
         signature_id,
         candidate_id,
@@ -130,7 +130,7 @@ select
     d.mean as difference,
     d.mean - u.q90 * d.se as difference_low,
     d.mean + u.q90 * d.se as difference_high,
-    student_p(d.mean / nullif(d.se, 0), d.papers - 1) as difference_p,
+    dp.p as difference_p,
     d.papers as difference_papers,
     ch.chance,
     ch.above as above_chance,
@@ -213,10 +213,11 @@ select
 from judged j
 join signatures s using (signature_id)
 left join validations v using (signature_id)
-left join differences d using (signature_id, candidate_id)
+left join human_differences d using (signature_id, candidate_id)
 left join student_t t on t.df = least(j.units - 1, 1000)
 left join student_t u on u.df = least(d.papers - 1, 1000)
 left join chance ch using (signature_id, candidate_id)
-left join standings st using (board, signature_id, candidate_id)
+left join differences dp using (signature_id, candidate_id)
+left join rank_statistics st using (board, signature_id, candidate_id)
 left join profiles pr using (signature_id, candidate_id)
 left join lengths ln using (signature_id, candidate_id);

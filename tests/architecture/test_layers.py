@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ROOT
 
 LINKS = {"data", "deployments", "flows", "sql", "tasks"}
-MOST_FILES = 24
+MOST_FILES = 22
 """Modules in one folder, before it is two rooms."""
 MOST_PATHS = 30
 """Cyclomatic complexity of a function, where radon's grade E begins; ruff's C901 leaves out ``and`` and ``or``."""

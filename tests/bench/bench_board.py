@@ -28,6 +28,8 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
+from gre_bench.store.queries.board import CLEAN_GAP, LEADERBOARD
+from gre_bench.store.queries.study import SEPARATION
 
 BENCH = Edition("BENCH", 2026)
 SIGNED = {
@@ -131,7 +133,7 @@ def read(folder: Path, candidates: int, metrics: int) -> list[Cost]:
     """The board, and all that ``gre-bench leaderboard`` reads: the median of five each."""
     store, ids = Store(folder, BENCH), [f"s{n}" for n in range(metrics)]
     found = []
-    for queries in (("leaderboard",), ("leaderboard", "separation", "clean_gap")):
+    for queries in ((LEADERBOARD,), (LEADERBOARD, SEPARATION, CLEAN_GAP)):
         times = []
         for _ in range(5):
             boards, cost = costs(lambda queries=queries: [store.read(query, signature_ids=ids) for query in queries])

@@ -22,6 +22,8 @@ from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import adjusted, human_length, length_controlled
 from gre_bench.store import Store
+from gre_bench.store.queries.board import BOARD_LENGTHS
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 
 SPLITS = 200
 POWER = 0.8
@@ -29,10 +31,8 @@ POWER = 0.8
 
 def words_of(store: Store, metric: str) -> dict[tuple[str, str], int]:
     """Words of the scored judgments by candidate and paper."""
-    signature = next(row for row in store.read("current_signatures") if row["metric"] == metric)
-    rows = store.read(
-        "board_lengths", source="judgments", writer=signature["writer"], form=signature["form"], cut=10**9
-    )
+    signature = next(row for row in store.read(CURRENT_SIGNATURES) if row["metric"] == metric)
+    rows = store.read(BOARD_LENGTHS, source="judgments", writer=signature["writer"], form=signature["form"], cut=10**9)
     return {tuple(row.values())[:2]: tuple(row.values())[2] for row in rows}  # pyright: ignore[reportReturnType]
 
 

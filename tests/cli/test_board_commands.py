@@ -19,6 +19,7 @@ from gre_bench.cli.views.board_details import FEWEST_PAPERS, _at_length
 from gre_bench.cli.views.board_formats import Format, write
 from gre_bench.core.errors import SettingsError
 from gre_bench.store import Store, now
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use
@@ -205,7 +206,7 @@ def test_validated_metrics_come_first_in_every_form(state, tmp_path):
     def call(*arguments):
         return shown(*arguments, "--state", tmp_path / "state")
 
-    (last,) = [row["signature_id"] for row in store.read("current_signatures") if row["metric"] == "gem_raw"]
+    (last,) = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES) if row["metric"] == "gem_raw"]
     assert rows(call)[0]["metric"] == "gem"
     with store.lock("test"):
         verdict = {"signature_id": last, "verdict": "pass", "edition": "X-2020", "detail": "", "validated_at": now()}

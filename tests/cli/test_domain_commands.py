@@ -10,6 +10,8 @@ import pytest
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.store import Store
+from gre_bench.store.queries.ingest import REVIEWS
+from gre_bench.store.queries.writing import SYNOPSES
 from tests.conftest import ROOT, SHARED
 
 YELP = (str(ROOT / "data" / "sample_yelp" / "business.json"), str(ROOT / "data" / "sample_yelp" / "reviews.json"))
@@ -46,7 +48,7 @@ def test_the_sample_restaurants_come_in_with_their_categories(call, tmp_path):
     assert "left out: 3 reviews of fewer than 300 characters" in out
     store = Store(tmp_path / "state", "YELP-2024")
     with store.lock("look"):
-        synopses = store.rows("synopses", kind="categories", writer="given")
+        synopses = store.rows(SYNOPSES, kind="categories", writer="given")
         assert len(synopses) == 12 and all("Restaurants" in row["text"] for row in synopses)
     code, out, _ = call("yelp", *YELP, "--edition", "YELP-2024", "--new", *LOWER)
     assert code == DONE and "nothing added, 36 known already, 0 refused" in out
@@ -65,7 +67,7 @@ def test_the_sample_proposals_come_in_with_their_grades(call, tmp_path):
     assert report["notes"] == ["read as graded, domain proposals, grades from column grade"]
     store = Store(tmp_path / "state", "PROPOSALS-2024")
     with store.lock("look"):
-        assert {row["grade"] for row in store.rows("reviews")} == {1.0, 2.0, 3.0}
+        assert {row["grade"] for row in store.rows(REVIEWS)} == {1.0, 2.0, 3.0}
 
 
 def test_what_has_no_reference_no_grade_or_a_group_is_told(call, tmp_path):

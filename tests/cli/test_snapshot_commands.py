@@ -19,6 +19,8 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
+from gre_bench.store.queries.ingest import TEXTS
+from gre_bench.store.queries.plan import SAMPLE
 from tests.flows.fetching import ACCOUNT, fetched, served, settings
 
 DONE, BAD_INPUT, INCOMPLETE = 0, 2, 3
@@ -98,8 +100,8 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
     assert all(one["scored"] and one["scored"] + one["excluded"] == one["planned"] for one in found["metrics"])
     assert found["papers"] == 4
     store = Store(tmp_path / "state", "SAMPLE-2026")
-    assert {row["paper_id"] for row in store.read("sample")} == sampled
-    assert {row["paper_id"] for row in store.read("texts") if row["text"]} == sampled
+    assert {row["paper_id"] for row in store.read(SAMPLE)} == sampled
+    assert {row["paper_id"] for row in store.read(TEXTS) if row["text"]} == sampled
 
 
 def _papers(tmp_path):

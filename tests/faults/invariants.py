@@ -7,6 +7,9 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.score import PROGRESS
 from tests.flows.refreshing import EDITION, assert_same, query, tables
 
 ENDED = {"scored", "excluded", "failed"}
@@ -35,9 +38,9 @@ def assert_readable(state: Path, edition: str = EDITION) -> None:
     """A reader gets a whole board, or is told in one line that there is none yet; never half of one."""
     store = Store(state, edition)
     try:
-        signatures = [row["signature_id"] for row in store.read("current_signatures")]
-        board = store.read("leaderboard", signature_ids=signatures)
-        progress = store.read("progress", signature_ids=signatures)
+        signatures = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+        board = store.read(LEADERBOARD, signature_ids=signatures)
+        progress = store.read(PROGRESS, signature_ids=signatures)
     except (StoreError, SettingsError) as error:
         assert "\n" not in str(error)
         assert not store.read_file.exists(), error

@@ -14,6 +14,8 @@ import pytest
 from gre_bench.prompts import library
 from gre_bench.release import manifest
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
@@ -57,8 +59,8 @@ def killed_in_scoring(state: Path, *overrides: str) -> None:
 def board(state: Path) -> list[tuple]:
     """What readers are shown: metric, candidate, mean, pairs, of the signatures of the last refresh."""
     store = Store(state, EDITION)
-    ids = [row["signature_id"] for row in store.read("current_signatures")]
-    rows = store.read("leaderboard", signature_ids=ids)
+    ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+    rows = store.read(LEADERBOARD, signature_ids=ids)
     return sorted((row["metric"], row["candidate"], row["scored"], round(row["mean"] or 0.0, 6)) for row in rows)
 
 
@@ -88,7 +90,7 @@ def test_a_run_resumed_after_a_change_never_mixes(tmp_path, trial, what):
     scores = "select * exclude (run_id) from scores where signature_id in (select unnest({})) order by all"
     assert query(state, scores.format(sorted(killed))) == [row[:-1] for row in before], "an old score was changed"
     assert query(state, scores.format(sorted(signatures))) == query(fresh, scores.format(sorted(signatures)))
-    assert {row["signature_id"] for row in Store(state, EDITION).read("current_signatures")} == signatures
+    assert {row["signature_id"] for row in Store(state, EDITION).read(CURRENT_SIGNATURES)} == signatures
     assert board(state) == board(fresh)
     assert_accounted(fresh, done=True)
     trial(f"{what} changed between kill and resume", MIXED)

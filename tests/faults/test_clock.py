@@ -21,6 +21,8 @@ from gre_bench.pipeline import reading
 from gre_bench.pipeline.runs import job, progress
 from gre_bench.store import Store
 from gre_bench.store import edition as stores
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.runs import LAST_SETTINGS
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, query, run, tables, use
@@ -106,8 +108,8 @@ def test_by_a_clock_set_back_the_last_run_is_still_the_last(hand_set, tmp_path, 
     hand_set.moved = -30 * DAY
     run(tmp_path, "scoring.metrics=['gem_s_abstract']")
     store = Store(tmp_path, EDITION)
-    assert [row["metric"] for row in store.read("current_signatures")] == ["gem_s_abstract"]
-    assert '"gem_s_abstract"' in store.read("last_settings")[0]["settings"]
+    assert [row["metric"] for row in store.read(CURRENT_SIGNATURES)] == ["gem_s_abstract"]
+    assert '"gem_s_abstract"' in store.read(LAST_SETTINGS)[0]["settings"]
     assert query(tmp_path, "select count(*) from runs where ended_at < started_at") == [(0,)]
     trial("clock (set by hand) back between two runs", "the board is that of the run that came last")
 

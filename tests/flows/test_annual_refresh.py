@@ -19,6 +19,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.store import Store
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.flows.refreshing import (
     EDITION,
@@ -266,7 +267,7 @@ def test_scores_of_different_signatures_stand_apart(tmp_path):
     refreshed(tmp_path)
     run(tmp_path, "scoring.form=strict", "scoring.metrics=['gem']")
     assert query(tmp_path, "select count(distinct signature_id) from leaderboard where metric = 'gem'") == [(2,)]
-    shown = Store(tmp_path, EDITION).read("current_signatures")
+    shown = Store(tmp_path, EDITION).read(CURRENT_SIGNATURES)
     assert [(row["metric"], row["form"]) for row in shown] == [("gem", "strict")]
 
 

@@ -21,6 +21,8 @@ from gre_bench.ingest.openreview.loopback.server import Loopback
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.store.queries.ingest import REVIEWS, SNAPSHOT, TEXTS
+from gre_bench.store.queries.plan import SAMPLE
 from gre_bench.tasks import steps
 from tests.conftest import SHARED
 from tests.flows import fetching
@@ -433,10 +435,10 @@ def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
     ))  # fmt: skip
     assert refresh(Job(chosen, tmp_path), steps.undecorated())["outcome"] == "done"
     store = Store(tmp_path, "SAMPLE-2026")
-    sampled = {row["paper_id"] for row in store.read("sample")}
+    sampled = {row["paper_id"] for row in store.read(SAMPLE)}
     assert sampled == {name for name, row in opened(summary).papers().items() if row["sampled"]}
-    assert {row["paper_id"] for row in store.read("texts")} == sampled
-    texts = [row["text"] or "" for row in store.read("reviews")]
+    assert {row["paper_id"] for row in store.read(TEXTS)} == sampled
+    texts = [row["text"] or "" for row in store.read(REVIEWS)]
     assert not [text for text in texts if "said after the rebuttal" in text]
     signatures = {signature for note in NOTES for signature in note["signatures"]}
     whole = store.read_file.read_bytes()
@@ -446,4 +448,4 @@ def test_a_snapshot_is_what_a_refresh_takes_its_sample_from(tmp_path):
     if "s01" in sampled:
         assert (versions["s01-r1"]["rule"], versions["s01-r1"]["versions"]) == ("before_rebuttal", 2)
     assert {row["pdf_version_status"] for row in store.query("from paper_sources")[1]} == {"submitted"}
-    assert Path(store.read("snapshot")[0]["path"]).name == Path(summary["snapshot"]).name
+    assert Path(store.read(SNAPSHOT)[0]["path"]).name == Path(summary["snapshot"]).name

@@ -6,6 +6,8 @@ import pytest
 
 from gre_bench.pipeline.ranking import group_of
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use
 from tests.scripted_lms import OverlapLM
@@ -29,8 +31,8 @@ def state(tmp_path_factory):
 
 def board(state):
     store = Store(state, EDITION)
-    ids = [row["signature_id"] for row in store.read("current_signatures")]
-    return {row["candidate"]: row for row in store.read("leaderboard", signature_ids=ids)}
+    ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+    return {row["candidate"]: row for row in store.read(LEADERBOARD, signature_ids=ids)}
 
 
 def test_each_group_has_ranks_and_tests_of_its_own(state):

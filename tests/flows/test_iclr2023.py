@@ -11,6 +11,9 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import render
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.study import SEPARATION
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import query
@@ -30,15 +33,15 @@ def test_gem_puts_humans_above_both_controls_on_the_300_papers(iclr2023, tmp_pat
     summary = run(tmp_path, iclr2023)
     assert summary["outcome"] == "done"
     edition = Store(tmp_path, "ICLR-2023")
-    ids = [row["signature_id"] for row in edition.read("current_signatures")]
-    rows = {row["candidate"]: row for row in edition.read("leaderboard", signature_ids=ids)}
+    ids = [row["signature_id"] for row in edition.read(CURRENT_SIGNATURES)]
+    rows = {row["candidate"]: row for row in edition.read(LEADERBOARD, signature_ids=ids)}
     assert {name: (row["planned"], row["scored"]) for name, row in rows.items()} == {
         name: (600, 600) for name in ("human", "other-paper", "generic")
     }
     for control in ("other-paper", "generic"):
         assert rows[control]["difference_high"] < 0
         assert rows[control]["difference_p"] < 0.001
-    (found,) = edition.read("separation", signature_ids=ids)
+    (found,) = edition.read(SEPARATION, signature_ids=ids)
     assert found["low"] > 0.86
     # The control is the human candidate 150 rows further, and slot 2 is that candidate.
     papers = [

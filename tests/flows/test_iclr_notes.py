@@ -8,6 +8,9 @@ from gre_bench.core import settings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.study import SEPARATION
 from gre_bench.tasks import steps
 from tests.conftest import ROOT, SHARED
 from tests.flows.refreshing import query
@@ -24,12 +27,12 @@ def test_iclr_2024_from_notes_to_a_board_without_a_pair_lost(tmp_path):
     summary = refresh(Job(chosen, tmp_path), steps.undecorated())
     assert summary["outcome"] == "done"
     edition = Store(tmp_path, "ICLR-2024")
-    ids = [row["signature_id"] for row in edition.read("current_signatures")]
-    rows = edition.read("leaderboard", signature_ids=ids)
+    ids = [row["signature_id"] for row in edition.read(CURRENT_SIGNATURES)]
+    rows = edition.read(LEADERBOARD, signature_ids=ids)
     assert {(row["planned"], row["scored"]) for row in rows} == {(80, 80)}
     for row in rows:
         if row["candidate"] in ("other-paper", "generic"):
             assert row["difference_high"] < 0, row
-    separations = {row["metric"]: row for row in edition.read("separation", signature_ids=ids)}
+    separations = {row["metric"]: row for row in edition.read(SEPARATION, signature_ids=ids)}
     assert separations["gem"]["low"] > 0.85
     assert query(tmp_path, "select distinct origin, status from texts", "ICLR-2024") == [("given", "ok")]

@@ -18,6 +18,8 @@ from gre_bench.core.errors import BudgetReached
 from gre_bench.flows.annual_refresh import annual_refresh
 from gre_bench.pipeline.runs.endings import summary_of
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks.release import artifact_rows
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, reviews_by, run, tables, use
@@ -90,7 +92,7 @@ def test_every_cell_of_a_board_goes_into_an_artifact_as_json(tmp_path):
     add_reviews(tmp_path, reviews_by("openai/gpt-4o"))
     run(tmp_path)
     store = Store(tmp_path, EDITION)
-    rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")])
+    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in store.read(CURRENT_SIGNATURES)])
     assert any(isinstance(value, date) for row in rows for value in row.values())
     assert json.loads(json.dumps(artifact_rows(rows)))[0]["candidate"] == rows[0]["candidate"]
 

@@ -16,6 +16,7 @@ from gre_bench.metrics.cases import Entry, Lack, Response, plan
 from gre_bench.pipeline.changes import changed_judgments
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.studies.symmetry import check_symmetry
 from gre_bench.tasks import steps
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
@@ -67,7 +68,7 @@ def test_a_board_goes_on_showing_what_the_last_refresh_planned_after_a_validatio
     refreshed(tmp_path, *humans, 'scoring.metrics=["bleu"]')
     refreshed(tmp_path, *humans)
     run(tmp_path, *humans)
-    shown = [row["metric"] for row in Store(tmp_path, EDITION).read("current_signatures")]
+    shown = [row["metric"] for row in Store(tmp_path, EDITION).read(CURRENT_SIGNATURES)]
     assert shown == ["gem", "rouge_l"]
 
 

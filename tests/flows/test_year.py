@@ -19,6 +19,7 @@ from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.reports.history import history
 from gre_bench.store import Store
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.flows.fetching import served
 from tests.flows.making_boards import ON, job, made, make_until, roster
@@ -176,7 +177,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
         summary = made(loopback.v2, named, state, *few)
         assert chat.count == asked, "something was bought twice"
     assert summary["outcome"] == "done" and summary["stages"]["score"]["scored_now"] == 0
-    (board,) = Store(state, EDITION).read("current_signatures")
+    (board,) = Store(state, EDITION).read(CURRENT_SIGNATURES)
     assert validation_record(state, board["signature_id"], EDITION).edition == EDITION
     assert (state / "releases" / "SAMPLE-2026-latest" / "index.html").is_file()
     assert history(state, None, None, ["human"])["rows"]

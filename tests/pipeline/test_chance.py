@@ -17,6 +17,7 @@ from gre_bench.stats import clustered_interval
 from gre_bench.stats.effects import holm
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.conftest import ROOT
@@ -200,7 +201,7 @@ def test_a_board_shows_its_metric_alone_and_the_specific_one_when_asked(state, m
 def test_a_specific_metric_that_the_settings_name_is_a_board_of_its_own(tmp_path):
     use(OverlapLM())
     run(tmp_path, 'scoring.metrics=["gem_specific"]')
-    assert [row["metric"] for row in Store(tmp_path, EDITION).read("current_signatures")] == ["gem_specific"]
+    assert [row["metric"] for row in Store(tmp_path, EDITION).read(CURRENT_SIGNATURES)] == ["gem_specific"]
 
 
 def test_why_takes_a_specific_score_apart_and_counts_it_again(state):

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from gre_bench.cli.app import app
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.store import Store
+from gre_bench.store.queries.writing import OUTCOMES
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.flows.refreshing import EDITION, use
@@ -56,7 +57,7 @@ def counted(rows):
 
 
 def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
-    found = counted(Store(edition, EDITION).read("outcomes"))
+    found = counted(Store(edition, EDITION).read(OUTCOMES))
     assert found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}
     assert found[LM, "judgments"] == {"unparsable": 2}
     # Of further papers too: those whose human review stands in for another one's as a control.
@@ -99,5 +100,5 @@ def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
 def test_a_problem_that_passed_is_counted_no_more(edition):
     with scripted_chat() as server:
         refresh(of_edition(edition, server.url), steps.undecorated())
-    found = counted(Store(edition, EDITION).read("outcomes"))
+    found = counted(Store(edition, EDITION).read(OUTCOMES))
     assert found[None, "synopses"] == {"ok": 3} and found[LM, "reviews"] == {"ok": 1, "cut": 1, "refused": 1}

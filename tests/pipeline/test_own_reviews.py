@@ -17,6 +17,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline import removal
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import TABLES, Store
+from gre_bench.store.queries.plan import KNOWN_CANDIDATES
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.flows.refreshing import (
@@ -317,7 +318,7 @@ def test_who_is_removed_leaves_the_store_as_it_was(ruled):
     assert (code, "removed me/mine from SAMPLE-2026: 16 reviews, 16 judgments" in out) == (DONE, True)
     assert_same(left(ruled), before)
     assert "me/mine" not in call("leaderboard", EDITION)[1]
-    assert Store(ruled, EDITION).read("known_candidates") == [
+    assert Store(ruled, EDITION).read(KNOWN_CANDIDATES) == [
         {"candidate": name} for name in ("generic", "human", "other-paper")
     ]
 
@@ -328,7 +329,7 @@ def test_a_removal_that_is_stopped_halfway_is_whole_after_the_next_refresh(ruled
     with monkeypatch.context() as stopped:
         stopped.setattr(removal, "store_rank_statistics", lambda *_: (_ for _ in ()).throw(UnfinishedError("stopped")))
         assert call("remove", EDITION, "m", "--yes")[0] == INCOMPLETE
-    assert query(ruled, "select count(*) from standings") == [(0,)]
+    assert query(ruled, "select count(*) from rank_statistics") == [(0,)]
     assert call("refresh", "--no-prefect", "-e", EDITION)[0] == DONE
     assert_same(left(ruled), before)
 

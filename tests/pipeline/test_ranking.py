@@ -154,9 +154,9 @@ def test_no_claim_of_order_outlives_new_scores(state, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
     use(OverlapLM())
-    assert query(tmp_path, "select count(*) from standings") == [(0,)]
+    assert query(tmp_path, "select count(*) from rank_statistics") == [(0,)]
     run(tmp_path)
-    assert query(tmp_path, "select count(*) > 0 from standings") == [(True,)]
+    assert query(tmp_path, "select count(*) > 0 from rank_statistics") == [(True,)]
 
 
 def test_tokens_and_money_are_those_of_reviews_and_judgments_at_the_listed_prices():

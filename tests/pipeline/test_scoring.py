@@ -9,6 +9,7 @@ from gre_bench.metrics.scoring import Scored
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.scoring import commit
 from gre_bench.store import Store
+from gre_bench.store.queries.score import SPANS_OF
 
 
 @pytest.fixture
@@ -24,5 +25,5 @@ def test_a_span_that_another_paper_has_stored_already_stays_and_the_others_come(
     commit(store, work, Scored([], {name: spans[name] for name in "ab"}), "first")
     other = SpanLogprob(-9.0, (9,), (-9.0,))
     commit(store, work, Scored([], {"b": other, "c": spans["c"]}), "second")
-    kept = {row["prediction"]: row["total"] for row in store.rows("spans_of", lm_id="lm", predictions=list("abc"))}
+    kept = {row["prediction"]: row["total"] for row in store.rows(SPANS_OF, lm_id="lm", predictions=list("abc"))}
     assert kept == {"a": -1.0, "b": -2.0, "c": -3.0}

@@ -18,6 +18,7 @@ from gre_bench.pipeline.ranking import store_exposures, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store, now
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 
 EDITION = "ICLR-2025"
 FREE = ("A paper under a free licence",)
@@ -77,7 +78,7 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
         if tested:
             parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
             job = Job(load_over({}, parts), Path(state))
-            signatures = store.rows("current_signatures")
+            signatures = store.rows(CURRENT_SIGNATURES)
             store_exposures(store, job, signatures)
             store_rank_statistics(store, job, signatures, "made-up")
         store.copy_for_readers()

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.compare_releases import compare_releases
+from gre_bench.reports.comparisons.releases import compare_releases
 from gre_bench.reports.publishing import publish_edition
+from gre_bench.store.queries.plan import CANDIDATES, CURRENT_SIGNATURES
 from tests.release.made_up import EDITION, make, release_store_of, store_of
 
 FIRST, SECOND = f"{EDITION}-r1", f"{EDITION}-r2"
@@ -44,7 +45,7 @@ def test_an_edition_published_again_has_not_changed(own, call):
 
 
 def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
-    model = store_of(own).read("candidates")[-1]["candidate_id"]
+    model = store_of(own).read(CANDIDATES)[-1]["candidate_id"]
     where = (
         f"where candidate_id = '{model}' and signature_id = (select signature_id from signatures where metric = 'gem')"
     )
@@ -90,8 +91,8 @@ def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_bas
 
 
 def test_of_two_signatures_ranks_alone_compare(own, call):
-    moved = ("plan", "scores", "effects", "validations", "standings", "profiles")
-    old = next(row["signature_id"] for row in store_of(own).read("current_signatures") if row["metric"] == "gem")
+    moved = ("plan", "scores", "effects", "validations", "rank_statistics", "profiles")
+    old = next(row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES) if row["metric"] == "gem")
     change(
         own,
         "insert into signatures by name select * replace ('feedfeedfeedfeed' as signature_id, 'somebody' as writer) "

@@ -20,6 +20,9 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publication_of, publish_edition
 from gre_bench.stats.effects import holm
 from gre_bench.store import STORAGE_VERSION, TABLES, frozen
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.score import PROGRESS
 from tests.release.made_up import EDITION, FREE, make, release_store_of, store_of
 
 
@@ -186,7 +189,7 @@ def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to
     years = page[page.index('id="years"') : page.index('id="papers"')]
     assert years.index("ICLR-2024") < years.index("ICLR-2025")
     board = store_of(own).read(
-        "leaderboard", signature_ids=[row["signature_id"] for row in store_of(own).read("current_signatures")]
+        LEADERBOARD, signature_ids=[row["signature_id"] for row in store_of(own).read(CURRENT_SIGNATURES)]
     )
     row = next(row for row in board if row["kind"] == "model" and row["metric"] == "gem")
     assert f"{row['difference']:+.2f}".replace("-", "−") in years
@@ -243,5 +246,5 @@ def test_what_is_published_is_the_store_at_one_moment_and_never_while_a_run_writ
         publication = publication_of(copy, again=True)
         made = publish(release_store_of(own), publication)
     assert made.tables["scores"] == sum(row["scored"] for row in store.read(
-        "progress", signature_ids=[row["signature_id"] for row in store.read("current_signatures")]
+        PROGRESS, signature_ids=[row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
     ))  # fmt: skip

@@ -17,7 +17,7 @@ from scipy.stats import ttest_rel
 from gre_bench.release.names import page_of
 from gre_bench.release.pages.pair_values import by_paper, comparisons, leads
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.reports.compare_candidates import compare_candidates
+from gre_bench.reports.comparisons.candidates import compare_candidates
 from gre_bench.reports.edition_pages import write_edition_pages
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store

@@ -11,6 +11,7 @@ import pytest
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.reports.why import why
 from gre_bench.store import Store
+from gre_bench.store.queries.plan import PLANNED_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use
@@ -37,7 +38,7 @@ def state(made, tmp_path):
 
 
 def explained(state, metric, candidate, paper=None, recount=True):
-    signature = next(row for row in Store(state, EDITION).read("planned_signatures") if row["metric"] == metric)
+    signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == metric)
     return why(state, EDITION, signature, candidate, paper, steps.undecorated() if recount else None)
 
 

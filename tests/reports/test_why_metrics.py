@@ -14,6 +14,7 @@ from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.why import why
 from gre_bench.store import Store
+from gre_bench.store.queries.plan import PLANNED_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
@@ -46,7 +47,7 @@ def made(tmp_path_factory):
 
 
 def explained(state, metric, candidate, paper=None):
-    signature = next(row for row in Store(state, EDITION).read("planned_signatures") if row["metric"] == metric)
+    signature = next(row for row in Store(state, EDITION).read(PLANNED_SIGNATURES) if row["metric"] == metric)
     return why(state, EDITION, signature, candidate, paper, steps.undecorated())
 
 

@@ -12,6 +12,7 @@ import gre_bench.store.schema
 from gre_bench.core.errors import StoreError
 from gre_bench.core.resources import resource
 from gre_bench.store import EARLIEST_VERSION, SCHEMA_VERSION, TABLES, Store, now, statement
+from gre_bench.store.queries.ingest import PAPERS
 from tests.conftest import ROOT
 
 FIXTURE = ROOT / "tests" / "fixtures" / "store_v3.duckdb.gz"
@@ -101,6 +102,25 @@ def test_a_migrated_store_has_the_tables_of_a_new_one(earlier, tmp_path):
     assert columns(earlier.file) == columns(new.file)
 
 
+def test_a_store_of_version_7_keeps_its_rank_statistics_and_needs_no_series_for_p(tmp_path):
+    store = Store(tmp_path, "SAMPLE-2026")
+    with store.lock("test"), store.transaction() as run:
+        signature = "('s', 'gem', '', 'lm', '', '', '', '', '', '', '', '', '', false, '', 'none')"
+        run.execute(f"insert into signatures values {signature}")
+        run.execute(
+            "insert into rank_statistics by name select 'clean' as board, 's' as signature_id, 'human' as candidate_id, "
+            "1 as rank, 0 as tests, 'nobody to be compared with' as problem, 'r' as run_id"
+        )
+    with duckdb.connect(str(store.file)) as run:
+        run.execute("drop table differences; alter table rank_statistics rename to standings")
+        run.execute("create macro student_p(t, df) as 0.5; update meta set schema_version = 7")
+    with store.lock("test"), store.transaction() as run:
+        assert run.sql("select candidate_id, rank from rank_statistics").fetchall() == [("human", 1)]
+        assert run.sql("select count(*) from differences").fetchall() == [(0,)]
+        names = {name for (name,) in run.sql("select function_name from duckdb_functions()").fetchall()}
+        assert not {"student_p", "student_series", "student_density"} & names
+
+
 def test_the_store_as_it_was_is_kept_beside(earlier):
     before = contents(earlier.file)
     with earlier.lock("test"):
@@ -134,7 +154,7 @@ def test_what_a_killed_migration_left_beside_is_no_hindrance(earlier):
     (earlier.folder / ".migrated.duckdb").write_bytes(b"half a file")
     (earlier.folder / ".migrated.duckdb.wal").write_bytes(b"half a log")
     with earlier.lock("test"):
-        assert len(earlier.rows("papers")) == 16
+        assert len(earlier.rows(PAPERS)) == 16
 
 
 @pytest.mark.parametrize(

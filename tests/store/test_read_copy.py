@@ -16,6 +16,7 @@ from gre_bench.release.database import opened
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
+from gre_bench.store.queries.ingest import PAPERS
 from gre_bench.store.read_copy import CopyForReaders
 from tests.faults.commands import assert_one_line, command
 from tests.flows.refreshing import EDITION, refreshed
@@ -90,13 +91,13 @@ def test_a_forged_copy_is_refused_wherever_it_is_read_and_the_next_write_makes_i
 
 
 def test_a_copy_that_is_changed_where_it_lies_is_refused_by_who_has_read_it_before(store):
-    store.read("papers")
+    store.read(PAPERS)
     whole = store.read_file.read_bytes()
     with store.read_file.open("r+b") as file:
         file.seek(len(whole) // 2)
         file.write(bytes([whole[len(whole) // 2] ^ 1]))
     with pytest.raises(StoreError, match="not as it was written"):
-        store.read("papers")
+        store.read(PAPERS)
 
 
 @pytest.mark.parametrize("sums", [None, "", "no digest\n", "0" * 64 + "  read.duckdb\n"])
@@ -106,14 +107,14 @@ def test_a_copy_without_its_digest_is_refused_and_a_refresh_makes_it_anew(store,
     else:
         store.copy.sums.write_text(sums)
     with pytest.raises(StoreError, match="(no digest of it in read.sha256|not as it was written).*makes it anew"):
-        store.read("papers")
-    assert store.read_mended("papers")
+        store.read(PAPERS)
+    assert store.read_mended(PAPERS)
     assert store.copy.sums.read_text().count("read.duckdb\n") == 1
 
 
 @pytest.mark.parametrize("before", ["record", "replace", "second record"])
 def test_a_writer_that_is_killed_between_the_two_leaves_a_copy_that_is_believed(store, before):
-    earlier = len(store.read("papers"))
+    earlier = len(store.read(PAPERS))
     process = os.fork()
     if process == 0:
         replace, done = os.replace, []
@@ -132,10 +133,10 @@ def test_a_writer_that_is_killed_between_the_two_leaves_a_copy_that_is_believed(
             store.copy_for_readers()
         os._exit(1)
     assert os.waitpid(process, 0)[1] == signal.SIGKILL
-    assert len(Store(store.folder.parent.parent, EDITION).read("papers")) == earlier + (before == "second record")
+    assert len(Store(store.folder.parent.parent, EDITION).read(PAPERS)) == earlier + (before == "second record")
     with store.lock("refresh"):
         store.copy_for_readers()
-    assert len(store.read("papers")) == earlier + 1
+    assert len(store.read(PAPERS)) == earlier + 1
     assert store.copy.sums.read_text().count("\n") == 1
     assert sorted(path.name for path in store.folder.iterdir()) == [
         "edition.duckdb", "edition.lock", "last_refresh.json", "read.duckdb", "read.sha256", "status.json"
@@ -175,7 +176,7 @@ def test_readers_never_refuse_a_copy_that_a_writer_replaces_again_and_again(stor
 
 def test_reading_leaves_nothing_beside_the_copy(store):
     before = sorted(path.name for path in store.folder.iterdir())
-    store.read("papers")
+    store.read(PAPERS)
     believed(store)
     assert sorted(path.name for path in store.folder.iterdir()) == before
 

@@ -6,13 +6,14 @@ import re
 from datetime import date, datetime
 from importlib import import_module
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import duckdb
 import pytest
 
 from gre_bench.core.resources import resource
 from gre_bench.store import Store
+from gre_bench.store.queries import Query
 from gre_bench.store.schema import add_tables, remake_views
 from gre_bench.store.statements import statements
 from tests.flows.refreshing import refreshed
@@ -23,7 +24,11 @@ TYPES = {
     "DATE": date, "TIMESTAMP WITH TIME ZONE": datetime, "VARCHAR[]": list[str], "INTEGER[]": list[int],
     "FLOAT[]": list[float],
 }  # fmt: skip
-ROOMS = {file.stem: import_module(f"gre_bench.store.rows.{file.stem}") for file in resource("sql", "queries").glob("*")}
+ROOMS = {
+    file.stem: import_module(f"gre_bench.store.queries.{file.stem}") for file in resource("sql", "queries").glob("*")
+}
+TYPED = {query.name: query for room in ROOMS.values() for query in vars(room).values() if isinstance(query, Query)}
+"""What the program reads by, with the type of its rows."""
 QUERIES = {
     name: text
     for name, text in statements("queries").items()
@@ -32,22 +37,17 @@ QUERIES = {
 """Those that give rows."""
 
 
-def declared() -> dict[str, dict[str, Any]]:
-    """Names and types of the columns, by the name of the row's class."""
-    return {
-        name: get_type_hints(row)
-        for room in ROOMS.values()
-        for name, row in vars(room).items()
-        if name.endswith("Row")
-    }  # fmt: skip
-
-
-def class_of(query: str) -> str:
-    return "".join(word.capitalize() for word in query.split("_")) + "Row"
+def declared(query: str) -> dict[str, tuple[Any, ...]]:
+    """The types that each column of a query's rows may have, None apart; a literal counts as what it is of."""
+    return {name: tuple(map(plain, parts(type_))) for name, type_ in get_type_hints(TYPED[query].row).items()}
 
 
 def parts(type_: Any) -> tuple[Any, ...]:
     return get_args(type_) if isinstance(type_, UnionType) else (type_,)
+
+
+def plain(type_: Any) -> Any:
+    return type(get_args(type_)[0]) if get_origin(type_) is Literal else type_
 
 
 def parameters(query: str, lists: dict[str, list[str]], plain: dict[str, str]) -> dict[str, Any]:
@@ -91,17 +91,18 @@ def sample(tmp_path_factory):
 
 
 def test_every_query_that_gives_rows_has_a_type_in_the_module_of_its_file():
-    assert {class_of(name) for name in QUERIES} == set(declared())
+    assert set(QUERIES) == set(TYPED)
     for stem, room in ROOMS.items():
         named = re.findall(r"^-- name: (\w+)", resource("sql", "queries", f"{stem}.sql").read_text(), re.MULTILINE)
-        assert {name for name in vars(room) if name.endswith("Row")} <= {class_of(name) for name in named}
+        own = {name: query for name, query in vars(room).items() if isinstance(query, Query)}
+        assert {query.name for query in own.values()} <= set(named)
+        assert all(name == query.name.upper() for name, query in own.items())
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_row_has_the_columns_and_types_that_duckdb_describes(schema, query):
     found = schema.execute(f"describe {QUERIES[query]}", parameters(query, {}, {}) or None).fetchall()
-    columns = {name: next(part for part in parts(type_) if part is not NoneType)
-               for name, type_ in declared()[class_of(query)].items()}  # fmt: skip
+    columns = {name: next(part for part in types if part is not NoneType) for name, types in declared(query).items()}
     assert columns == {name: TYPES[type_] for name, type_, *_ in found}
 
 
@@ -114,6 +115,6 @@ def test_what_a_refreshed_edition_holds_is_of_the_types_declared(sample):
         for row in cursor.fetchall():
             given.add(query)
             for name, value in zip(names, row, strict=True):
-                allowed = parts(declared()[class_of(query)][name])
+                allowed = declared(query)[name]
                 assert isinstance(value, tuple(get_origin(one) or one for one in allowed)), (query, name, value)
     assert len(given) > len(QUERIES) / 2, sorted(set(QUERIES) - given)

@@ -16,6 +16,8 @@ import pytest
 from gre_bench.core.errors import Clash, LockedError, SettingsError, StoreError
 from gre_bench.core.records import Edition
 from gre_bench.store import SCHEMA_VERSION, STORAGE_VERSION, TABLES, Store, find_editions, now, statement
+from gre_bench.store.queries.ingest import PAPERS
+from gre_bench.store.queries.score import SPANS_OF
 
 EDITION = Edition("TEST", 2026)
 SIGNATURE = {
@@ -91,7 +93,7 @@ def test_the_database_refuses_a_span_that_cannot_be(store, changes):
     with pytest.raises(duckdb.Error):
         store.write(("add_spans", [span | changes]))
     store.write(("add_spans", [span]))
-    assert store.rows("spans_of", lm_id="l", predictions=["a", "z"]) == [
+    assert store.rows(SPANS_OF, lm_id="l", predictions=["a", "z"]) == [
         {"prediction": "a", "total": -1.0, "ids": [1, 2], "logprobs": [-0.5, -0.5], "escaped": 0}
     ]
 
@@ -139,18 +141,18 @@ def test_a_killed_writer_leaves_no_lock(tmp_path, holder):
     store = Store(tmp_path, EDITION)
     assert not store.is_being_written()
     with store.lock("refresh"):
-        assert store.rows("papers") == []
+        assert store.rows(PAPERS) == []
 
 
 def test_a_reader_sees_the_copy_and_not_what_came_after(store):
     with pytest.raises(StoreError, match="nothing to read yet"):
-        store.read("papers")
+        store.read(PAPERS)
     store.copy_for_readers()
     paper = {"paper_id": "p", "title": "", "abstract": None, "text": None, "source_row": None}
     store.write(("add_papers", [paper]))
-    assert store.read("papers") == []
+    assert store.read(PAPERS) == []
     store.copy_for_readers()
-    assert [row["paper_id"] for row in store.read("papers")] == ["p"]
+    assert [row["paper_id"] for row in store.read(PAPERS)] == ["p"]
 
 
 def test_readers_read_while_the_copy_is_replaced_again_and_again(store):
@@ -163,7 +165,7 @@ def test_readers_read_while_the_copy_is_replaced_again_and_again(store):
 
 def test_an_unknown_edition_is_named_with_the_known_ones(store, tmp_path):
     with pytest.raises(SettingsError, match="no edition NONE-2020 .* known: TEST-2026"):
-        Store(tmp_path, "NONE-2020").read("papers")
+        Store(tmp_path, "NONE-2020").read(PAPERS)
     assert find_editions(tmp_path) == ["TEST-2026"]
 
 
@@ -190,7 +192,7 @@ def test_what_a_killed_making_left_beside_is_no_hindrance(tmp_path):
     store.folder.mkdir(parents=True)
     (store.folder / ".new.duckdb").write_bytes(b"half a file")
     with store.lock("test"):
-        assert store.rows("papers") == []
+        assert store.rows(PAPERS) == []
 
 
 def test_a_foreign_database_is_refused(tmp_path):
@@ -208,7 +210,7 @@ def test_a_damaged_status_and_read_copy_are_one_line_each(store):
         store.status()
     store.read_file.write_bytes(b"x" * 5000)
     with pytest.raises(StoreError, match="makes it anew"):
-        store.read("papers")
+        store.read(PAPERS)
 
 
 def test_a_status_is_read_back(store):
@@ -220,4 +222,4 @@ def test_a_status_is_read_back(store):
 
 def test_a_change_of_the_tables_needs_a_new_schema_version():
     tables = hashlib.sha256("".join(statement("schema", name) for name in sorted(TABLES)).encode()).hexdigest()
-    assert (SCHEMA_VERSION, tables[:16]) == (7, "406ba7a20f66d90e")
+    assert (SCHEMA_VERSION, tables[:16]) == (8, "386a47e2ed469ca4")

@@ -18,6 +18,7 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import BudgetSettings, Settings
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, no_edition
+from gre_bench.store.queries.runs import LAST_SETTINGS
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}
@@ -98,8 +99,8 @@ def _last_settings(store: Store) -> str | None:
     if not store.exists:
         return None
     try:
-        rows = store.read("last_settings")
+        rows = store.read(LAST_SETTINGS)
     except StoreError:
         with store.lock("look at the last settings"):
-            rows = store.rows("last_settings")
+            rows = store.rows(LAST_SETTINGS)
     return rows[0]["settings"] if rows else None

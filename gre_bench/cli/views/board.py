@@ -11,6 +11,9 @@ from gre_bench.cli.views.fitted import Column, fits, fits_at_all, show
 from gre_bench.cli.views.screen import escape, say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.store import Row, Store
+from gre_bench.store.queries.board import EXPOSURES, LEADERBOARD, CleanGapRow, ExposureRow, LeaderboardRow
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow, UncoveredRow
+from gre_bench.store.queries.study import SEPARATION, SeparationRow
 
 NGRAM_LIMITS = (
     "cache-ngram is a small count model: its scores compare with each other only, not with GEM by an 8B model. It "
@@ -35,11 +38,11 @@ TOLD_IN_FULL = "nmji"
 
 def show_leaderboard(
     edition: str,
-    rows: Sequence[Row],
-    signatures: Sequence[Row],
-    separations: Sequence[Row],
-    exposures: Sequence[Row] = (),
-    gaps: Sequence[Row] = (),
+    rows: Sequence[LeaderboardRow],
+    signatures: Sequence[SignatureRow],
+    separations: Sequence[SeparationRow],
+    exposures: Sequence[ExposureRow] = (),
+    gaps: Sequence[CleanGapRow] = (),
     details: bool = False,
 ) -> None:
     """One table a metric, best candidate first, and what the numbers rest on."""
@@ -61,7 +64,7 @@ def show_leaderboard(
         screen.out.print(NGRAM_LIMITS, style="dim")
 
 
-def _few_papers(rows: Sequence[Row]) -> None:
+def _few_papers(rows: Sequence[LeaderboardRow]) -> None:
     """A warning where the intervals of a board rest on few papers."""
     from gre_bench.stats.intervals import FEW, FEW_MEANS
 
@@ -73,10 +76,10 @@ def _few_papers(rows: Sequence[Row]) -> None:
 def summary(summary: Row, board: Store) -> None:
     """The board after a refresh, what has no score and why, and where the results are."""
     ids = [row["signature_id"] for row in summary["metrics"]]
-    signatures = [row for row in board.read("current_signatures") if row["signature_id"] in ids]
+    signatures = [row for row in board.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
-    rows, separations = board.read("leaderboard", signature_ids=ids), board.read("separation", signature_ids=ids)
-    show_leaderboard(summary["edition"], rows, signatures, separations, board.read("exposures"))
+    rows, separations = board.read(LEADERBOARD, signature_ids=ids), board.read(SEPARATION, signature_ids=ids)
+    show_leaderboard(summary["edition"], rows, signatures, separations, board.read(EXPOSURES))
     screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
     for note in summary["notes"]:
@@ -86,7 +89,7 @@ def summary(summary: Row, board: Store) -> None:
     say(f"results: {board.read_file} (DuckDB), {board.status_file}")
 
 
-def show_uncovered(rows: Sequence[Row]) -> None:
+def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
     """A line for each candidate without reviews of some papers: of how many, and the first of them."""
     for row in rows:
         more = ", ..." if row["lacking"] > len(row["examples"]) else ""
@@ -96,16 +99,13 @@ def show_uncovered(rows: Sequence[Row]) -> None:
         )
 
 
-def _metric_table(edition: str, rows: list[Row], signature: Row, group: str | None) -> None:
-    pilot = (
-        ""
-        if rows[0]["sampled"] <= rows[0]["plan_papers"]
-        else (f" · pilot: {rows[0]['plan_papers']} of {rows[0]['sampled']} papers")
-    )
+def _metric_table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None) -> None:
+    planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
+    pilot = f" · pilot: {planned} of {sampled} papers" if planned < sampled else ""
     unit = recipe_of(signature["metric"]).unit
     tied = {name for row in rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
 
-    def column(head: str, cell: Callable[[Row], str], order: int = 0, kind: str = "number") -> Column:
+    def column(head: str, cell: Callable[[LeaderboardRow], str], order: int = 0, kind: str = "number") -> Column:
         return Column(head, [screen.plain(cell(row)) for row in rows], order, kind)
 
     columns = (
@@ -131,7 +131,7 @@ def _metric_table(edition: str, rows: list[Row], signature: Row, group: str | No
     _flagged(rows, signature["writer"])
 
 
-def _flagged(rows: Sequence[Row], writer: str) -> None:
+def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
     """What the flags of a table mean, and in full what a letter cannot tell."""
     used = "".join(map(_flags, rows))
     if told := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
@@ -141,7 +141,7 @@ def _flagged(rows: Sequence[Row], writer: str) -> None:
             say(f"{row['candidate']}: {_note(row, writer)}")
 
 
-def _ties(rows: Sequence[Row]) -> None:
+def _ties(rows: Sequence[LeaderboardRow]) -> None:
     """Neighbours that no test tells apart, and how many papers more would; that there are no tests, where so."""
     ties = [row for row in rows if row["tied"]]
     for row in ties[:SHOWN_TIES]:
@@ -159,7 +159,13 @@ def _ties(rows: Sequence[Row]) -> None:
         say("the order is not tested yet: the refresh that adds scores has not ended")
 
 
-def _basis(rows: Sequence[Row], signature: Row, auc: Row | None, exposures: Sequence[Row], gap: Row | None) -> None:
+def _basis(
+    rows: Sequence[LeaderboardRow],
+    signature: SignatureRow,
+    auc: SeparationRow | None,
+    exposures: Sequence[ExposureRow],
+    gap: CleanGapRow | None,
+) -> None:
     """What one table rests on: separation, signature, validation, and who may have read the reviews before."""
     if auc:
         screen.out.print(
@@ -194,17 +200,17 @@ def _warn(text: str) -> None:
     screen.out.print(f"[yellow]{escape(text)}[/yellow]", soft_wrap=True, highlight=False)
 
 
-def _ranks(row: Row) -> str:
+def _ranks(row: LeaderboardRow) -> str:
     if row["rank_low"] is None:
         return ""
     return str(row["rank_low"]) if row["rank_low"] == row["rank_high"] else f"{row['rank_low']}–{row['rank_high']}"
 
 
-def _pairs(row: Row) -> str:
+def _pairs(row: LeaderboardRow) -> str:
     return f"{row['scored']}/{0 if row['planned'] == row['excluded'] else row['expected']}"
 
 
-def _note(row: Row, writer: str) -> str:
+def _note(row: LeaderboardRow, writer: str) -> str:
     """Why a candidate has no rank, what of its pairs has no score, and what else a reader should know first."""
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
     chance = "not above chance" if row["surely_above_chance"] is False else None
@@ -213,7 +219,7 @@ def _note(row: Row, writer: str) -> str:
     return ", ".join(filter(None, [baseline, row["unranked"], *states, chance, few, row["note"]]))
 
 
-def _flags(row: Row) -> str:
+def _flags(row: LeaderboardRow) -> str:
     """The note of a row as letters, for a screen that has no room for it."""
     found = {
         "b": row["kind"] == "human",
@@ -227,7 +233,7 @@ def _flags(row: Row) -> str:
     return "".join(flag for flag, set_ in found.items() if set_)
 
 
-def _lines(row: Row) -> str:
+def _lines(row: LeaderboardRow) -> str:
     return f"{row['median_lines']:.0f}, human {row['human_lines']:.0f}"
 
 
@@ -247,7 +253,7 @@ def with_half(value: float | None, end: float | None) -> str:
     return number(value) + (f" ±{found}" if found else "")
 
 
-def _p_to_human(row: Row) -> str:
+def _p_to_human(row: LeaderboardRow) -> str:
     """In parentheses where it is not corrected: who has no rank belongs to no family of tests."""
     if row["difference_p_holm"] is not None:
         return _p(row["difference_p_holm"])
@@ -255,7 +261,7 @@ def _p_to_human(row: Row) -> str:
     return f"({_p(row['difference_p'])})" if alone else ""
 
 
-def _p_above_chance(row: Row) -> str:
+def _p_above_chance(row: LeaderboardRow) -> str:
     """In parentheses where it is not corrected."""
     if row["above_chance_p_holm"] is not None:
         return _p(row["above_chance_p_holm"])

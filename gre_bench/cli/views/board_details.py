@@ -9,7 +9,8 @@ from rich.table import Table
 
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
-from gre_bench.store import Row
+from gre_bench.store.queries.board import LeaderboardRow
+from gre_bench.store.queries.writing import JudgedExampleRow, OutcomesRow
 
 SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
 FEWEST_PAPERS = 20
@@ -17,7 +18,7 @@ FEWEST_PAPERS = 20
 OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
-def show_details(rows: Sequence[Row]) -> None:
+def show_details(rows: Sequence[LeaderboardRow]) -> None:
     """Length, the score at the human length, judgments, texts without use, tokens and money, contamination."""
     shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
     if not shown:
@@ -35,13 +36,13 @@ def show_details(rows: Sequence[Row]) -> None:
         )
 
 
-def show_examples(rows: Sequence[Row]) -> None:
+def show_examples(rows: Sequence[JudgedExampleRow]) -> None:
     """A judgment of each candidate in full, by each writer."""
     for row in rows:
         screen.say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
 
 
-def show_outcomes(rows: Sequence[Row]) -> None:
+def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
     """What became of what LMs were asked, a row for each candidate, purpose and LM; columns of noughts are left out."""
     if not rows:
         return
@@ -58,13 +59,13 @@ def show_outcomes(rows: Sequence[Row]) -> None:
     screen.out.print(table)
 
 
-def _at_length(row: Row) -> str:
-    at = row["at_length"]
+def _at_length(row: LeaderboardRow) -> str:
+    at, high = row["at_length"], row["at_length_high"]
     guess = row.get("extrapolated") or row["papers"] < FEWEST_PAPERS
-    return "" if at is None or guess else f"{at:+.2f} ±{row['at_length_high'] - at:.2f}"
+    return "" if at is None or high is None or guess else f"{at:+.2f} ±{high - at:.2f}"
 
 
-def _lines(row: Row) -> str:
+def _lines(row: LeaderboardRow) -> str:
     return "–" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
 
 
@@ -76,7 +77,7 @@ def _count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
-COLUMNS: tuple[tuple[str, Callable[[Row], str], int, str], ...] = (
+COLUMNS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
     ("candidate", lambda row: screen.plain(row["candidate"]), 0, "name"),
     ("words", lambda row: f"{row['words']:.0f}", 0, "number"),
     ("at human length", _at_length, 0, "number"),

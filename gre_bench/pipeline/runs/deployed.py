@@ -16,19 +16,21 @@ def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
     `UnfinishedError` where it failed, crashed or was cancelled; `SettingsError` where nobody has deployed it.
     """
+    from prefect.client.schemas import FlowRun
     from prefect.deployments import run_deployment
     from prefect.exceptions import ObjectNotFound
 
     try:
-        run: Any = run_deployment(deployment, parameters=parameters, timeout=None, poll_interval=EVERY_S)
+        run = run_deployment(deployment, parameters=parameters, timeout=None, poll_interval=EVERY_S)
     except ObjectNotFound:
         raise SettingsError(
             f"no deployment {deployment} is known to the Prefect server: deploy deployments/prefect.yaml, or score "
             "where this run is: gpu=false"
         ) from None
+    assert isinstance(run, FlowRun), "it is awaited where an event loop runs, which is nowhere here"
     state = run.state
-    message = state.message or ""
-    if not state.is_completed():
-        raise UnfinishedError(f"{deployment}, run {run.name}: {state.name}. {message}")
-    outcome = DONE if state.name == "Completed" else state.name.lower()
+    message = (state and state.message) or ""
+    if state is None or not state.is_completed():
+        raise UnfinishedError(f"{deployment}, run {run.name}: {state.name if state else 'no state'}. {message}")
+    outcome = DONE if state.name in (None, "Completed") else state.name.lower()
     return {"outcome": outcome, "message": message, "flow_run": run.name}

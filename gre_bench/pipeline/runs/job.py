@@ -19,6 +19,7 @@ from gre_bench.pipeline.runs.run_log import RunLog
 from gre_bench.pipeline.runs.secrets import secrets_of
 from gre_bench.pipeline.runs.spending import RunClock, check, spend_log
 from gre_bench.store import Store, now
+from gre_bench.store.queries.runs import LAST_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Job:
 
 def settings_of(store: Store) -> Settings:
     """Settings of the edition's last refresh, by its copy for readers; those of its name alone before the first."""
-    last = store.read("last_settings")
+    last = store.read(LAST_SETTINGS)
     parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
     return load_over(json.loads(last[0]["settings"]) if last else {}, parts)
 

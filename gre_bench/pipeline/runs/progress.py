@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gre_bench.core.errors import StoreError
 from gre_bench.pipeline.runs.run_log import RunLog
 from gre_bench.pipeline.runs.spending import RunClock
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
 
 ENDED = "ended"
 STATES = ("planned", "scored", "failed", "excluded", "missing")
@@ -36,7 +36,7 @@ class Progress:
         self.clock = clock
         self.log = log
         self.shown = shown
-        self.status: Row = {
+        self.status: dict[str, Any] = {
             "edition": store.key,
             "run_id": run_id,
             "command": command,
@@ -63,7 +63,7 @@ class Progress:
             self.log.tell(event, **more)
             self.status["log"] = self.log.path and str(self.log.path)
 
-    def stage(self, name: str, metrics: Sequence[Row] = ()) -> None:
+    def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
         """The stage that begins now, with the pairs by state where they are known."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
@@ -89,7 +89,7 @@ class Progress:
         if self.clock:
             self.clock.tick()
 
-    def end(self, state: str, message: str = "", metrics: Sequence[Row] = (), **more: Any) -> None:
+    def end(self, state: str, message: str = "", metrics: Sequence[Mapping[str, Any]] = (), **more: Any) -> None:
         """The run is over: done, incomplete, fault, refused (it cannot be done as asked), paused or stopped by hand."""
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
         self.tell("ended", state=state, message=message)
@@ -101,7 +101,7 @@ class Progress:
         self.store.save_status(self.status | {"updated_at": now().isoformat()})
 
 
-def _last_metrics(store: Store) -> list[Row]:
+def _last_metrics(store: Store) -> list[dict[str, Any]]:
     """The counts that the last run left, until this one knows better."""
     try:
         return (store.status() or {}).get("metrics", [])

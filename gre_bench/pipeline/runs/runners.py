@@ -12,10 +12,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import RunSettings, Settings
@@ -24,6 +24,18 @@ from gre_bench.pipeline.runs.threads import Threads
 
 GLANCE_S = 0.02
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Pending(Protocol[Result_co]):
+    """A step that was handed out."""
+
+    def result(self) -> Result_co:
+        """What the step returned; raises what it raised."""
+        ...
 
 
 class Runner(Protocol):
@@ -41,11 +53,11 @@ class Runner(Protocol):
 
     def __exit__(self, *error: Any) -> None: ...
 
-    def submit(self, step: Any, values: dict[str, Any]) -> Any:
-        """The future of a *step* with its *values* by name."""
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
+        """Hands out a *step* with its *values* by name."""
         ...
 
-    def first_done(self, futures: Sequence[Any]) -> Any:
+    def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]:
         """One of *futures*, as soon as one is done."""
         ...
 
@@ -82,7 +94,7 @@ class Processes:
                 process.kill()
         self._stack.close()
 
-    def submit(self, step: Any, values: dict[str, Any]) -> Any:
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
         return self._runner.submit(step, values)
 
     def first_done(self, futures: Sequence[Any]) -> Any:
@@ -148,7 +160,7 @@ class Ray:
                 ray.cancel(reference, force=True)
         self._stack.close()
 
-    def submit(self, step: Any, values: dict[str, Any]) -> Any:
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
         future = self._runner.submit(step, values)
         self._out.add(future.wrapped_future)
         return future

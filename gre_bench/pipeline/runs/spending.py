@@ -12,7 +12,11 @@ from typing import Any
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import Bounds, BudgetSettings, load_over
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.binding import QueryRow
+from gre_bench.store.queries import Query
+from gre_bench.store.queries.runs import LAST_SETTINGS
+from gre_bench.store.queries.writing import OUTCOMES, TEXT_OUTCOMES
 from gre_bench.writing.budget import left, stop_at
 from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
 
@@ -62,8 +66,8 @@ def account(store: Store) -> dict[str, Any]:
     *texts*: by task, writer and outcome; *outcomes*: by candidate, purpose and LM, with the grades.
     """
     found = spend_log(store)
-    told = {"ledger_lines_damaged": found.damaged, "texts": _rows(store, "text_outcomes")}
-    return balance(found, store.key, _budget(store)) | told | {"outcomes": _rows(store, "outcomes")}
+    told = {"ledger_lines_damaged": found.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
+    return balance(found, store.key, _budget(store)) | told | {"outcomes": _rows(store, OUTCOMES)}
 
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
@@ -102,13 +106,13 @@ def over(
 def _budget(store: Store) -> BudgetSettings:
     """The bounds of the edition's last run; none where readers have nothing yet."""
     try:
-        rows = store.read("last_settings")
+        rows = store.read(LAST_SETTINGS)
         return load_over(json.loads(rows[0]["settings"])).budget if rows else BudgetSettings()
     except (StoreError, SettingsError):
         return BudgetSettings()
 
 
-def _rows(store: Store, query: str) -> list[Row]:
+def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
     """Rows of *query*; none where readers have nothing yet."""
     try:
         return store.read(query)
@@ -116,6 +120,6 @@ def _rows(store: Store, query: str) -> list[Row]:
         return []
 
 
-def _row(spent: Spent) -> Row:
+def _row(spent: Spent) -> dict[str, Any]:
     row = asdict(spent) | {"unanswered": spent.unanswered, "outcomes": dict(spent.outcomes)}
     return row | {"usd": round(spent.usd, 6), "hours": round(spent.hours, 4)}

@@ -20,7 +20,7 @@ from gre_bench.core.settings import BudgetSettings, load_over
 from gre_bench.core.whole_files import put
 from gre_bench.pipeline.runs.job import ending
 from gre_bench.pipeline.runs.spending import TICK_S, RunClock, balance, check
-from gre_bench.store import Row, now
+from gre_bench.store import now
 from gre_bench.writing.catalog import STUDIES, WriterContext
 from gre_bench.writing.spend_log import spend_log_of
 
@@ -34,7 +34,7 @@ class RankStatistics:
     def __init__(self, folder: Path, writer_context: WriterContext):
         self._file = folder / STATUS
         budget = writer_context.budget.model_dump(mode="json", exclude_none=True)
-        self._row: Row = {
+        self._row: dict[str, Any] = {
             "study": writer_context.account,
             "pid": os.getpid(),
             "started_at": now().isoformat(),
@@ -95,7 +95,7 @@ def study_rows(state: Path) -> list[dict[str, Any]]:
     return [_row(name, known.get(name, {}), state) for name in sorted(spent | known.keys())]
 
 
-def _row(account: str, found: Row, state: Path) -> dict[str, Any]:
+def _row(account: str, found: dict[str, Any], state: Path) -> dict[str, Any]:
     row = {"study": account, "state": found.get("state", "unknown"), "message": found.get("message", "")}
     if row["state"] == "running" and not _alive(found.get("pid")):
         row |= {"state": "cut short", "message": "give the same command again: it pays only the rest"}
@@ -117,7 +117,7 @@ def _alive(pid: object) -> bool:
     return True
 
 
-def _read(file: Path) -> Row:
+def _read(file: Path) -> dict[str, Any]:
     """What *file* says; nothing if it is damaged."""
     try:
         found = json.loads(file.read_bytes())

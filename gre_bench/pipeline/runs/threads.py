@@ -6,13 +6,15 @@ They need no Prefect engine. They are daemons: a run that is stopped does not wa
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextvars import copy_context
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from gre_bench.core.settings import RunSettings
+
+Result = TypeVar("Result")
 
 
 class Threads:
@@ -36,13 +38,13 @@ class Threads:
         for _ in range(self._workers):
             self._queue.put(None)
 
-    def submit(self, step: Any, values: dict[str, Any]) -> Future[Any]:
-        future: Future[Any] = Future()
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Future[Result]:
+        future: Future[Result] = Future()
         # The flow run that a step belongs to is told by the context.
         self._queue.put((copy_context(), step, values, future))
         return future
 
-    def first_done(self, futures: Sequence[Future[Any]]) -> Future[Any]:
+    def first_done(self, futures: Sequence[Any]) -> Any:
         done, _ = wait(futures, return_when=FIRST_COMPLETED)
         return next(future for future in futures if future in done)
 

@@ -20,6 +20,8 @@ from gre_bench.core.resources import PACKAGE
 from gre_bench.core.settings import Settings
 from gre_bench.store import Store
 from gre_bench.store.files import putting
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES, UNCOVERED
+from gre_bench.store.queries.score import PROGRESS, REASONS
 
 if TYPE_CHECKING:
     from gre_bench.pipeline.runs.job import Job
@@ -47,8 +49,8 @@ def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
             last = json.loads(file.read(_LONGEST))
         if last["copy"] != _copy(store) or last["inputs"] != _inputs(store, job) or store.is_being_written():
             return None
-        ids = [row["signature_id"] for row in store.read("current_signatures")]
-        metrics = store.read("progress", signature_ids=ids)
+        ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+        metrics = store.read(PROGRESS, signature_ids=ids)
         if not metrics or any(row["missing"] for row in metrics):
             return None
         return {
@@ -57,8 +59,8 @@ def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
             "message": "",
             "scored_now": 0,
             "metrics": metrics,
-            "reasons": store.read("reasons", signature_ids=ids),
-            "uncovered": store.read("uncovered", signature_ids=ids),
+            "reasons": store.read(REASONS, signature_ids=ids),
+            "uncovered": store.read(UNCOVERED, signature_ids=ids),
             **{name: last["summary"][name] for name in ("run_id", "papers", "sampled", "writer", "notes")},
         }
     except (OSError, ValueError, KeyError, TypeError, GreBenchError):

@@ -15,7 +15,7 @@ from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import RunSettings, ScoringSettings
 from gre_bench.metrics.scoring import Scored
-from gre_bench.pipeline.runs.runners import Runner, runner_of
+from gre_bench.pipeline.runs.runners import Pending, Runner, runner_of
 from gre_bench.tasks.protocol import Backends, Steps
 
 Chunk = TypeVar("Chunk")
@@ -67,7 +67,7 @@ class Workers:
             for chunk in chunks:
                 yield chunk, self._run.score_papers(**handed(self._run.score_papers, values_of(chunk)))
             return
-        at_work: dict[Any, Chunk] = {}
+        at_work: dict[Pending[Scored], Chunk] = {}
         deaths = 0
         while True:
             while deaths < MOST_DEATHS and len(at_work) < IN_FLIGHT * self._settings.workers:
@@ -118,7 +118,7 @@ class Workers:
         return steps
 
 
-def handed(step: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def handed(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """*values* for *step*: as Prefect's task it would look through every text of every case for results of others."""
     if not hasattr(step, "submit"):
         return dict(values)
@@ -127,7 +127,7 @@ def handed(step: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if isinstance(value, str) else quote(value) for name, value in values.items()}
 
 
-def _result(future: Any, runner: Runner) -> Scored | Lost:
+def _result(future: Pending[Scored], runner: Runner) -> Scored | Lost:
     try:
         return future.result()
     except runner.deaths:

@@ -12,7 +12,8 @@ from gre_bench.examiners.examiner import ItemKind
 from gre_bench.examiners.wordings import Item
 from gre_bench.ingest.datasets.graded_texts import GradedText, read_graded_texts
 from gre_bench.pipeline.intake import file_sha256
-from gre_bench.store import Row, Store, no_edition
+from gre_bench.store import Store, no_edition
+from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS, PaperRow, PaperTextRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
-    read = {row["paper_id"]: row for row in store.read("texts")}
-    sources = {row["paper_id"]: _whole(row, read.get(row["paper_id"], {})) for row in store.read("papers")}
-    reviews = store.read("reviews")
+    read = {row["paper_id"]: row for row in store.read(TEXTS)}
+    sources = {row["paper_id"]: _whole(row, read.get(row["paper_id"])) for row in store.read(PAPERS)}
+    reviews = store.read(REVIEWS)
     graded = {row["paper_id"] for row in reviews if row["grade"] is not None}
     texts = [
         GradedText(row["review_id"], row["paper_id"], "", sources.get(row["paper_id"], ""), row["text"] or "",
@@ -57,10 +58,10 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
     return GradedItems("review", texts, {"edition": store.key, "limit": str(limit)}, lacks_of(texts))
 
 
-def _whole(paper: Row, read: Row) -> str:
+def _whole(paper: PaperRow, read: PaperTextRow | None) -> str:
     """A paper as every LM is given it, its text as its last run left it; empty without text."""
-    text = read.get("text") or paper["text"]
-    known = Paper(paper["paper_id"], paper["title"], paper["abstract"] or read.get("abstract"), text)
+    text = (read and read["text"]) or paper["text"]
+    known = Paper(paper["paper_id"], paper["title"], paper["abstract"] or (read and read["abstract"]), text)
     return known.whole if text else ""
 
 

@@ -16,6 +16,7 @@ from gre_bench.ingest.records.tables import papers_from
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.prompts.conditions import RUBRIC, Condition, condition
 from gre_bench.store import Store, no_edition
+from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,10 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
     if not store.exists:
         raise no_edition(state, edition)
     human: dict[str, list[float]] = {}
-    for row in store.read("reviews"):
+    for row in store.read(REVIEWS):
         if row["candidate"] == HUMAN and row["rating"] is not None:
             human.setdefault(row["paper_id"], []).append(float(row["rating"]))
-    read = {row["paper_id"]: row for row in store.read("texts")}
+    read = {row["paper_id"]: row for row in store.read(TEXTS)}
     known = [
         Paper(
             row["paper_id"],
@@ -62,7 +63,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
             row["abstract"] or read.get(row["paper_id"], {}).get("abstract"),
             read.get(row["paper_id"], {}).get("text") or row["text"],
         )
-        for row in store.read("papers")
+        for row in store.read(PAPERS)
     ]
     chosen = [paper for paper in known if human.get(paper.paper_id)][:limit]
     if not chosen:

@@ -17,6 +17,8 @@ from random import Random
 import pytest
 
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO, EDITION, assert_same, tables
 from tests.holds import wait_for
@@ -129,7 +131,7 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_pat
 
 
 def read(store: Store) -> None:
-    rows = store.read("leaderboard", signature_ids=[row["signature_id"] for row in store.read("current_signatures")])
+    rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in store.read(CURRENT_SIGNATURES)])
     assert rows
     assert all(row["mean"] is None or row["mean"] > -1e9 for row in rows)
 

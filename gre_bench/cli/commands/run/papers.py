@@ -17,6 +17,7 @@ from gre_bench.cli.commands.running import stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.store import Row
+from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXT_WORDS
 
 if TYPE_CHECKING:
     from gre_bench.ingest.pdf.words import PageWords
@@ -125,14 +126,18 @@ def texts(
     words of each page by fate.
     """
     store = stored_edition(edition, state)
-    rows, words = store.read("text_states"), store.read("text_words")
+    rows, words = store.read(TEXT_STATES), store.read(TEXT_WORDS)
     if as_json:
         by_page: dict[str, dict[int, dict[str, int]]] = {row["paper_id"]: {} for row in rows}
         for row in words:
             by_page[row["paper_id"]].setdefault(row["page"], {})[row["fate"]] = row["words"]
-        for row in rows:
-            row["by_page"] = [{"page": page, "words": counts} for page, counts in by_page[row["paper_id"]].items()]
-        return screen.print_json(rows)
+        return screen.print_json(
+            [
+                row
+                | {"by_page": [{"page": page, "words": counts} for page, counts in by_page[row["paper_id"]].items()]}
+                for row in rows
+            ]
+        )
     counts = Counter(f"{row['origin']}: {row['status']}" for row in rows)
     screen.say("; ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no paper was read yet")
     _show_fates(words)
@@ -193,7 +198,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
     if paper.lower().endswith(".pdf"):
         raise no_file(paper)
     store = stored_edition(edition, state)
-    known = store.read("snapshot")
+    known = store.read(SNAPSHOT)
     if not known:
         raise SettingsError(f"edition {store.key} has no snapshot, and there is no file {paper}; name a PDF")
     data = Snapshot.open(snapshots(store) / known[0]["path"]).pdf(paper)

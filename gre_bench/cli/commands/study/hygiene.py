@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -89,5 +89,5 @@ def _table(rows: Sequence[Row]) -> None:
     screen.out.print(table)
 
 
-def _ends(row: dict[str, Any]) -> str:
+def _ends(row: Row) -> str:
     return "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}"

@@ -16,9 +16,9 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.board_formats import show_written
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import comparison
-from gre_bench.reports.compare_boards import correlated, ranked
-from gre_bench.reports.compare_sides import Side, from_run, from_table
-from gre_bench.reports.compare_studies import TABLES, printed_study, run_study
+from gre_bench.reports.comparisons.boards import correlated, ranked
+from gre_bench.reports.comparisons.sides import Side, from_run, from_table
+from gre_bench.reports.comparisons.studies import TABLES, printed_study, run_study
 from gre_bench.store import Store
 
 Runs = Annotated[
@@ -77,7 +77,7 @@ def compare(
         return _within(edition, list(runs or ()), metric, state, as_json)
     if runs and len(runs) == 2 and not (table or benchmarks) and _are_releases(runs, state):
         from gre_bench.cli.views.comparison_releases import show_releases
-        from gre_bench.reports.compare_releases import compare_releases
+        from gre_bench.reports.comparisons.releases import compare_releases
 
         told = compare_releases((runs[0], runs[1]), state)
         return screen.print_json(told) if as_json else show_releases(told)
@@ -122,8 +122,8 @@ def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
 def _within(edition: str, names: list[str], metrics: list[str] | None, state: Path, as_json: bool) -> None:
     """Two candidates of one edition, or two of its evaluation LMs."""
     from gre_bench.cli.views.comparison_lms import show_lms
-    from gre_bench.reports.compare_candidates import compare_candidates
-    from gre_bench.reports.compare_lms import are_lms, compare_lms
+    from gre_bench.reports.comparisons.candidates import compare_candidates
+    from gre_bench.reports.comparisons.lms import are_lms, compare_lms
 
     if len(names) == 2 and are_lms(Store(state, edition), names):
         told = compare_lms(state, edition, names, metrics)

@@ -18,7 +18,11 @@ from gre_bench.cli.views.board_formats import Format, show_written, write
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.reports.signatures import shown_signatures, the_edition
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.queries.board import CLEAN_GAP, EXPOSURES, LEADERBOARD, WHOLE_BOARD, LeaderboardRow
+from gre_bench.store.queries.plan import UNCOVERED
+from gre_bench.store.queries.study import SEPARATION
+from gre_bench.store.queries.writing import JUDGED_EXAMPLES, OUTCOMES
 
 
 class Board(StrEnum):
@@ -82,34 +86,34 @@ def leaderboard(
         return show_written(plot_edition(store, folder_to_write(figures)), store.key, as_json)
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
-    rows = store.read("leaderboard" if board is Board.clean else "whole_board", signature_ids=ids)
+    rows = store.read(LEADERBOARD if board is Board.clean else WHOLE_BOARD, signature_ids=ids)
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(rows[0]), form, out, state)
-    separations, gaps = store.read("separation", signature_ids=ids), store.read("clean_gap", signature_ids=ids)
-    exposures, uncovered = store.read("exposures"), store.read("uncovered", signature_ids=ids)
+    separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
+    exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     if as_json:
         found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
-                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read("outcomes"),
+                 "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read(OUTCOMES),
                  "uncovered": uncovered}  # fmt: skip
         return screen.print_json(found)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
     show_uncovered(uncovered)
     if details:
-        show_examples(store.read("judged_examples", writers=sorted({row["writer"] for row in signatures})))
-        show_outcomes(store.read("outcomes"))
+        show_examples(store.read(JUDGED_EXAMPLES, writers=sorted({row["writer"] for row in signatures})))
+        show_outcomes(store.read(OUTCOMES))
 
 
 def _kept(
-    rows: list[Row],
+    rows: list[LeaderboardRow],
     kinds: Sequence[str] | None,
     candidates: Sequence[str] | None,
     groups: Sequence[str] | None,
     key: str,
-) -> list[Row]:
+) -> list[LeaderboardRow]:
     there = sorted({row["candidate"] for row in rows})
     candidates = [resolved(name, there, f"the board of {key} has no candidate") for name in candidates or ()]
-    known = sorted({row["group_name"] for row in rows} - {None})
+    known = sorted({row["group_name"] for row in rows if row["group_name"] is not None})
     groups = [resolved(name, known, f"the board of {key} has no group") for name in groups or ()]
     kept = [
         row
@@ -123,7 +127,7 @@ def _kept(
     return kept
 
 
-def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
+def _sorted(rows: list[LeaderboardRow], sort: str | None) -> list[LeaderboardRow]:
     """*rows* of each metric by a column, what has no value last."""
     if sort is None:
         return rows

@@ -12,6 +12,7 @@ from gre_bench.cli.commands.running import confirm, ended, progress_bar, setting
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.one_candidate import say, show_one, show_understood
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
+from gre_bench.store.queries.plan import CANDIDATE_COUNTS
 
 File = Annotated[
     Path,
@@ -57,7 +58,7 @@ def rank(
     """
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, override, state)
-    if replace and not yes and store.read("candidate_counts", candidate=name)[0]["reviews"]:
+    if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
         confirm(f"replace all reviews and scores of {name} in {store.key}")
     configure_prefect(state)
     from gre_bench.flows.annual_refresh import refresh, usable

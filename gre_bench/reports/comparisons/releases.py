@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ from gre_bench.reports.release_rows import release_folder
 from gre_bench.stats.effects import holm
 from gre_bench.stats.ranks import consistency
 from gre_bench.stats.welch import Moment, change
-from gre_bench.store import Row
+from gre_bench.store import Row, fetch
+from gre_bench.store.queries.board import ANCHORED, LEADERBOARD
 
 _STATES = ("only_first", "only_second", "other_state", "other_score")
 
@@ -66,19 +67,19 @@ def _side(name: str, state: Path) -> Side:
     with opened(folder / DATABASE) as connection:
         signatures = {row["metric"]: row for row in rows(connection, "signatures")}
         ids = [row["signature_id"] for row in signatures.values()]
-        board = rows(connection, "leaderboard", "queries", signature_ids=ids)
-        anchored = rows(connection, "anchored", "queries", signature_ids=ids, anchors=[HUMAN])
+        board = fetch(connection, LEADERBOARD, signature_ids=ids)
+        anchored = fetch(connection, ANCHORED, signature_ids=ids, anchors=[HUMAN])
     return Side(about["release"], folder, about, signatures, _by_signature(board), _by_signature(anchored))
 
 
-def _by_signature(found: list[Row]) -> dict[str, dict[str, Row]]:
+def _by_signature(found: Sequence[Row]) -> dict[str, dict[str, Row]]:
     kept: dict[str, dict[str, Row]] = {}
     for row in found:
         kept.setdefault(row["signature_id"], {})[row["candidate"]] = row
     return kept
 
 
-def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str], Row]) -> Row:
+def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str], Row]) -> dict[str, Any]:
     signed = one.signatures[metric], other.signatures[metric]
     ids = tuple(row["signature_id"] for row in signed)
     same = ids[0] == ids[1]
@@ -108,14 +109,14 @@ def _differing(one: Row, other: Row) -> dict[str, list[Any]]:
     return {name: [one[name], other[name]] for name in fields if one[name] != other[name]}
 
 
-def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> Row:
+def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> dict[str, Any]:
     return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
 
 
-def _add_changes(told: list[Row], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
+def _add_changes(told: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
     """To each of *told* its difference to the human baseline in both, and the change of it with its interval."""
     kept = ("difference", "low", "high", "papers")
-    tested: list[Row] = []
+    tested: list[dict[str, Any]] = []
     for row in told:
         sides = [side.get(row["candidate"]) for side in (one, other)]
         row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]

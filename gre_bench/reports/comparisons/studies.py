@@ -19,7 +19,7 @@ from gre_bench.examiners.layouts import LAYOUTS, layout
 from gre_bench.guidelines.tables import GROUPS, VENUES
 from gre_bench.prompts.conditions import RUBRIC
 from gre_bench.ranking.published import Figure
-from gre_bench.reports.compare_sides import Side
+from gre_bench.reports.comparisons.sides import Side
 from gre_bench.studies.guidelines.results import RECORD
 
 GUIDELINES = ("002_table1", "002_table2")

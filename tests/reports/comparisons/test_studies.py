@@ -12,7 +12,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.examiners.layouts import LAYOUTS
 from gre_bench.ranking.comparison import beside
 from gre_bench.ranking.published import Figure
-from gre_bench.reports.compare_studies import TABLES, printed_study, run_study
+from gre_bench.reports.comparisons.studies import TABLES, printed_study, run_study
 
 ORCA = "open-orca/openorca-platypus2-13b"
 

@@ -11,7 +11,9 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.pair_tests import PairTest, pair_tests
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
+from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
 
 SHOWN_PAPERS = 3
 
@@ -28,7 +30,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     names = [the_candidate(store, name) for name in names]
     if len(names) != 2 or names[0] == names[1]:
         raise SettingsError(f"--edition compares two candidates, got {', '.join(names) or 'none'}")
-    planned = store.read("planned_signatures")
+    planned = store.read(PLANNED_SIGNATURES)
     found = []
     for signature in shown_signatures(store, metrics):
         row = _compared(store, signature, names)
@@ -38,8 +40,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     return {"edition": store.key, "compared": list(names), "candidates": found}
 
 
-def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
-    rows = store.read("candidate_pairs", signature_id=signature["signature_id"], candidates=list(names))
+def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> dict[str, Any]:
+    rows = store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=list(names))
     planned = {row["candidate_id"] for row in rows}
     if lost := [name for name in names if name not in planned]:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
@@ -61,9 +63,9 @@ def _compared(store: Store, signature: Row, names: Sequence[str]) -> Row:
     }  # fmt: skip
 
 
-def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> Row | None:
+def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[str, Any] | None:
     """How much further the first of *names* is above its own chance than the second; None without two papers."""
-    rows = store.read("candidate_pairs", signature_id=specific_id, candidates=list(names))
+    rows = store.read(CANDIDATE_PAIRS, signature_id=specific_id, candidates=list(names))
     scored = [row for row in rows if row["state"] == "scored"]
     if len({row["candidate_id"] for row in scored}) < 2:
         return None
@@ -74,20 +76,20 @@ def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> Row |
     return asdict(test if test.first == names[0] else test.flipped())
 
 
-def leads(scored: Sequence[Row], names: Sequence[str]) -> dict[str, float]:
+def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
     """Mean difference of each paper that both have a pair of."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}
     for (name, paper, reference), value in values.items():
         other = values.get((names[1], paper, reference))
-        if name == names[0] and other is not None:
+        if name == names[0] and value is not None and other is not None:
             by_paper.setdefault(paper, []).append(value - other)
     return {paper: sum(found) / len(found) for paper, found in by_paper.items()}
 
 
-def _tested(scored: Sequence[Row]) -> list[PairTest]:
+def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
     """The test of the candidates of *scored*; ValueError where two papers are not shared."""
-    values, papers, candidates, references = (
-        [row[name] for row in scored] for name in ("value", "paper_id", "candidate_id", "reference_id")
+    papers, candidates, references = (
+        [row[name] for row in scored] for name in ("paper_id", "candidate_id", "reference_id")
     )
-    return pair_tests(values, papers, candidates, references)
+    return pair_tests([row["value"] for row in scored if row["value"] is not None], papers, candidates, references)

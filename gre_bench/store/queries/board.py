@@ -1,14 +1,17 @@
-"""Rows of the queries of ``sql/queries/board.sql``."""
+"""The queries of ``sql/queries/board.sql`` and their rows."""
 
 from __future__ import annotations
 
 from datetime import date
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
+from gre_bench.store.queries.runs import SettingsRow
+
 
 class LeaderboardRow(TypedDict):
-    """`leaderboard`: one row per candidate of the signatures asked for: validated metrics first, best first, then
-    those without a rank.
+    """One row per candidate of the signatures asked for: validated metrics first, best first, then those without a
+    rank.
     """
 
     metric: str
@@ -91,14 +94,15 @@ class LeaderboardRow(TypedDict):
     sampled: int
 
 
-class WholeBoardRow(LeaderboardRow):
-    """`whole_board`: one row per candidate of the signatures asked for, contaminated ones ranked too: as in
-    leaderboard.
-    """
+LEADERBOARD = Query("leaderboard", LeaderboardRow)
+
+
+WHOLE_BOARD = Query("whole_board", LeaderboardRow)
+"""One row per candidate of the signatures asked for, contaminated ones ranked too: as in leaderboard."""
 
 
 class RankedRow(TypedDict):
-    """`ranked`: one row per board and ranked candidate of one signature: group by group, best first."""
+    """One row per board and ranked candidate of one signature: group by group, best first."""
 
     board: str
     group_name: str | None
@@ -106,18 +110,15 @@ class RankedRow(TypedDict):
     rank: int
 
 
-class BoardSettingsRow(TypedDict):
-    """`board_settings`: at most one row: settings of the run that planned what a leaderboard shows; a run that
-    came after may have others.
-    """
-
-    settings: str
+RANKED = Query("ranked", RankedRow)
 
 
-class BoardTextsRow(TypedDict):
-    """`board_texts`: one row per candidate, task and writer that was asked: what became of its reviews and of
-    their judgments.
-    """
+BOARD_SETTINGS = Query("board_settings", SettingsRow)
+"""At most one row: settings of the run that planned what a leaderboard shows; a later run may have others."""
+
+
+class BoardTextRow(TypedDict):
+    """One row per candidate, task and writer that was asked: what became of its reviews and of their judgments."""
 
     candidate_id: str
     task: str
@@ -129,10 +130,12 @@ class BoardTextsRow(TypedDict):
     reply_tokens: int | None
 
 
-class BoardJudgmentsRow(TypedDict):
-    """`board_judgments`: one row per candidate: its reviews judged by one writer, how many of them in vain, how
-    many lines are no judgment, the median of lines a review, and the share of a review's distinct words that
-    its judgments keep.
+BOARD_TEXTS = Query("board_texts", BoardTextRow)
+
+
+class JudgedCandidateRow(TypedDict):
+    """One row per candidate: its reviews judged by one writer, how many of them in vain, how many lines are no
+    judgment, the median of lines a review, and the share of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -144,52 +147,73 @@ class BoardJudgmentsRow(TypedDict):
     covered: float | None
 
 
-class BoardLengthsRow(TypedDict):
-    """`board_lengths`: one row per candidate of the boards and paper: words of the text that a metric reads
-    (source: judgments or review).
+BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
+
+
+class TextLengthRow(TypedDict):
+    """One row per candidate of the boards and paper: words of the text that a metric reads (source: judgments or
+    review).
     """
 
     candidate_id: str
     paper_id: str
-    words: int | None
+    words: int
+
+
+BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
 
 
 class AnchoredRow(TypedDict):
-    """`anchored`: one row per signature and candidate that is no anchor: its difference to the mean of the
-    anchors, paired by pair.
-    """
+    """One row per signature and candidate that is no anchor: its difference to the mean of the anchors, by pair."""
 
     metric: str
     signature_id: str
     candidate: str
     papers: int
-    difference: float | None
+    difference: float
     low: float | None
     high: float | None
     se: float | None
-    mean: float | None
+    mean: float
     above_chance: float | None
     above_chance_high: float | None
     surely_above_chance: bool | None
-    contamination: str | None
+    contamination: str
     unranked: str | None
 
 
+ANCHORED = Query("anchored", AnchoredRow)
+
+
 class CleanGapRow(TypedDict):
-    """`clean_gap`: one row per signature asked for that has both: contaminated candidates against the others,
-    paired by paper and reference.
+    """One row per signature asked for that has both: contaminated candidates against the others, paired by paper and
+    reference.
     """
 
     metric: str
     signature_id: str
-    gap: float | None
+    gap: float
     low: float | None
     high: float | None
     papers: int
 
 
-class ExposuresRow(TypedDict):
-    """`exposures`: one row per role and name."""
+CLEAN_GAP = Query("clean_gap", CleanGapRow)
+
+
+class HumanDifferenceRow(TypedDict):
+    """One row per candidate and paper of one signature: how far its mean score is above the human baseline's."""
+
+    candidate_id: str
+    paper_id: str
+    difference: float
+
+
+HUMAN_DIFFERENCES = Query("human_differences", HumanDifferenceRow)
+
+
+class ExposureRow(TypedDict):
+    """One row per role and name."""
 
     role: str
     name: str
@@ -197,3 +221,6 @@ class ExposuresRow(TypedDict):
     family: str | None
     cutoff: date | None
     released: date | None
+
+
+EXPOSURES = Query("exposures", ExposureRow)

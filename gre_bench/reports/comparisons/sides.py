@@ -14,6 +14,9 @@ from gre_bench.core.strict_json import loads
 from gre_bench.ranking import published
 from gre_bench.ranking.published import Figure
 from gre_bench.store import Store, no_edition
+from gre_bench.store.queries.board import LEADERBOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries.study import EFFECTS
 
 Kind = Literal["board", "effects"]
 _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
@@ -59,17 +62,17 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
     store = Store(state, key)
     if not store.exists:
         raise SettingsError(f"no file {Path(key).absolute()}, and {no_edition(state, key)}")
-    signatures = store.read("current_signatures")
+    signatures = store.read(CURRENT_SIGNATURES)
     if not signatures:
         raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
     ids = [row["signature_id"] for row in signatures]
     if kind == "effects":
         # Those of the last plan; of an earlier one where the last has validated nothing.
-        effects = store.read("effects", signature_ids=ids) or store.read("effects", signature_ids=None)
+        effects = store.read(EFFECTS, signature_ids=ids) or store.read(EFFECTS, signature_ids=None)
         if not effects:
             raise SettingsError(f"edition {key} has no effects yet; run: gre-bench study validate --edition {key}")
         return {"signatures": signatures, "effects": effects}
-    return {"signatures": signatures, "rows": store.read("leaderboard", signature_ids=ids)}
+    return {"signatures": signatures, "rows": store.read(LEADERBOARD, signature_ids=ids)}
 
 
 def _side(name: str, kind: Kind, found: Any) -> Side:

@@ -18,7 +18,9 @@ from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import ALPHA, SEED
 from gre_bench.stats.orders import agreement, leads, orders, ranks
 from gre_bench.stats.pair_tests import pair_tests
-from gre_bench.store import Row, Store
+from gre_bench.store import Store
+from gre_bench.store.queries.plan import CANDIDATES, PLANNED_SIGNATURES, SignatureRow
+from gre_bench.store.queries.score import BOARD_PAIRS, BoardPairRow
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
 """Fields of a signature that say which evaluation LM it is; in all others the two should agree."""
@@ -36,15 +38,15 @@ class Shared:
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
     """Whether each of *names* is an evaluation LM (or a signature's id) of the edition and none is a candidate."""
-    signatures = store.read("planned_signatures")
-    candidates = {row["candidate_id"] for row in store.read("candidates")}
+    signatures = store.read(PLANNED_SIGNATURES)
+    candidates = {row["candidate_id"] for row in store.read(CANDIDATES)}
     return all(_of(name, signatures) for name in names) and not candidates & set(names)
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
     """One row a metric that both of *names* have scored. `SettingsError` if there is none."""
     store = Store(state, edition)
-    planned = [row for row in store.read("planned_signatures") if not metrics or row["metric"] in metrics]
+    planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
     sides = [_of(name, planned) for name in names]
     shared = [metric for metric in dict.fromkeys(row["metric"] for row in sides[0])
               if metric in {row["metric"] for row in sides[1]}]  # fmt: skip
@@ -55,13 +57,15 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
     return {"edition": store.key, "compared": list(names), "evaluation_lms": found}
 
 
-def _of(name: str, signatures: Sequence[Row]) -> list[Row]:
+def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
     """Signatures of the evaluation LM *name*, or the one whose id begins so; the one planned last first."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 
 
-def _closest(metric: str, one: Sequence[Row], other: Sequence[Row]) -> tuple[Row, Row]:
+def _closest(
+    metric: str, one: Sequence[SignatureRow], other: Sequence[SignatureRow]
+) -> tuple[SignatureRow, SignatureRow]:
     """The two signatures of *metric* that differ in least besides the LM; of equals, those planned last."""
     both = [(a, b) for a in one for b in other if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
@@ -70,13 +74,13 @@ def _closest(metric: str, one: Sequence[Row], other: Sequence[Row]) -> tuple[Row
     return min(both, key=lambda pair: len(_differing(*pair)))
 
 
-def _differing(one: Row, other: Row) -> dict[str, list[Any]]:
+def _differing(one: SignatureRow, other: SignatureRow) -> dict[str, list[Any]]:
     own = ("signature_id", *LM)
     return {name: [one[name], other[name]] for name in one if name not in own and one[name] != other[name]}
 
 
-def _metric(store: Store, one: Row, other: Row) -> Row:
-    kept = _shared(*(store.read("board_pairs", signature_id=row["signature_id"]) for row in (one, other)))
+def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, Any]:
+    kept = _shared(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (one, other)))
     told = {
         "metric": one["metric"], "signature_ids": [one["signature_id"], other["signature_id"]],
         "lms": [{name: row[name] for name in LM} for row in (one, other)],
@@ -98,7 +102,7 @@ def _metric(store: Store, one: Row, other: Row) -> Row:
     return told | {"order": asdict(orders(*tests, alpha=ALPHA))}
 
 
-def _shared(one: Sequence[Row], other: Sequence[Row]) -> Shared:
+def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Shared:
     """Pairs that both have scored; `SettingsError` if there is none."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in other}
     keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in one]
@@ -109,7 +113,7 @@ def _shared(one: Sequence[Row], other: Sequence[Row]) -> Shared:
     return Shared(candidates, papers, references, (first, second))
 
 
-def _by_pair(kept: Shared, name: str) -> Row:
+def _by_pair(kept: Shared, name: str) -> dict[str, Any]:
     """How far the LMs agree from pair to pair of one candidate: Spearman, None where one of them never varies."""
     from scipy.stats import spearmanr
 

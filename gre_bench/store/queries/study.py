@@ -1,13 +1,15 @@
-"""Rows of the queries of ``sql/queries/study.sql``."""
+"""The queries of ``sql/queries/study.sql`` and their rows."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TypedDict
 
+from gre_bench.store.queries import Query
+
 
 class SeparationRow(TypedDict):
-    """`separation`: one row per signature asked for that has a separation."""
+    """One row per signature asked for that has a separation."""
 
     metric: str
     signature_id: str
@@ -20,14 +22,17 @@ class SeparationRow(TypedDict):
     high: float | None
 
 
-class EffectsRow(TypedDict):
-    """`effects`: one row per metric and change of the signatures asked for (all, if null)."""
+SEPARATION = Query("separation", SeparationRow)
+
+
+class EffectRow(TypedDict):
+    """One row per metric and change of the signatures asked for (all, if null)."""
 
     metric: str
     signature_id: str
-    change: str | None
+    change: str
     candidate_id: str
-    family: str | None
+    family: str
     made_by: str
     d: float | None
     low: float | None
@@ -52,8 +57,11 @@ class EffectsRow(TypedDict):
     run_id: str
 
 
-class AgreementsRow(TypedDict):
-    """`agreements`: one row per metric and coefficient of the signatures asked for."""
+EFFECTS = Query("effects", EffectRow)
+
+
+class AgreementRow(TypedDict):
+    """One row per metric and coefficient of the signatures asked for."""
 
     metric: str
     signature_id: str
@@ -80,12 +88,18 @@ class AgreementsRow(TypedDict):
     run_id: str
 
 
-class ValidationsRow(TypedDict):
-    """`validations`: one row per signature asked for (all, if null): what its validation came to."""
+AGREEMENTS = Query("agreements", AgreementRow)
+
+
+class ValidationRow(TypedDict):
+    """One row per signature asked for (all, if null): what its validation came to."""
 
     metric: str
     signature_id: str
     verdict: str
     edition: str
-    detail: str | None
+    detail: str
     validated_at: datetime
+
+
+VALIDATIONS = Query("validations", ValidationRow)

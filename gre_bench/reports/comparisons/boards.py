@@ -12,8 +12,8 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import comparison, published
 from gre_bench.ranking.exposure import found as found_model
-from gre_bench.reports.compare_benchmarks import read_benchmarks
-from gre_bench.reports.compare_sides import Side
+from gre_bench.reports.comparisons.benchmarks import read_benchmarks
+from gre_bench.reports.comparisons.sides import Side
 
 _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
 

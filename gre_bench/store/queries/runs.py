@@ -1,0 +1,34 @@
+"""The queries of ``sql/queries/runs.sql`` and their rows."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from gre_bench.store.queries import Query
+
+
+class VersionRow(TypedDict):
+    """One row: the schema version of the store."""
+
+    schema_version: int
+
+
+VERSION = Query("version", VersionRow)
+
+
+class SettingsRow(TypedDict):
+    """At most one row: settings of the last refresh whose settings could be used."""
+
+    settings: str
+
+
+LAST_SETTINGS = Query("last_settings", SettingsRow)
+
+
+class ParsedQueryRow(TypedDict):
+    """One row: what the parser makes of a query, as JSON."""
+
+    parsed: str | None
+
+
+PARSED_QUERY = Query("parsed_query", ParsedQueryRow)

@@ -1,0 +1,157 @@
+"""The queries of ``sql/queries/score.sql`` and their rows."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from gre_bench.store.queries import Query
+
+
+class AnySpanRow(TypedDict):
+    """One row if anything is known of what an evaluation LM says."""
+
+    known: int
+
+
+ANY_SPAN = Query("any_span", AnySpanRow)
+
+
+class SpanRow(TypedDict):
+    """One row per known prediction among those asked for."""
+
+    prediction: str
+    total: float
+    ids: list[int]
+    logprobs: list[float]
+    escaped: int
+
+
+SPANS_OF = Query("spans_of", SpanRow)
+
+
+class MissingPairRow(TypedDict):
+    """One row per pair that is due and neither scored nor finally failed."""
+
+    signature_id: str
+    paper_id: str
+    candidate_id: str
+    reference_id: str
+
+
+MISSING = Query("missing", MissingPairRow)
+
+
+class ProgressRow(TypedDict):
+    """One row per signature: the planned pairs of a board by state, without those of validations and graded reviews."""
+
+    signature_id: str
+    metric: str
+    planned: int
+    scored: int
+    failed: int
+    excluded: int
+    missing: int
+
+
+PROGRESS = Query("progress", ProgressRow)
+
+
+PROGRESS_OF = Query("progress_of", ProgressRow)
+"""One row per signature: the planned pairs of the candidates asked for, by state."""
+
+
+class ReasonRow(TypedDict):
+    """One row per metric, state and reason among a board's pairs without a score, with the message of one of them."""
+
+    metric: str
+    state: str
+    reason: str | None
+    broken: bool
+    pairs: int
+    example: str | None
+
+
+REASONS = Query("reasons", ReasonRow)
+
+
+REASONS_OF = Query("reasons_of", ReasonRow)
+"""The same among the pairs of the candidates asked for."""
+
+
+class ScoredPairRow(TypedDict):
+    """One row per scored pair of one candidate."""
+
+    paper_id: str
+    value: float
+
+
+SCORED_PAIRS = Query("scored_pairs", ScoredPairRow)
+
+
+class FinishedPairRow(TypedDict):
+    """One row per pair of one signature that has a score or a final problem."""
+
+    paper_id: str
+    candidate_id: str
+    reference_id: str
+    value: float | None
+    reason: str | None
+
+
+FINISHED_PAIRS = Query("finished_pairs", FinishedPairRow)
+
+
+class CandidatePairRow(TypedDict):
+    """One row per planned pair of one signature and the candidates asked for, with its state, score or reason."""
+
+    candidate_id: str
+    paper_id: str
+    reference_id: str
+    state: str
+    value: float | None
+    reason: str | None
+
+
+CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
+
+
+class ChancePairRow(TypedDict):
+    """One row per pair that is scored under a metric and under its specific form: both scores, and the unit it belongs
+    to.
+    """
+
+    candidate_id: str
+    paper_id: str
+    unit: str
+    value: float
+    above: float
+
+
+CHANCE_PAIRS = Query("chance_pairs", ChancePairRow)
+
+
+class BoardPairRow(TypedDict):
+    """One row per scored pair of one signature whose candidate stands on the boards: humans and models."""
+
+    candidate_id: str
+    paper_id: str
+    reference_id: str
+    value: float
+
+
+BOARD_PAIRS = Query("board_pairs", BoardPairRow)
+
+
+class PairLogprobsRow(TypedDict):
+    """One row per scored pair of one signature of GEM: the log-probabilities that its score is the difference of, in
+    nats.
+    """
+
+    paper_id: str
+    candidate_id: str
+    reference_id: str
+    conditional: float
+    marginal: float
+
+
+PAIR_LOGPROBS = Query("pair_logprobs", PairLogprobsRow)

@@ -1,0 +1,118 @@
+"""The queries of ``sql/queries/writing.sql`` and their rows."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from gre_bench.store.queries import Query
+
+
+class JudgmentsRow(TypedDict):
+    """One row per review and writer."""
+
+    review_id: str
+    writer: str
+    text: str
+
+
+JUDGMENTS = Query("judgments", JudgmentsRow)
+
+
+class DescribedJudgmentsRow(TypedDict):
+    """One row per candidate of the reviews given: how many have judgments, their median of lines, and the words that
+    they keep.
+    """
+
+    candidate_id: str
+    reviews: int
+    judged: int
+    median_lines: float | None
+    covered: float | None
+    longest_id: str
+
+
+DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
+
+
+class JudgedExampleRow(TypedDict):
+    """One row per candidate and writer: the first judgment of its review that has most of them, in the sample."""
+
+    candidate_id: str
+    writer: str
+    example: str
+
+
+JUDGED_EXAMPLES = Query("judged_examples", JudgedExampleRow)
+
+
+class SynopsisRow(TypedDict):
+    """One row per paper with a synopsis of this kind by this writer."""
+
+    paper_id: str
+    text: str
+
+
+SYNOPSES = Query("synopses", SynopsisRow)
+
+
+class AskedForRow(TypedDict):
+    """One row per candidate and writer that was asked for reviews; in a review's item the candidate stands last."""
+
+    candidate: str
+    writer: str
+    wrote: bool
+
+
+ASKED_FOR = Query("asked_for", AskedForRow)
+
+
+class UnwrittenRow(TypedDict):
+    """One row per text of a task and writer that was asked for in vain."""
+
+    item: str
+    outcome: str
+    detail: str
+    final: bool
+
+
+UNWRITTEN = Query("unwritten", UnwrittenRow)
+
+
+class TextOutcomesRow(TypedDict):
+    """One row per task, writer and outcome of the texts that were asked for; a text cut at the token limit counts as
+    cut.
+    """
+
+    task: str
+    writer: str
+    outcome: str
+    texts: int
+    to_be_asked_again: int
+    from_the_archive: int
+    prompt_tokens: int | None
+    reply_tokens: int | None
+
+
+TEXT_OUTCOMES = Query("text_outcomes", TextOutcomesRow)
+
+
+class OutcomesRow(TypedDict):
+    """One row per candidate, purpose and LM that was asked: what became of the texts and grades, by the last attempt at
+    each.
+    """
+
+    candidate: str
+    purpose: str | None
+    model: str | None
+    asked: int
+    ok: int
+    cut: int
+    refused: int
+    empty: int
+    unparsable: int
+    rate_limited: int
+    failed: int
+    not_asked: int | None
+
+
+OUTCOMES = Query("outcomes", OutcomesRow)
