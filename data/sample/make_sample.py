@@ -1,8 +1,9 @@
-"""Makes papers.jsonl and reviews.jsonl, in the import format, from the sources beside this file.
+"""Makes papers.jsonl, reviews.jsonl and lm_reviews.jsonl, in the import format, from the sources beside this file.
 
     python data/sample/make_sample.py
 
-The papers and reviews are synthetic: invented for this project, about no real paper.
+The papers and human reviews are synthetic: invented for this project, about no real paper. An LM's reviews are its
+replies in lm_attempts.jsonl, unchanged.
 """
 
 from __future__ import annotations
@@ -46,12 +47,28 @@ def reviews(source: Path) -> list[dict[str, Any]]:
     ]
 
 
+def lm_reviews(attempts: Path) -> list[dict[str, Any]]:
+    """The reply of each attempt that has one; `write_lm_reviews.py` asks for no second one of a paper."""
+    rows = [json.loads(line) for line in attempts.read_text(encoding="utf-8").splitlines()]
+    return [
+        {
+            "paper_id": row["paper_id"],
+            "review_id": f"{row['paper_id']}:{row['candidate']}",
+            "candidate": row["candidate"],
+            "review": row["text"],
+        }
+        for row in rows
+        if row["text"]
+    ]
+
+
 def made() -> dict[str, str]:
-    """File name → content, for both files."""
+    """File name → content, for the three files."""
     sources = HERE / "sources"
     rows = {
         "papers.jsonl": [paper(source) for source in sorted(sources.glob("*.md"))],
         "reviews.jsonl": [row for source in sorted(sources.glob("*.reviews.toml")) for row in reviews(source)],
+        "lm_reviews.jsonl": lm_reviews(HERE / "lm_attempts.jsonl"),
     }
     return {name: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in table) for name, table in rows.items()}
 

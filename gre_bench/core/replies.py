@@ -14,6 +14,9 @@ REVIEW_PARTS = ("summary", "strengths", "weaknesses", "questions")
 ASSW_PARTS = ("strengths_claimed_by_the_paper", "weaknesses_claimed_by_the_paper")
 """Tags of author-stated strengths and weaknesses (Xu et al. 2025, C.4)."""
 
+TIMES, LOOP, TAIL = 4, 200, 8000
+"""A loop: the same passage so often, over so many characters; and how many characters at a text's end are looked at."""
+
 _OPENING = re.compile(r"<think>", re.IGNORECASE)
 _CLOSING = re.compile(r"</think>", re.IGNORECASE)
 _LONE_CLOSING = re.compile(r"</think>[ \t]*(?:\n|\Z)", re.IGNORECASE)
@@ -62,6 +65,27 @@ def assw(text: str) -> tuple[list[str], list[str]]:
     if not strengths and not weaknesses:
         raise ReplyError("no_assw")
     return strengths, weaknesses
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether *text* ends in a loop, as greedy decoding of a small LM does: one passage `TIMES` over, and no less than
+    `LOOP` characters.
+
+    The passage need not be whole at either end. Linear: of the reversed text, a prefix of length n whose longest border
+    has length b has the period n − b (Knuth, Morris and Pratt 1977).
+    """
+    tail = text.rstrip()[: -TAIL - 1 : -1]
+    borders = [0] * len(tail)
+    border = 0
+    for place in range(1, len(tail)):
+        while border and tail[place] != tail[border]:
+            border = borders[border - 1]
+        border += tail[place] == tail[border]
+        borders[place] = border
+        length = place + 1
+        if length >= LOOP and length >= TIMES * (length - border):
+            return True
+    return False
 
 
 def without_thinking(text: str) -> tuple[str, int]:

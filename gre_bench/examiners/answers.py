@@ -30,6 +30,10 @@ _RANGE = re.compile(rf"{_OPEN}{_NUMBER}\s{{0,3}}(?:-|–|—|to)\s{{0,3}}{_NUMBE
 _NUMBERING = re.compile(r"^[ \t]{0,8}[0-9]{1,3}[.)](?=\s)", re.MULTILINE)
 _ORNAMENT = re.compile(r"[*_`#]{1,3}")
 _STRAY = re.compile(r"^[ \t>-]{0,8}Answer[ \t]{0,3}:[ \t]*", re.IGNORECASE | re.MULTILINE)
+_REDUNDANT = re.compile(r"\bredundan(?:t|cy|cies)\b", re.IGNORECASE)
+_NOT_REDUNDANT = re.compile(
+    r"(?:\b(?:not|no|never|non|without)|n't|n’t)[\s-]{1,3}(?:[\w’']{1,20}\s){0,2}redundan(?:t|cy|cies)\b", re.IGNORECASE
+)
 _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:\s*", re.IGNORECASE)
 
 
@@ -80,11 +84,19 @@ def rationale(text: str) -> str | None:
 
 
 def yes_or_no(text: str) -> bool:
-    """Whether the first word of *text* is Yes; `ReplyError` if it is neither Yes nor No."""
-    words = re.findall(r"[^\W\d]+", _NUMBERING.sub(" ", plain(text))[:200])
+    """Whether the first word of *text*, which says whether a text is redundant, is Yes.
+
+    `ReplyError`: ``neither_yes_nor_no``, and ``contradiction`` for a sentence that takes it back, such as "Yes, the
+    review is not redundant".
+    """
+    opening = _NUMBERING.sub(" ", plain(text))[:200]
+    words = re.findall(r"[^\W\d]+", opening)
     if not words or words[0].lower() not in ("yes", "no"):
         raise ReplyError("neither_yes_nor_no")
-    return words[0].lower() == "yes"
+    said, first = words[0].lower() == "yes", _SENTENCE.findall(opening)[0]
+    if _REDUNDANT.search(first) and said == bool(_NOT_REDUNDANT.search(first)):
+        raise ReplyError("contradiction")
+    return said
 
 
 def choice(text: str) -> int:
@@ -135,6 +147,8 @@ def _value(match: re.Match[str], scale: Scale) -> float:
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")
     value = float(match["score"].replace("−", "-"))
+    if scale.high == 100 and 0 < value < 1 and not match["percent"]:
+        raise ReplyError("other_scale")  # 0.95 of 1, or next to nothing of 100: nobody can tell
     if not scale.low <= value <= scale.high:
         raise ReplyError("out_of_range")
     if not scale.admits(value):
@@ -143,9 +157,11 @@ def _value(match: re.Match[str], scale: Scale) -> float:
 
 
 def _word(text: str, scale: Scale) -> float:
-    """Returns the one label that *text* holds; of overlapping labels the longer one counts, such as Very Poor."""
+    """Returns the one label in *text*. Of overlapping labels the longer counts, such as Very Poor; one behind "not" is refused."""
     worth = {spelling.lower(): value for spelling, value in scale.declared}
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
+    if re.search(rf"(?:\b(?:not|never)|n't|n’t)\s{{1,3}}(?:an?\s)?(?:{longest_first})(?!\w)", text, re.IGNORECASE):
+        raise ReplyError("negated")
     found = {each.lower() for each in re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", text, re.IGNORECASE)}
     if len(found) != 1:
         raise ReplyError("ambiguous" if found else "no_label")

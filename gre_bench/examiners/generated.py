@@ -10,6 +10,7 @@ from typing import Literal
 
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat
+from gre_bench.core.replies import repeats_itself
 from gre_bench.prompts.library import fill
 
 Phrase = Literal["improve", "rewrite", "precise", "best"]
@@ -53,4 +54,6 @@ def findings(instructions: str) -> list[str]:
         faults.append(f'{stray} stray "Answer:"')
     if fields := _FIELD.findall(instructions):
         faults.append(f"a field {fields[0]} is left in the text")
-    return faults if instructions.strip() else ["there is no text"]
+    if repeats_itself(instructions):
+        faults.append("it ends in a loop")
+    return faults if re.search(r"[^\W\d_]", instructions) else ["there is no text"]

@@ -20,6 +20,12 @@ QUESTIONS = 10
 _MARKS = r"[*_`\"'\s]{0,8}"
 _NUMBER = r"[+\-\u2212]?\d{1,6}(?:\.\d{1,6})?"
 _RATING = re.compile(rf"overall[ \t]rating{_MARKS}:{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})", re.IGNORECASE)
+_SAID = re.compile(
+    rf"overall[ \t]rating[ \t]is{_MARKS}:?{_MARKS}({_NUMBER})"
+    r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
+    re.IGNORECASE,
+)
+"""A rating told in a sentence that ends with it, as small LMs do; read where no line has the form."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,
@@ -52,12 +58,18 @@ class Rating:
 def overall_rating(text: str) -> int:
     """Returns the last ``Overall Rating: n`` of *text*, ignoring thinking; n may stand in parentheses or before "/10".
 
-    Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range), ``rating_off_scale``.
+    Without such a line, reads "The overall rating is n." if all such sentences agree. Raises `ReplyError`:
+    ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range, or two ratings), ``rating_off_scale``.
     """
-    matches = [*_RATING.finditer(without_thinking(text)[0])]
-    if not matches:
+    visible = without_thinking(text)[0]
+    if matches := [*_RATING.finditer(visible)]:
+        return on_scale(_integer(matches[-1], "rating", HIGHEST))
+    ratings = {_integer(match, "rating", HIGHEST) for match in _SAID.finditer(visible)}
+    if len(ratings) > 1:
+        raise ReplyError(f"rating_ambiguous: {' and '.join(map(str, sorted(ratings)))}")
+    if not ratings:
         raise ReplyError("no_rating")
-    return on_scale(_integer(matches[-1], "rating", HIGHEST))
+    return on_scale(ratings.pop())
 
 
 def on_scale(rating: int) -> int:

@@ -76,20 +76,27 @@ class LMTextWriter:
         return answered(task, items, partial(self._changed, task))
 
     def _changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
-        keys = [item.key for item in items]
         if task == "completion":
             chats = [fill(task, review=blanked(item)) for item in items]
-            return self._written(keys, chats, [partial(completed, material=item) for item in items])
+            return self._answers(items, chats, [partial(completed, material=item) for item in items])
         if task == "abstract_only":
-            return self._written(keys, [fill(task, abstract=item.abstract or "") for item in items], [str] * len(items))
+            return self._answers(
+                items, [fill(task, abstract=item.abstract or "") for item in items], [str] * len(items)
+            )
         if task == "rephrase":
             chats = [fill(task, review=item.text) for item in items]
-            return self._written(keys, chats, [partial(rephrased, text=item.text) for item in items])
+            return self._answers(items, chats, [partial(rephrased, text=item.text) for item in items])
         strengths, weaknesses = (
-            self._written(keys, [fill(prompt, review=item.text) for item in items], [one_line] * len(items))
+            self._answers(items, [fill(prompt, review=item.text) for item in items], [one_line] * len(items))
             for prompt in PROMPTS[task]
         )
         return [_elongated(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
+
+    def _answers(
+        self, items: Sequence[ChangeInput], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
+    ) -> list[Written]:
+        answers = [_own(chat, read) for chat, read in zip(chats, reads, strict=True)]
+        return self._written([item.key for item in items], chats, answers)
 
     def _of_papers(self, task: str, papers: Sequence[Paper], read: Callable[[str], str]) -> list[Written]:
         chat_of_text, lost = self.chat_of(task), dict[str, Written]()
@@ -157,11 +164,16 @@ class LMTextWriter:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Wraps *read* to raise ``ReplyError("prompt_echoed")`` for a reply that repeats its instructions."""
+    """Wraps *read* to raise `ReplyError`.
+
+    ``prompt_echoed`` stands for a reply that repeats its instructions, ``repeats_itself`` for one that ends in a loop.
+    """
 
     def own(text: str) -> str:
         if chat.system and chat.system.strip() in text:
             raise ReplyError("prompt_echoed")
+        if replies.repeats_itself(text):
+            raise ReplyError("repeats_itself")
         return read(text)
 
     return own

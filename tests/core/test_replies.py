@@ -10,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.errors import ReplyError
-from gre_bench.core.replies import ASSW_PARTS, REVIEW_PARTS, assw, judgments, tagged, without_thinking
+from gre_bench.core.replies import (
+    ASSW_PARTS,
+    LOOP,
+    REVIEW_PARTS,
+    TAIL,
+    TIMES,
+    assw,
+    judgments,
+    repeats_itself,
+    tagged,
+    without_thinking,
+)
 
 STRONG, WEAK = ASSW_PARTS
 
@@ -126,6 +137,44 @@ def test_no_more_is_taken_away_than_was_there(pieces):
         assert visible == ""
 
 
+SAID = "The reviewer appreciates the rule for warmup.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        (SAID + "The reviewer suggests a rule of thumb. " * 12, True),
+        (SAID + "The reviewer suggests a rule of thumb. " * 12 + "The rev", True),  # cut at the token limit
+        (SAID + "The reviewer suggests a rule of thumb. " * 12 + "The reviewer questions the proof.", False),
+        ("The reviewer suggests a rule of thumb. " * 3, False),
+        (SAID + "no " * 20, False),
+        (SAID + "-" * LOOP, True),
+        ("", False),
+    ],
+)
+def test_a_reply_that_ends_in_a_loop_is_told(text, loops):
+    assert repeats_itself(text) is loops
+
+
+def by_every_period(text: str) -> bool:
+    """The definition itself: an end of the text that goes on as it did one period before."""
+    tail = text.rstrip()[-TAIL:]
+    return any(
+        all(tail[-place - 1] == tail[-place - 1 - period] for place in range(length - period))
+        for period in range(1, len(tail) // TIMES + 1)
+        for length in [max(LOOP, TIMES * period)]
+        if length <= len(tail)
+    )
+
+
+@given(
+    st.text("ab ", max_size=6), st.text("ab", min_size=1, max_size=5), st.integers(0, 150), st.text("ab", max_size=3)
+)
+def test_a_loop_is_what_its_definition_says(before, passage, times, after):
+    text = before + passage * times + after
+    assert repeats_itself(text) == by_every_period(text)
+
+
 @pytest.mark.parametrize(
     "piece",
     [
@@ -152,6 +201,7 @@ def test_hostile_replies_take_linear_time(piece):
     text = piece * (2_000_000 // len(piece))
     started = time.process_time()
     without_thinking(text)
+    repeats_itself(text)
     tagged(text, REVIEW_PARTS)
     for read in (judgments, assw):
         with contextlib.suppress(ReplyError):

@@ -20,6 +20,8 @@ COUNTS = [
     ("3.5", scales.HALVES, 3.5),
     ("100", scales.HUNDRED, 100.0),
     ("85%", scales.HUNDRED, 85.0),
+    ("0", scales.HUNDRED, 0.0),
+    ("0.5%", scales.HUNDRED, 0.5),
     ("-50", scales.FIFTIES, -50.0),
     ("Score: −50", scales.FIFTIES, -50.0),
     ("Score: 4", scales.FIVE, 4.0),
@@ -49,6 +51,9 @@ DOES_NOT = [
     ("3.5", scales.LEVELS, "not_declared"),
     ("85", scales.TENS, "not_declared"),
     ("8/10", scales.FIVE, "other_scale"),
+    ("The score of the review is 0.5.", scales.HUNDRED, "other_scale"),
+    ("The review is not very good.", scales.GRADES, "negated"),
+    ("It isn't a good review.", scales.VERDICTS, "negated"),
     ("85%", scales.FIVE, "other_scale"),
     ("3 or 4", scales.FIVE, "no_score"),
     ("I would give it a 3 or a 4.", scales.FIVE, "ambiguous"),
@@ -88,7 +93,7 @@ def test_each_declared_score_of_each_template_comes_back_through_chatter(name):
 
 
 @given(
-    st.floats(0, 100).map(lambda value: round(value, 3)),
+    (st.just(0.0) | st.floats(1, 100)).map(lambda value: round(value, 3)),
     st.sampled_from(["", "Score: ", "Overall score is: ", "Answer: "]),
 )
 def test_any_number_on_a_continuous_scale_comes_back(value, before):
@@ -153,7 +158,15 @@ def test_an_aspect_scored_sentence_by_sentence_is_its_mean():
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("Yes", True), ("1. Yes\n2. It repeats itself.", True), ("**Answer:** No.", False), ("no, it is not", False)],
+    [
+        ("Yes", True),
+        ("1. Yes\n2. It repeats itself.", True),
+        ("Yes, the review is redundant and not concise.", True),
+        ("**Answer:** No.", False),
+        ("no, it is not", False),
+        ("No, the review isn't redundant.", False),
+        ("No redundancy.", False),
+    ],
 )
 def test_the_filter_is_answered_by_the_first_word(text, said):
     assert answers.yes_or_no(text) is said
@@ -162,6 +175,12 @@ def test_the_filter_is_answered_by_the_first_word(text, said):
 @pytest.mark.parametrize("text", ["", "Maybe", "The answer is Yes", "Ja"])
 def test_what_is_neither_yes_nor_no_is_refused(text):
     with pytest.raises(ReplyError):
+        answers.yes_or_no(text)
+
+
+@pytest.mark.parametrize("text", ["1. Yes, the review is not redundant.", "No, the review is redundant."])
+def test_an_answer_that_its_own_sentence_takes_back_is_refused(text):
+    with pytest.raises(ReplyError, match="contradiction"):
         answers.yes_or_no(text)
 
 

@@ -25,6 +25,8 @@ from tests.servers.scripted_examiner import examiner
         ("2. Read\n3. Compare\n4. Judge\n4. Score", ["the numbering begins with 2", "number 4 follows 4"]),
         ("1. Read\n3. Score", ["number 3 follows 1"]),
         ("1. Read\nAnswer:\n2. Score\nAnswer: 3", ['2 stray "Answer:"']),
+        ("1. Read the source. " * 20, ["it ends in a loop"]),
+        ("1. " * 20, ["there is no text"]),
         ("Article: {source_text}", ["a field {source_text} is left in the text"]),
         (" \n", ["there is no text"]),
     ],

@@ -20,7 +20,7 @@ from tests.flows.refreshing import use
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
 
-DEMO = ROOT / "deployments" / "demo.toml"
+DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 SCRIPTED = ("--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
 """The whole way from notes and PDFs to the board, scored by the scripted evaluation LM."""
 

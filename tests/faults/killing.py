@@ -35,7 +35,7 @@ from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
 
-DEMO = ROOT / "deployments" / "demo.toml"
+DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 GIVEN = ROOT / "tests" / "flows" / "given_judgments.toml"
 """The sample with the judgments that ship with it: no PDF is read, a refresh takes a third of the time."""
 SMALL_STEPS = ("run.chunk_papers=6", "run.read_copy_every_s=0", "writing.chunk=16")

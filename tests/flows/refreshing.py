@@ -48,7 +48,7 @@ def run(state: Path, *overrides: str, **asked: Any) -> dict[str, Any]:
 def _sample_read() -> Path:
     state = Path(tempfile.mkdtemp(prefix="sample-read-"))
     atexit.register(shutil.rmtree, state, ignore_errors=True)
-    job = Job(settings.load(ROOT / "deployments" / "demo.toml"), state)
+    job = Job(settings.load(ROOT / "tests" / "flows" / "notes_and_pdfs.toml"), state)
     store = Store(state, job.settings.edition.edition)
     with store.lock("test"), recorded(store, "test", job.settings, shown=False) as progress:
         import_sources(store, progress.status["run_id"], job.settings)

@@ -10,7 +10,6 @@ import pytest
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import settings
 from gre_bench.core.errors import SettingsError, StoreError
-from gre_bench.core.resources import resource
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
@@ -22,7 +21,7 @@ from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read
 from tests.scripted_lms import OverlapLM
 
-NOTES = resource("deployments", "demo.toml")
+NOTES = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 BY_RULE = ("sentence_deletion", "copied_abstract", "concatenation", "shuffled_lines")
 
 

@@ -53,6 +53,9 @@ def test_a_temporary_score_off_the_scale_is_not_mapped(score):
         ("Overall Rating: (9)\nOn reflection:\nOverall Rating: (2)", 2),
         ("<think>\nOverall Rating: (9)\n</think>\nOverall Rating: (1)", 1),
         ("Overall Rating: (5)\nOverall Rating: (Your Rating)", 5),
+        ("The overall rating is 7.", 7),
+        ("The overall rating is 7/10, for the proof holds.\n\nThe overall rating is **7**", 7),
+        ("The overall rating is 4.\nOverall Rating: 6", 6),
     ],
 )
 def test_a_rating_is_read(reply, rating):
@@ -69,6 +72,11 @@ def test_a_rating_is_read(reply, rating):
         ("<think>\nOverall Rating: (9)\n</think>\nA fine paper.", "no_rating"),
         ("<think>\nOverall Rating: (9)", "no_rating"),
         ("Overall Rating: (6.5)", "rating_not_integer: 6.5"),
+        ("The overall rating is 3 points below the mean.", "no_rating"),
+        ("The overall rating is 7,5.", "no_rating"),
+        ("The overall rating is 7 to 8.", "no_rating"),
+        ("The overall rating is 3/5.", "rating_ambiguous: 3 of 5"),
+        ("The overall rating is 7. No: the overall rating is 5.", "rating_ambiguous: 5 and 7"),
         ("Overall Rating: 5-6", "rating_ambiguous: 5-6"),
         ("Overall Rating: 5 or 6", "rating_ambiguous: 5 or 6"),
         ("Overall Rating: 3/5", "rating_ambiguous: 3 of 5"),

@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use, with_papers_read
 from tests.scripted_lms import OverlapLM
 
-BY_RULE = ("--settings", ROOT / "deployments" / "demo.toml")
+BY_RULE = ("--settings", ROOT / "tests" / "flows" / "notes_and_pdfs.toml")
 TERSE = "The method is sound. However, the evaluation is weak."
 
 

@@ -28,7 +28,7 @@ from tests.servers.scripted_chat import MODEL, scripted_chat
 
 __all__ = ["Path"]
 
-DEMO = ROOT / "deployments" / "demo.toml"
+DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 MODELS = """
 [[model]]
 name = "scripted"

@@ -35,7 +35,7 @@ def made(tmp_path_factory):
     use(OverlapLM())
     state = with_papers_read(tmp_path_factory.mktemp("why-metrics"))
     chosen = settings.load(
-        ROOT / "deployments" / "demo.toml",
+        ROOT / "tests" / "flows" / "notes_and_pdfs.toml",
         (
             "edition.papers=4", "evaluation_lm.backend=scripted", f"scoring.metrics={json.dumps(ASKED)}",
             'validation.changes=["sentence_deletion"]', "validation.resamples=200",
@@ -87,7 +87,7 @@ def test_lm_examiner_comes_out_again_from_the_archive_of_replies(made, tmp_path,
     with scripted_chat() as server:
         (tmp_path / "models.toml").write_text(MODELS.format(url=server.url, model=MODEL))
         chosen = settings.load(
-            ROOT / "deployments" / "demo.toml",
+            ROOT / "tests" / "flows" / "notes_and_pdfs.toml",
             (
                 "edition.papers=4", "evaluation_lm.backend=scripted", "scoring.metrics=['lm_examiner']",
                 "scoring.examiner=grader", f"writing.models={tmp_path / 'models.toml'}",

@@ -414,7 +414,7 @@ def test_gem_ranks_reviews_that_one_model_wrote_under_several_guidelines(tmp_pat
         models = tmp_path / "models.toml"
         models.write_text(MODELS.format(name="scripted", url=server.url, model=MODEL))
         chosen = settings.load(
-            ROOT / "deployments" / "demo.toml",
+            ROOT / "tests" / "flows" / "notes_and_pdfs.toml",
             (
                 "evaluation_lm.backend=scripted",
                 f"writing.models={models}",

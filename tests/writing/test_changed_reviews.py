@@ -10,7 +10,9 @@ from gre_bench.changes.deletion import MISSING, completed
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
+from gre_bench.core.records import Paper
 from gre_bench.core.review_text import split
+from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext, text_writer
 from gre_bench.writing.changing import PROMPTS
 from gre_bench.writing.rules.completion import VAGUE
@@ -125,6 +127,25 @@ def test_a_reply_that_is_not_what_was_asked_for_is_asked_for_anew_once_and_then_
     assert (written.text, written.outcome, written.final) == (None, "unparsable", True)
     assert server.count == (4 if task == "elongation" else 2)
     assert server.requests[-1]["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [(load("abstract_only").system.strip(), "prompt_echoed"), ("It is clear and new. " * 20, "repeats_itself")],
+)
+def test_instructions_given_back_and_loops_are_no_changed_reviews(lm, reply, why):
+    writer, server = lm
+    server.write = lambda body: reply
+    (written,) = writer.changed("abstract_only", [item()])
+    assert (written.text, written.outcome, written.detail, server.count) == (None, "unparsable", why, 2)
+
+
+def test_a_review_in_a_loop_is_a_candidate_s_review_and_judgments_in_a_loop_are_none(lm):
+    writer, server = lm
+    server.write = lambda body: f"{OPENINGS[0]} clarity.\n" * 20
+    (review,) = writer.reviews([Paper("p1", "RingLock", ABSTRACT, "A queue.")])
+    (judgments,) = writer.judgments([("p1", REVIEW)])
+    assert (review.outcome, judgments.outcome, judgments.detail) == ("ok", "unparsable", "repeats_itself")
 
 
 def test_a_reply_that_will_do_the_second_time_is_taken(lm):

@@ -43,7 +43,7 @@ from tests.servers.scripted_chat import MODEL, scripted_chat, written
 ENTRY = '[[model]]\nname = "a/b-1.5"\nendpoint = "{url}"\nmodel = "{model}"\nprice_in = 1.0\nprice_out = 2.0\n'
 LM = "a/b-1.5"
 KINDS = ("examiners", "guidelines", "quality")
-DEMO = ROOT / "deployments" / "demo.toml"
+DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,32 @@
+"""What becomes of a real LM's replies, by purpose: asked, used, failed and why.
+
+Run it as `python -m tests.bench.replies_by_purpose MODEL MODELS_FILE STATE [TOKENS] [PAPERS] [REVIEWS]`: MODEL is an entry of
+the models file, asked at its endpoint; STATE keeps its replies, so that the same command prints the table again, without
+asking, after the readers of replies have changed. TOKENS (160): longest reply. PAPERS (2) of the sample with REVIEWS (2)
+of each. One request an item; the long replies that some purposes allow are cut.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from gre_bench.writing.catalog import WriterContext
+from tests.writing.purposes import frugal, sample_texts, tallies
+
+
+def main(name: str, models: str, state: str, tokens: str = "160", papers: str = "2", reviews: str = "2") -> None:
+    context, began = WriterContext(Path(state) / "replies", Path(models)), time.monotonic()
+    print("| purpose | asked | used | failed, by reason | requests | cut at the limit |\n|---|---|---|---|---|---|")
+    asked = used = requests = 0
+    with frugal(int(tokens)):
+        for tally in tallies(name, context, sample_texts(int(papers), int(reviews))):
+            print(tally.row, flush=True)
+            asked, used = asked + tally.asked, used + tally.used
+            requests += sum(tally.replies.values())
+    print(f"{used} of {asked} used; {requests} requests sent in {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
