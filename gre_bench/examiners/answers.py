@@ -157,7 +157,10 @@ def _value(match: re.Match[str], scale: Scale) -> float:
 
 
 def _word(text: str, scale: Scale) -> float:
-    """Returns the one label in *text*. Of overlapping labels the longer counts, such as Very Poor; one behind "not" is refused."""
+    """Returns the one label in *text*; raises `ReplyError` for none, several, or one behind "not".
+
+    Of overlapping labels the longer counts, such as Very Poor.
+    """
     worth = {spelling.lower(): value for spelling, value in scale.declared}
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
     if re.search(rf"(?:\b(?:not|never)|n't|n’t)\s{{1,3}}(?:an?\s)?(?:{longest_first})(?!\w)", text, re.IGNORECASE):
