@@ -13,6 +13,7 @@ import duckdb
 
 from gre_bench.release.credits import citation, downloads, rights
 from gre_bench.release.figures.drawing import Drawings, drawn
+from gre_bench.release.paper_claims import claim_lines
 from gre_bench.release.pages.board_data import board_data
 from gre_bench.release.pages.candidates import write_candidates
 from gre_bench.release.pages.contents import Contents, History
@@ -41,8 +42,8 @@ def write_site(
 ) -> Drawings:
     """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
 
-    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), and what else the numbers
-    rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
+    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and what else the
+    numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
     *figures*: whether the picture of the ranks is drawn too.
     """
     found = boards(connection)
@@ -62,6 +63,7 @@ def write_site(
         remarks=(*remarks(found), *unseen(about)),
         validations=validations(connection),
         histories=tuple(histories),
+        claims=claim_lines(about, found),
         papers=listed,
         errata=tuple(errata),
         provenance=provenance(about),

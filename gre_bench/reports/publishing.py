@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.catalogs import models
+from gre_bench.catalogs.claims import claims
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import METRICS, recipe_of
@@ -21,6 +22,7 @@ from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
+from gre_bench.reports.claims import claims_on
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 
@@ -123,8 +125,22 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[Row]) -> d
         "validations": {
             row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
         },
+        "claims": _claims(store, signatures),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
+
+
+def _claims(store: Store, signatures: Sequence[Row]) -> list[Row]:
+    """What the papers claim, as far as the boards of *signatures* answer it."""
+    metrics = {row["metric"] for row in signatures}
+    named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "needed", "why")
+    return [
+        {name: row[name] for name in named}
+        | {"comparisons": [{name: one[name] for name in ("name", "value", "low", "high", "n")}
+                           for one in row["contrasts"]]}
+        for row in claims_on(store, signatures, claims())
+        if row["metric"] in metrics
+    ]  # fmt: skip
 
 
 def _verdict(row: Row | None) -> dict[str, Any]:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from gre_bench.release.pages.axis import span_of
 from gre_bench.release.pages.board import Board, Entry
-from gre_bench.release.pages.contents import Contents, Effect, History, PairOutcome, Validation, Year, YearChange
+from gre_bench.release.pages.contents import (
+    ClaimTest,
+    Contents,
+    Effect,
+    History,
+    PairOutcome,
+    Validation,
+    Year,
+    YearChange,
+)
 from gre_bench.release.pages.terms import PASSAGE
 
 STATES = ("scored", "excluded", "failed", "missing")
@@ -147,4 +156,12 @@ def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
     for one in outcomes:
         counts = found.setdefault(one.title, dict.fromkeys(STATES, 0))
         counts[one.state] += one.pairs
+    return found
+
+
+def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
+    """The tests of a claim by verdict and reason: metrics of which the same is said are said together."""
+    found: dict[tuple[str, str], list[ClaimTest]] = {}
+    for test in tests:
+        found.setdefault((test.verdict, test.why), []).append(test)
     return found

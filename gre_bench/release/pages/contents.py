@@ -73,6 +73,31 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimTest:
+    """A claim tested under one metric: its verdict (holds, does not hold, cannot be told) and what that rests on.
+
+    *needed*: papers that would tell, as estimated. *why* it cannot be told. *comparisons*: name, value, ends of its 95%
+    interval, and papers; the claim is that the value is above zero.
+    """
+
+    metric: str
+    verdict: str
+    needed: int | None
+    why: str
+    comparisons: tuple[tuple[str, float, float, float, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimLine:
+    """What a paper claims, in words, where it claims it, and its tests here."""
+
+    says: str
+    source: str
+    note: str
+    tests: tuple[ClaimTest, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PaperLine:
     """A paper in the list: where its page is, what it may be called, how many pairs are scored."""
 
@@ -114,6 +139,7 @@ class Contents:
     remarks: tuple[str, ...] = ()
     validations: tuple[Validation, ...] = ()
     histories: tuple[History, ...] = ()
+    claims: tuple[ClaimLine, ...] = ()
     papers: tuple[PaperLine, ...] = ()
     errata: tuple[tuple[str, str, str], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()

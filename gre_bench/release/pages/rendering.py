@@ -18,6 +18,7 @@ from gre_bench.release.figures.drawing import Drawings
 from gre_bench.release.figures.families import families
 from gre_bench.release.pages.arrangement import (
     STATES,
+    alike,
     badges,
     changes,
     effect,
@@ -120,7 +121,7 @@ def _environment() -> Environment:
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
         "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups, "plural": plural,
-        "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
+        "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves, "alike": alike,
     }  # fmt: skip
     made.globals |= {"terms": TERMS, "all_states": STATES}
     return made
