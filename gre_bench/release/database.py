@@ -22,6 +22,7 @@ from gre_bench.store import STORAGE_VERSION, TABLES, VIEWS, Row, of_statement, s
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
     "student_t", "standings", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
+    "paper_strata",
 )  # fmt: skip
 REDACTED = (
     "runs", "imports", "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",

@@ -22,6 +22,7 @@ from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
 from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
+from gre_bench.release.strata import strata
 from gre_bench.release.verdicts import validations
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
@@ -64,6 +65,7 @@ def write_site(
         validations=validations(connection),
         histories=tuple(histories),
         claims=claim_lines(about, found),
+        strata=strata(connection),
         papers=listed,
         errata=tuple(errata),
         provenance=provenance(about),

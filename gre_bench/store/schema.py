@@ -7,7 +7,7 @@ import duckdb
 from gre_bench.core.errors import StoreError
 from gre_bench.store.statements import statement, statements
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 EARLIEST_VERSION = 3
 """The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
 STORAGE_VERSION = "v1.4.0"
@@ -15,7 +15,7 @@ STORAGE_VERSION = "v1.4.0"
 
 TABLES = tuple(statements("schema"))
 """Names of the tables, those that others refer to first."""
-VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard")
+VIEWS = ("student_p", "words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_papers", "strata")
 
 
 def add_tables(run: duckdb.DuckDBPyConnection) -> None:

@@ -13,11 +13,13 @@ from gre_bench.release.pages.contents import (
     Effect,
     History,
     PairOutcome,
+    Stratum,
     Validation,
     Year,
     YearChange,
 )
 from gre_bench.release.pages.terms import PASSAGE
+from gre_bench.stats.intervals import FEW, FEW_MEANS
 
 STATES = ("scored", "excluded", "failed", "missing")
 
@@ -165,3 +167,9 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
     for test in tests:
         found.setdefault((test.verdict, test.why), []).append(test)
     return found
+
+
+def few_papers(stratum: Stratum) -> str:
+    """A warning where the intervals of a *stratum* rest on few papers; none where none does."""
+    small = [f"{value} {papers}" for value, papers in stratum.values if papers < FEW]
+    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if stratum.tables and small else ""

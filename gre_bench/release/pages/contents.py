@@ -73,6 +73,26 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class StratumCell:
+    """A candidate's mean score in one part of the papers, with the upper end of its 90% interval by paper."""
+
+    mean: float
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """A kind of papers, such as the decision: its *values* with how many papers each has, the most first.
+
+    *tables*: title of a metric, and by candidate its score in each value, or None.
+    """
+
+    name: str
+    values: tuple[tuple[str, int], ...]
+    tables: tuple[tuple[str, tuple[tuple[str, tuple[StratumCell | None, ...]], ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimTest:
     """A claim tested under one metric: its verdict (holds, does not hold, cannot be told) and what that rests on.
 
@@ -140,6 +160,7 @@ class Contents:
     validations: tuple[Validation, ...] = ()
     histories: tuple[History, ...] = ()
     claims: tuple[ClaimLine, ...] = ()
+    strata: tuple[Stratum, ...] = ()
     papers: tuple[PaperLine, ...] = ()
     errata: tuple[tuple[str, str, str], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()

@@ -175,6 +175,35 @@ class AnchoredRow(TypedDict):
     unranked: str | None
 
 
+class StrataRow(TypedDict):
+    """`strata`: one row per signature asked for, stratum, its value and candidate: scores there, the most papers
+    first.
+    """
+
+    signature_id: str
+    stratum: str
+    value: str
+    candidate: str
+    kind: str
+    papers: int
+    mean: float
+    low: float | None
+    high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+
+
+class SampledStrataRow(TypedDict):
+    """`sampled_strata`: one row per stratum of the sampled papers and value: how many papers, by version of the PDF
+    first.
+    """
+
+    stratum: str
+    value: str
+    papers: int
+
+
 class CleanGapRow(TypedDict):
     """`clean_gap`: one row per signature asked for that has both: contaminated candidates against the others,
     paired by paper and reference.

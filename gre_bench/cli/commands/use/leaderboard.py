@@ -14,6 +14,7 @@ from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.board import show_leaderboard, show_uncovered
 from gre_bench.cli.views.board_details import show_examples, show_outcomes
+from gre_bench.cli.views.board_strata import show_strata
 from gre_bench.cli.views.board_formats import Format, show_written, write
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
@@ -50,7 +51,7 @@ Sort = Annotated[
 Which = Annotated[
     Board, typer.Option("--board", help="clean: models that may have read the reviews have no rank; all: they have.")
 ]
-Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts and contamination.")]
+Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts, contamination, and scores by kind of paper.")]
 
 
 def leaderboard(
@@ -91,13 +92,16 @@ def leaderboard(
     if as_json:
         found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
                  "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read("outcomes"),
-                 "uncovered": uncovered}  # fmt: skip
+                 "uncovered": uncovered, "papers": store.read("sampled_strata"),
+                 "strata": store.read("strata", signature_ids=ids)}  # fmt: skip
         return screen.print_json(found)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
     show_uncovered(uncovered)
     if details:
         show_examples(store.read("judged_examples", writers=sorted({row["writer"] for row in signatures})))
         show_outcomes(store.read("outcomes"))
+        metrics = {row["signature_id"]: row["metric"] for row in signatures}
+        show_strata(store.read("sampled_strata"), store.read("strata", signature_ids=ids), metrics)
 
 
 def _kept(
