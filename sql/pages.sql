@@ -5,6 +5,7 @@ select
     s.signature_id,
     m.title,
     l.candidate,
+    l.kind,
     l.difference,
     l.difference_low,
     l.difference_high,
@@ -17,7 +18,7 @@ join signatures s using (signature_id)
 join signatures_shown w using (signature_id)
 left join metrics m on m.metric = s.metric
 left join student_t t on t.df = least(l.difference_papers - 1, 1000)
-where l.difference is not null and l.kind <> 'control'
+where l.difference is not null
 order by w.place, l.candidate;
 
 -- name: boards
@@ -49,6 +50,8 @@ select
     c.prompt,
     c.guideline,
     c.change,
+    c.note,
+    m.entry,
     m.family,
     m.parameters,
     m.knowledge_cutoff,

@@ -78,7 +78,10 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 
 def changes(rows: Sequence[Row]) -> list[Row]:
-    """From each edition to the next of the same venue, sample and signature; p Holm-corrected over all of them."""
+    """From each edition to the next of the same venue, sample and signature; p Holm-corrected over all of them.
+
+    Of controls none is stated: they show what a difference is worth, and no question is asked of them.
+    """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         sample = edition_of(row["edition"]).sample
@@ -86,7 +89,7 @@ def changes(rows: Sequence[Row]) -> list[Row]:
     found: list[Row] = []
     for line in series.values():
         for one, other in pairwise(line):
-            if one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
+            if one["kind"] == "control" or one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
                 continue
             before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (one, other))
             found.append(

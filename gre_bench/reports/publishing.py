@@ -22,6 +22,7 @@ from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
+from gre_bench.ranking.exposure import found as found_model
 from gre_bench.reports.claims import claims_on
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
@@ -101,7 +102,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[Row]) -> Ad
     return Additions(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
                  for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
-        models=[_model(row["model"], named.get(row["model"])) for row in store.read("candidate_models")],
+        models=[_model(row["model"], found_model(row["model"], named)) for row in store.read("candidate_models")],
         changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
         shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}
                for place, row in enumerate(shown)],
@@ -151,7 +152,7 @@ def _verdict(row: Row | None) -> dict[str, Any]:
 
 def _model(name: str, known: models.Model | None) -> Row:
     stated = ("family", "parameters", "knowledge_cutoff", "released", "price_in", "price_out")
-    return {"model": name} | {field: getattr(known, field) if known else None for field in stated}
+    return {"model": name, "entry": known.name if known else None} | {field: getattr(known, field) if known else None for field in stated}
 
 
 def _lm_id(row: Row) -> str:

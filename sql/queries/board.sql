@@ -160,7 +160,7 @@ by_paper as (
     select p.signature_id, p.candidate_id, p.paper_id, avg(p.value - a.value) as difference
     from pairs p
     join anchor a using (signature_id, paper_id, reference_id)
-    join candidates c on c.candidate_id = p.candidate_id and c.kind in ('human', 'model')
+    join candidates c on c.candidate_id = p.candidate_id and c.kind in ('human', 'model', 'control')
     where p.state = 'scored' and p.candidate_id not in (select unnest($anchors::varchar[]))
       and p.signature_id in (select unnest($signature_ids::varchar[]))
     group by all
@@ -179,6 +179,7 @@ select
     s.metric,
     f.signature_id,
     f.candidate_id as candidate,
+    l.kind,
     f.papers,
     f.difference,
     f.difference - t.q90 * f.se as low,

@@ -162,6 +162,7 @@ class AnchoredRow(TypedDict):
     metric: str
     signature_id: str
     candidate: str
+    kind: str
     papers: int
     difference: float | None
     low: float | None
