@@ -47,7 +47,10 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
 
 
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
-    """The changes of all *names* but controls; where an edition's papers do not vary, or are fewer than two, there is none."""
+    """The changes of all *names* but controls.
+
+    Where an edition's papers do not vary, or are fewer than two, there is none.
+    """
     moved = list(_moved(names, editions, cells))
     adjusted = holm([one.p for *_, one in moved])
     return tuple(

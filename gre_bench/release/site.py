@@ -13,7 +13,6 @@ import duckdb
 
 from gre_bench.release.credits import citation, downloads, rights
 from gre_bench.release.figures.drawing import Drawings, drawn
-from gre_bench.release.paper_claims import claim_lines
 from gre_bench.release.pages.board_data import board_data
 from gre_bench.release.pages.candidates import write_candidates
 from gre_bench.release.pages.contents import Contents, History
@@ -21,6 +20,7 @@ from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.paper_claims import claim_lines
 from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
 from gre_bench.release.strata import strata
 from gre_bench.release.verdicts import validations
@@ -43,8 +43,8 @@ def write_site(
 ) -> Drawings:
     """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
 
-    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and what else the
-    numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
+    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and
+    what else the numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
     *figures*: whether the picture of the ranks is drawn too.
     """
     found = boards(connection)

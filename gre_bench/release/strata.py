@@ -22,8 +22,6 @@ def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
             here = [row for row in own if row["title"] == title]
             cells = {(row["candidate"], row["value"]): StratumCell(row["mean"], row["high"]) for row in here}
             names = dict.fromkeys(row["candidate"] for row in here)
-            tables.append(
-                (title, tuple((who, tuple(cells.get((who, value)) for value, _ in values)) for who in names))
-            )
+            tables.append((title, tuple((who, tuple(cells.get((who, value)) for value, _ in values)) for who in names)))
         found.append(Stratum(name, tuple(values), tuple(tables)))
     return tuple(found)

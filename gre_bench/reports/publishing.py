@@ -17,12 +17,12 @@ from gre_bench.core.settings import Settings, parse
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.lm.pieces import pieces_of
 from gre_bench.pipeline.runs.job import code_version
+from gre_bench.ranking.exposure import found as found_model
 from gre_bench.release.database import Additions
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
-from gre_bench.ranking.exposure import found as found_model
 from gre_bench.reports.claims import claims_on
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
@@ -152,7 +152,8 @@ def _verdict(row: Row | None) -> dict[str, Any]:
 
 def _model(name: str, known: models.Model | None) -> Row:
     stated = ("family", "parameters", "knowledge_cutoff", "released", "price_in", "price_out")
-    return {"model": name, "entry": known.name if known else None} | {field: getattr(known, field) if known else None for field in stated}
+    known_of = {field: getattr(known, field) if known else None for field in stated}
+    return {"model": name, "entry": known.name if known else None} | known_of
 
 
 def _lm_id(row: Row) -> str:

@@ -311,12 +311,14 @@ def test_the_papers_claims_stand_with_their_verdicts_sources_and_comparisons(tab
     titles = {"gem", "gem_s_abstract", "gem_s_assw"}
     by_words = {words: [row for row in told if row["says"] == words and row["metric"] in titles] for words, *_ in rows}
     assert by_words.keys() == {row["says"] for row in told if row["metric"] in titles}
-    for words, source, verdicts, comparisons in rows:
+    for words, source, verdicts, listed in rows:
         mine = by_words[words]
         assert set(verdicts) == {row["verdict"] for row in mine}
         assert source.startswith(f"{mine[0]['paper']}, {mine[0]['where']}")
-        assert comparisons == sum(len(row["contrasts"]) for row in mine)
-    order = [min(("holds", "does not hold", "cannot be told").index(one) for one in verdicts) for _, _, verdicts, _ in rows]
+        assert listed == sum(len(row["contrasts"]) for row in mine)
+    order = [
+        min(("holds", "does not hold", "cannot be told").index(one) for one in verdicts) for _, _, verdicts, _ in rows
+    ]
     assert order == sorted(order) and order[0] < 2
     opened = "document.querySelector('.claims details').open"
     assert tab.ask(opened) is False

@@ -82,7 +82,16 @@ def test_another_anchor_is_another_difference(call, state):
 
 
 def test_two_signatures_and_two_samples_are_two_histories():
-    row = {"metric": "gem", "candidate": "a", "kind": "model", "venue": "V", "difference": 1.0, "se": 0.1, "papers": 30, "year": 1}
+    row = {
+        "metric": "gem",
+        "candidate": "a",
+        "kind": "model",
+        "venue": "V",
+        "difference": 1.0,
+        "se": 0.1,
+        "papers": 30,
+        "year": 1,
+    }
     one = row | {"edition": "V-2024", "signature_id": "s1"}
     assert changes([one, row | {"edition": "V-2025", "signature_id": "s2"}]) == []
     assert changes([one, row | {"edition": "V-2025-pilot", "signature_id": "s1"}]) == []

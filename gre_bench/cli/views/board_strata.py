@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 
 from gre_bench.cli.views.board import with_half
 from gre_bench.cli.views.fitted import Column, show
@@ -31,7 +32,7 @@ def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, s
         f"{value} {papers}" for values in sizes.values() if len(values) > 1 for value, papers in values.items()
         if papers < FEW
     }  # fmt: skip
-    by_table = lambda row: (row["signature_id"], row["stratum"])  # noqa: E731
+    by_table = itemgetter("signature_id", "stratum")
     for (signature_id, stratum), group in groupby(sorted(rows, key=by_table), key=by_table):
         if len(sizes.get(stratum, ())) > 1:
             _table(f"{metrics[signature_id]} by {stratum}, ± half of the 90% interval by paper", list(group))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gre_bench.core.errors import SourceError
@@ -58,7 +58,7 @@ class Notes:
     counts: dict[str, int]
     strange: list[str]
     unclear: dict[str, list[str]]
-    strata: dict[tuple[str, str], str] = field(default_factory=dict)
+    strata: dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,8 @@ class _Reading:
         strange = [self._line(what, ids) for what, ids in self.found.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.found.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
-        return Notes([*self.papers.values()], self.reviews, self.decisions, counts, strange, dict(self.found), self.strata)
+        papers, unclear = [*self.papers.values()], dict(self.found)
+        return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
         """The note *raw* if it is one of the venue's, or what becomes of it."""

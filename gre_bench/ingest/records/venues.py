@@ -23,8 +23,8 @@ _SOME = Field(min_length=1)
 
 
 class Venue(BaseModel):
-    """One venue-year. Kinds are parts of invitations (`notes.kind_of`); *text* holds (field, heading), and *strata* (field of a
-    submission, name): the decision is a stratum in any case.
+    """One venue-year. Kinds are parts of invitations (`notes.kind_of`); *text* holds (field, heading).
+    *strata* holds (field of a submission, name of the stratum); the decision is a stratum in any case.
 
     *status* tells whether a paper is kept: ``invitation`` by the kind of its note alone, ``venueid`` also by how its
     ``content.venueid`` goes on after *group*: an ending in *kept*, or "/" and a kind in *withdrawn* or *desk_rejected*.

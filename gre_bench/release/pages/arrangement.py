@@ -56,6 +56,9 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
         small = dict(board.about).get("evaluation LM") == "cache-ngram"
         found.append(Badge("small evaluation LM" if small else "read first", "undecided", contents.remarks,
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
+    if board.papers is not None and board.papers < FEW:
+        told = f"Intervals rest on {board.papers} papers. {FEW_MEANS}."
+        found.append(Badge("few papers", "undecided", (told,), terms=("interval",)))
     found += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     ties = [line for line in board.order if line.startswith("Not told apart")]
     if board.order:

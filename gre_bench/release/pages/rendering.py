@@ -122,7 +122,8 @@ def _environment() -> Environment:
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
         "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups, "plural": plural,
-        "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves, "alike": alike, "few_papers": few_papers,
+        "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
+        "alike": alike, "few_papers": few_papers,
     }  # fmt: skip
     made.globals |= {"terms": TERMS, "all_states": STATES}
     return made

@@ -14,8 +14,8 @@ from gre_bench.cli.commands.running import folder_to_write
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.board import show_leaderboard, show_uncovered
 from gre_bench.cli.views.board_details import show_examples, show_outcomes
-from gre_bench.cli.views.board_strata import show_strata
 from gre_bench.cli.views.board_formats import Format, show_written, write
+from gre_bench.cli.views.board_strata import show_strata
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.reports.signatures import shown_signatures, the_edition
@@ -51,7 +51,7 @@ Sort = Annotated[
 Which = Annotated[
     Board, typer.Option("--board", help="clean: models that may have read the reviews have no rank; all: they have.")
 ]
-Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts, contamination, and scores by kind of paper.")]
+Details = Annotated[bool, typer.Option("--details", help="Also length, cost, contamination, scores by kind of paper.")]
 
 
 def leaderboard(
