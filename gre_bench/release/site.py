@@ -43,8 +43,9 @@ def write_site(
 ) -> Drawings:
     """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
 
-    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and
-    what else the numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
+    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and what else the
+    numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it
+    begins.
     *figures*: whether the picture of the ranks is drawn too.
     """
     found = boards(connection)
