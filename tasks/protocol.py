@@ -132,7 +132,3 @@ class Steps(Protocol):
         folder: Path,
         data: Mapping[str, Any],
     ) -> dict[str, Any]: ...
-
-    def fit_mixture(
-        self, lm: EvaluationLMSettings, folder: Path, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]]
-    ) -> dict[str, Any]: ...

@@ -45,7 +45,6 @@ class UnderPrefect:
     show_history = staticmethod(release.show_history)
     train_cache_ngram = staticmethod(tune.train_cache_ngram)
     fine_tune_lm = staticmethod(tune.fine_tune_lm)
-    fit_mixture = staticmethod(tune.fit_mixture)
 
 
 class Undecorated:
@@ -72,7 +71,6 @@ class Undecorated:
     score_papers = staticmethod(plain(score.score_papers))
     train_cache_ngram = staticmethod(plain(tune.train_cache_ngram))
     fine_tune_lm = staticmethod(plain(tune.fine_tune_lm))
-    fit_mixture = staticmethod(plain(tune.fit_mixture))
 
     @staticmethod
     def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm.catalog import open_lm
 from gre_bench.tasks.policy import HOUR
 
 if TYPE_CHECKING:
-    from gre_bench.lm.backends.mixture import TokenLM
     from gre_bench.tuning.cache_ngram import HeldOut
     from gre_bench.tuning.pairs import JudgedPaper, Metric
     from gre_bench.tuning.settings import TuningSettings
@@ -52,19 +49,3 @@ def fine_tune_lm(
     from gre_bench.tuning.fine_tuning import fine_tune
 
     return fine_tune(base, papers, kept, metrics, settings, folder, data)
-
-
-@task(
-    name="fit mixture",
-    tags=["training", "evaluation-lm"],
-    timeout_seconds=24 * HOUR,
-    cache_policy=NO_CACHE,
-    persist_result=False,
-)
-def fit_mixture(
-    lm: EvaluationLMSettings, folder: Path, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]]
-) -> dict[str, Any]:
-    """Fits a copying mixture over the evaluation LM of *lm* to *kept*, into *folder*; its figures there."""
-    from gre_bench.tuning.token_mixture import fit_into
-
-    return fit_into(folder, cast("TokenLM", open_lm(lm)), papers, kept)

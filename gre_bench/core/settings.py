@@ -28,7 +28,6 @@ _PATHS = (
     *(("sources", name) for name in ("papers", "reviews", "notes", "pdfs", "texts", "snapshot")),
     ("writing", "models"),
     ("evaluation_lm", "folder"),
-    ("evaluation_lm", "mixture"),
     ("embedder", "folder"),
 )
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
@@ -183,7 +182,6 @@ class EvaluationLMSettings(_Group, frozen=True):
         default=None,
         description="model folder, or a name of gre-bench models; cache-ngram and gem-smollm2 have their own",
     )
-    mixture: Path | None = Field(default=None, description="folder of a copying mixture fitted for this model")
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where a transformers model runs")
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         default="float32", description="dtype of a transformers model; bfloat16 for gem-smollm2 if not given"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
-from typing import cast
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.pretrained.cache import located, named, refuse_changed
@@ -63,15 +61,6 @@ def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
     return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
 
 
-def _mixed(lm: EvaluationLM, folder: Path) -> EvaluationLM:
-    from gre_bench.lm.backends.blend import load
-    from gre_bench.lm.backends.mixture import Mixture, TokenLM
-
-    if not hasattr(lm, "tokenizer"):
-        raise SettingsError(f"evaluation_lm.mixture: the evaluation LM {lm.identity.name} cannot be mixed with copies")
-    return Mixture(cast(TokenLM, lm), load(folder))
-
-
 BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
     "cache-ngram": _cache_ngram,
     "gem-smollm2": _gem_smollm2,
@@ -93,4 +82,4 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     lm = BACKENDS[settings.backend](settings)
     if given is not None and settings.backend == "transformers":
         refuse_changed(given, lm.identity.digest)
-    return _mixed(lm, settings.mixture) if settings.mixture else lm
+    return lm

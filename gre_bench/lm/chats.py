@@ -1,7 +1,7 @@
 """Evaluation LMs that give the log-probability of a reply to any chat, not only of judgments.
 
 An evaluation LM that runs a chat model renders a prediction to a chat and scores its reply; handed a `Chat` with a
-reply, it does the same. The embedded n-gram LM and copying mixtures read the parts of a prediction instead.
+reply, it does the same. The embedded n-gram LM reads the parts of a prediction instead.
 """
 
 from __future__ import annotations
@@ -28,6 +28,6 @@ def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
     if not getattr(lm, "reads_chats", False):
         raise LMError(
             f"evaluation LM {lm.identity.name} scores judgments only: give a chat model "
-            "(evaluation_lm.backend = transformers or vllm, without a mixture)"
+            "(evaluation_lm.backend = transformers or vllm)"
         )
     return cast(ChatLM, lm)

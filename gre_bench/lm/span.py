@@ -97,7 +97,7 @@ class ChatTemplate:
             "".join((chat.system, chat.user, chat.reply)).encode()
         except UnicodeEncodeError as error:
             raise SpanError("bad_text", "the text holds a lone surrogate, which no token stands for") from error
-        (system, user, reply), escaped = self.escaped(chat.system, chat.user, chat.reply)
+        (system, user, reply), escaped = self._escaped(chat.system, chat.user, chat.reply)
         prompt = self._written(system, user).rstrip()
         full = self._written(system, user, reply)
         start, end = len(prompt), len(full) - len(self.ending)
@@ -144,7 +144,7 @@ class ChatTemplate:
         except Exception as error:  # a template is foreign code and may raise anything
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
-    def escaped(self, *texts: str) -> tuple[list[str], int]:
+    def _escaped(self, *texts: str) -> tuple[list[str], int]:
         """*texts* with a space after the first character of each control token, and how many there were."""
         broken, total = [], 0
         for text in texts:

@@ -70,7 +70,7 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
     LMs are called by their folder or by the model's own name, with or without its maker; entries of one name with one
     cutoff are one.
     """
-    bare = name.split(" · ")[0].removesuffix(" in a copying mixture").partition("+")[0]
+    bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)
     for asked in (bare, guided(bare)[0], bare.rpartition("@")[0]):
         if asked.lower() in known:
@@ -105,7 +105,7 @@ def _kin(one: Model, other: Model) -> bool:
 
 
 def _embedded(name: str) -> date | None:
-    return EMBEDDED.get(name.removesuffix(" in a copying mixture"))
+    return EMBEDDED.get(name)
 
 
 def _last(name: str) -> str:

@@ -23,8 +23,8 @@ from gre_bench.lm.ngram.folder import write_files
 from gre_bench.lm.ngram.known_text import FEATURES
 from gre_bench.lm.ngram.segmentation import END, NEWLINE, Alphabet, alphabet_of_python, form_counts, is_word, split
 from gre_bench.lm.ngram.spelling import spelling_counts
+from gre_bench.tuning.cache_ngram_weights import Papers, fit_boosts, fit_sources, mean_logprob
 from gre_bench.tuning.checkpoint import writing
-from gre_bench.tuning.mixture import Papers, fit_boosts, fit_sources, mean_logprob
 from gre_bench.tuning.topics import shared_topics
 
 

@@ -12,8 +12,6 @@ pytest.importorskip("torch", reason="training needs the extra `lm`")
 
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
-from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm.catalog import open_lm
 from tests.lm.chat_models import build_chat_model
 from tests.tuning.test_cache_ngram_training import corpus
 
@@ -50,20 +48,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_chat_model(tmp_path_factory.mktemp("models") / "chatml", "chatml")
 
 
-def test_a_mixture_is_fitted_over_any_folder_by_the_command(
-    model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys
-) -> None:
-    rows = ("--judgments", judgments, "--train", "0:10", "--choose", "10:14")
-    code, told, error = call(
-        monkeypatch, capsys, "mixture", "--model", model, *rows, "--out", tmp_path / "mixture", "--json"
-    )
-    assert code == 0, error
-    assert json.loads(told)["held_out"]["auc"] > 0.6
-    settings = EvaluationLMSettings(backend="transformers", folder=model, mixture=tmp_path / "mixture", device="cpu")
-    assert "mixture" in open_lm(settings).identity.name
-
-
-NEEDED = {"cache-ngram": (), "mixture": ("--model",), "lm": ("--model",)}
+NEEDED = {"cache-ngram": (), "lm": ("--model",)}
 
 
 @pytest.mark.parametrize("command", NEEDED)
@@ -85,43 +70,32 @@ def test_papers_to_learn_from_and_papers_kept_aside_are_kept_apart(
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize(
-    ("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")]
-)
 def test_what_is_done_is_told_again_and_what_another_did_is_never_written_over(
-    model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
+    judgments: Path, tmp_path: Path, monkeypatch, capsys
 ) -> None:
-    named = ("--model", model) if command == "mixture" else ()
-    asked = (command, *named, "--judgments", judgments, "--train", train, "--json")
+    asked = ("cache-ngram", "--judgments", judgments, "--train", "0:18", "--json")
     out = tmp_path / "out"
-    code, told, _ = call(monkeypatch, capsys, *asked, "--choose", choose, "--out", out)
+    code, told, _ = call(monkeypatch, capsys, *asked, "--choose", "18:24", "--out", out)
     assert code == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     with monkeypatch.context() as patched:
         patched.setattr("gre_bench.tuning.cache_ngram.train", None)
-        patched.setattr("gre_bench.tuning.token_mixture.fit", None)
-        assert call(monkeypatch, capsys, *asked, "--choose", choose, "--out", out)[:2] == (0, told)
-        code, said, error = call(monkeypatch, capsys, *asked, "--choose", choose[:-1] + "3", "--out", out)
+        assert call(monkeypatch, capsys, *asked, "--choose", "18:24", "--out", out)[:2] == (0, told)
+        code, said, error = call(monkeypatch, capsys, *asked, "--choose", "18:23", "--out", out)
         assert (code, said) == (2, "") and "holds a model of another training" in " ".join(error.split())
         (out / "training.json").unlink()
-        code, _, error = call(monkeypatch, capsys, *asked, "--choose", choose, "--out", out)
+        code, _, error = call(monkeypatch, capsys, *asked, "--choose", "18:24", "--out", out)
         assert code == 2 and "holds something else" in " ".join(error.split())
         (tmp_path / "file").write_text("kept")
-        code, _, error = call(monkeypatch, capsys, *asked, "--choose", choose, "--out", tmp_path / "file")
+        code, _, error = call(monkeypatch, capsys, *asked, "--choose", "18:24", "--out", tmp_path / "file")
         assert code == 2 and "file cannot be written: File exists" in " ".join(error.split())
     del before["training.json"]
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert (tmp_path / "file").read_text() == "kept"
 
 
-@pytest.mark.parametrize(
-    ("command", "train", "choose"), [("cache-ngram", "0:18", "18:24"), ("mixture", "0:10", "10:14")]
-)
-def test_a_folder_left_by_a_kill_is_written_anew(
-    model: Path, judgments: Path, tmp_path: Path, monkeypatch, capsys, command: str, train: str, choose: str
-) -> None:
-    named = ("--model", model) if command == "mixture" else ()
-    asked = (command, *named, "--judgments", judgments, "--train", train, "--choose", choose, "--json")
+def test_a_folder_left_by_a_kill_is_written_anew(judgments: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    asked = ("cache-ngram", "--judgments", judgments, "--train", "0:18", "--choose", "18:24", "--json")
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt

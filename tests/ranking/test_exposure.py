@@ -37,7 +37,6 @@ def test_a_candidate_is_clean_only_if_its_cutoff_precedes_the_reviews(name, rele
     [
         ("evaluation_lm", "Llama-3.1-8B-Instruct", "contaminated"),
         ("evaluation_lm", "meta-llama/Llama-3.1-8B-Instruct", "contaminated"),
-        ("evaluation_lm", "Llama-3.1-8B-Instruct in a copying mixture", "contaminated"),
         ("evaluation_lm", "cache-ngram", "clean"),
         ("evaluation_lm", "none", "none"),
         ("writer", "gpt-4o-2024-05-13", "clean"),

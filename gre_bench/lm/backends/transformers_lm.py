@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
@@ -19,9 +18,6 @@ from gre_bench.lm.engine.protocol import Engine
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Attention, Device, DType, Quantisation, Weights, blamed, open_weights
 from gre_bench.prompts.library import render
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 
 class TransformersLM:
@@ -77,11 +73,6 @@ class TransformersLM:
     def identity(self) -> LMIdentity:
         """What of this LM belongs in a signature; its digest covers the config, tokenizer and weight files."""
         return self._identity
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer whose ids the spans are made of."""
-        return self.weights.tokenizer
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """One answer for each prediction, in their order; what is written the same is computed once."""

@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob, digest
@@ -23,9 +22,6 @@ from gre_bench.lm.protocol import checked
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import DType, blamed, folder_digest, refuse_unknown
 from gre_bench.prompts.library import render
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
 """Nats by which the two ways to ask may differ at a token, by the dtype that is stated; a wrong token differs more."""
@@ -100,16 +96,6 @@ class VLLM:
         mid-run, and what they differ by (`LARGEST_GAP`) is what one way differs by with the company in a batch.
         """
         return self._identity
-
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """The tokenizer whose ids the spans are made of."""
-        return self._template.tokenizer
-
-    @property
-    def template(self) -> ChatTemplate:
-        """How chats are written, control tokens in their texts broken up."""
-        return self._template
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """One answer for each prediction, in their order; what is written the same is asked once.

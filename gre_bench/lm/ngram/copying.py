@@ -16,17 +16,13 @@ _PAIR = 1 << 32
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """A word of the reply so far, drawn by *weights* (one a place, equal for equal words)."""
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
-    return _ratio(times_before(words) * weights, total)
+    return _ratio(_times_before(words) * weights, total)
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
     """What followed the word before where that stood earlier in the reply; *first* stands before the first."""
-    return followed(_before(words, first), words)
-
-
-def followed(contexts: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """What followed where the same of *contexts* (one a place, told by what stands before it) was met earlier."""
-    return _ratio(times_before(contexts * _PAIR + words), times_before(contexts))
+    before = _before(words, first)
+    return _ratio(_times_before(before * _PAIR + words), _times_before(before))
 
 
 class Copies:
@@ -59,7 +55,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
 
 
-def times_before(keys: np.ndarray) -> np.ndarray:
+def _times_before(keys: np.ndarray) -> np.ndarray:
     """How often each key stands earlier in *keys*."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]

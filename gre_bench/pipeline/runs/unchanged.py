@@ -91,7 +91,7 @@ def _named(settings: Settings) -> Iterator[Path]:
     sources = settings.sources
     files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
              settings.edition.only)  # fmt: skip
-    yield from (path for path in (*files, settings.writing.models, settings.evaluation_lm.mixture) if path)
+    yield from (path for path in (*files, settings.writing.models) if path)
     if settings.evaluation_lm.folder is not None:
         yield located(settings.evaluation_lm.folder, "lm")
     if settings.embedder.folder is not None:

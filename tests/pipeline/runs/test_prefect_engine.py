@@ -29,7 +29,6 @@ ASKED = {
     "study guidelines quality": ("notes.jsonl", "--edition", "SAMPLE-2026"),
     "models tune cache-ngram": TRAINED,
     "models tune lm": ("--model", "base", *TRAINED),
-    "models tune mixture": (*TRAINED, "--choose", "8:16", "--model", "lm"),
 }
 """Every command that runs under Prefect, with what it needs to reach its flow."""
 

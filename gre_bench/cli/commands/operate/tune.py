@@ -89,46 +89,6 @@ def tune_lm(
     _tell(found)
 
 
-@app.command("mixture")
-def tune_mixture(
-    lm: tune_options.Mixed,
-    judgments: options.JudgmentsFile,
-    train: tune_options.CountRows,
-    choose: tune_options.MixtureRows,
-    out: tune_options.MixtureFolder,
-    writer: options.OnlyWriter = None,
-    override: tune_options.LMSet = None,
-    no_prefect: options.NoPrefect = False,
-    state: options.State = Path("state"),
-    as_json: options.Json = False,
-) -> None:
-    """Fit a copying mixture over a model's log-probabilities.
-
-    Only the weights of the mixture are fitted, on held-out papers; the model stays as it is.
-    """
-    configure_prefect(state)
-    from gre_bench.core.settings import load
-    from gre_bench.flows.tune_mixture import Rows, fit_mixture, tune_mixture
-    from gre_bench.tasks import steps
-
-    named = [f"evaluation_lm.{setting}" for setting in override or ()]
-    settings = load(None, ("evaluation_lm.backend=transformers", *named, f"evaluation_lm.folder={lm}"))
-    asked = Rows(judgments, train, choose, writer), settings.evaluation_lm, out
-    found = perform(not no_prefect, lambda: tune_mixture(*asked), lambda: fit_mixture(*asked, steps.undecorated()))
-    if as_json:
-        return screen.print_json(found)
-    _tell_mixture(found["held_out"])
-    screen.say(f"it is in {found['folder']}; use it with: --set evaluation_lm.backend=transformers")
-    screen.say(f"  --set evaluation_lm.folder={lm} --set evaluation_lm.mixture={found['folder']}")
-
-
-def _tell_mixture(figures: dict[str, Any]) -> None:
-    screen.say(f"on the papers kept aside, {figures['pairs']} pairs, nats a review:")
-    for name, mark in (("mixture", ""), ("evaluation LM alone", "lm_")):
-        same, other, auc = (figures[mark + key] for key in ("same", "other", "auc"))
-        screen.say(f"  {name}: same paper {same:+.2f}, other paper {other:+.2f}, AUC {auc:.3f}")
-
-
 @contextmanager
 def _bar(folder: Path, quiet: bool) -> Iterator[None]:
     """Draws the training in *folder* while it works; nothing where nobody looks."""

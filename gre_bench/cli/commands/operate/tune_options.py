@@ -18,7 +18,6 @@ TrainRowsOfEach = Annotated[
     list[str],
     typer.Option("--train", metavar="FIRST:END", help="Rows to train on: once for each --judgments, in their order."),
 ]
-CountRows = Annotated[str, typer.Option("--train", metavar="FIRST:END", help="Rows to count document frequencies on.")]
 ChooseRows = Annotated[
     str | None,
     typer.Option(
@@ -31,31 +30,15 @@ HeldOutRows = Annotated[
         "--choose", metavar="FIRST:END", help="Rows of the first --judgments to measure the loss on, held out."
     ),
 ]
-MixtureRows = Annotated[
-    str, typer.Option("--choose", metavar="FIRST:END", help="Held-out rows that the mixture is fitted to.")
-]
 Base = Annotated[
     Path, typer.Option("--model", metavar="NAME", help="Model to start from: a folder, or a name of models list.")
 ]
-Mixed = Annotated[
-    Path,
-    typer.Option("--model", metavar="NAME", help="Model whose log-probabilities are mixed: a folder or name."),
-]
 ModelFolder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write the model to.")]
-MixtureFolder = Annotated[
-    Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the mixture, such as MODEL/mixture.")
-]
 TuningFile = Annotated[
     Path | None,
     typer.Option("--settings", "-s", metavar="FILE", help="TOML file of training settings; default: the paper's."),
 ]
 TuningSet = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One training setting; repeatable.")
-]
-LMSet = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="One setting of evaluation_lm, such as dtype=bfloat16; repeatable."
-    ),
 ]
 Full = Annotated[bool, typer.Option("--full", help="Train all weights instead of an adapter (method=full).")]

@@ -32,7 +32,7 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     """*model* with the source weights that make *papers* likeliest: alone, then the one review given the other."""
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
-    model = _with(model, marginal_weights=maximise(np.concatenate(terms, axis=1)))
+    model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
     replies = {text: model.read_reply(text) for text in replies}
     known = {text: model.read_known(text) for text in replies}
     terms = [
@@ -40,7 +40,7 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
         for x, y in _pairs(papers)
         if (told := known[x])
     ]
-    return _with(model, conditional_weights=maximise(np.concatenate(terms, axis=1)))
+    return _with(model, conditional_weights=_maximise(np.concatenate(terms, axis=1)))
 
 
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray
     return np.exp(logs - logs.max(axis=0))
 
 
-def maximise(chances: np.ndarray) -> list[float]:
+def _maximise(chances: np.ndarray) -> list[float]:
     """Mixture weights of the rows of *chances* by expectation maximisation, never quite 0."""
     weights = np.full(len(chances), 1 / len(chances))
     for _ in range(300):
