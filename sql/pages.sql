@@ -5,6 +5,7 @@ select
     s.signature_id,
     m.title,
     l.candidate,
+    l.kind,
     l.difference,
     l.difference_low,
     l.difference_high,
@@ -17,7 +18,7 @@ join signatures s using (signature_id)
 join signatures_shown w using (signature_id)
 left join metrics m on m.metric = s.metric
 left join student_t t on t.df = least(l.difference_papers - 1, 1000)
-where l.difference is not null and l.kind <> 'control'
+where l.difference is not null
 order by w.place, l.candidate;
 
 -- name: boards
@@ -49,6 +50,8 @@ select
     c.prompt,
     c.guideline,
     c.change,
+    c.note,
+    m.entry,
     m.family,
     m.parameters,
     m.knowledge_cutoff,
@@ -133,6 +136,22 @@ select candidate, writer, reviews, openings, lines
 from judgment_kinds
 where writer in (select writer from signatures join signatures_shown using (signature_id))
 order by candidate, writer;
+
+-- name: strata
+-- one row per stratum, its value, board shown and candidate: scores there, the most papers first; PDF versions first
+with sizes as (
+    select stratum, value, count(*) as sampled
+    from kinds_of_papers
+    where paper_id in (select paper_id from sample)
+    group by stratum, value
+)
+select z.stratum, z.value, z.sampled, coalesce(m.title, g.metric) as title, s.candidate, s.papers, s.mean, s.high
+from sizes z
+left join strata s using (stratum, value)
+join signatures_shown w using (signature_id)
+join signatures g using (signature_id)
+left join metrics m on m.metric = g.metric
+order by z.stratum <> 'PDF version', z.stratum, z.sampled desc, z.value, w.place, s.kind <> 'human', s.mean desc, s.candidate;
 
 -- name: outcomes
 -- one row per board shown, state and reason of its candidates' pairs: how many, of whom, and what one of them says

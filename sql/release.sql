@@ -166,9 +166,9 @@ select * replace (null::varchar as message) from edition.problems order by all;
 create table metrics (metric varchar, title varchar, unit varchar, place integer);
 
 -- name: make_models
--- one row per model of a candidate: what is known of it; null is unknown
+-- one row per model of a candidate: what is known of it; null is unknown. entry: its name in the models file
 create table models (
-    model varchar, family varchar, parameters double, knowledge_cutoff date, released date, price_in double, price_out double
+    model varchar, entry varchar, family varchar, parameters double, knowledge_cutoff date, released date, price_in double, price_out double
 );
 
 -- name: make_changes

@@ -95,6 +95,15 @@ create table if not exists paper_sources (
     licence            varchar           -- as the note states it
 );
 
+-- name: paper_strata
+-- one row per paper and kind of stratum: its decision, its primary area, its track, as the notes state them
+create table if not exists paper_strata (
+    paper_id varchar not null,
+    stratum  varchar not null,
+    value    varchar not null,
+    primary key (paper_id, stratum)
+);
+
 -- name: texts
 -- one row per sampled paper whose text was read from a snapshot: where it came from and how that went
 create table if not exists texts (

@@ -87,6 +87,13 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
         ("add_review_versions", provenance.versions(snapshot, {review.review_id for review in found.reviews})),
         ("add_paper_sources", provenance.papers(snapshot, {paper.paper_id for paper in found.papers})),
+        (
+            "add_paper_strata",
+            [
+                {"paper_id": paper_id, "stratum": stratum, "value": value}
+                for (paper_id, stratum), value in found.strata.items()
+            ],
+        ),
     )
     ids = [paper.paper_id for paper in found.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)

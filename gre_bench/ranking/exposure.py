@@ -66,10 +66,11 @@ def exposure(role: Role, name: str, models: Mapping[str, Model], released: date 
 def found(name: str, models: Mapping[str, Model]) -> Model | None:
     """The entry of a candidate, writer or evaluation LM called *name*; None if none is certain.
 
-    Writers sign ``name@revision · prompt ...``, candidates may be ``name@condition``, evaluation LMs are called by
-    their folder or by the model's own name, with or without its maker; entries of one name with one cutoff are one.
+    Writers sign ``name@revision · prompt ...``, candidates may be ``name@condition`` or ``name+protocol``, evaluation
+    LMs are called by their folder or by the model's own name, with or without its maker; entries of one name with one
+    cutoff are one.
     """
-    bare = name.split(" · ")[0]
+    bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)
     for asked in (bare, guided(bare)[0], bare.rpartition("@")[0]):
         if asked.lower() in known:

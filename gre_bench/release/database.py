@@ -22,6 +22,7 @@ from gre_bench.store import STORAGE_VERSION, TABLES, VIEWS, of_statement, statem
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
     "student_t", "rank_statistics", "differences", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
+    "paper_strata",
 )  # fmt: skip
 REDACTED = (
     "runs", "imports", "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
@@ -33,7 +34,7 @@ REDACTED = (
 class Additions:
     """What a release says beside the edition's tables; each a list of rows of the same columns.
 
-    metrics: metric, title, unit, place. models: model, family, parameters (billions), knowledge_cutoff,
+    metrics: metric, title, unit, place. models: model, entry, family, parameters (billions), knowledge_cutoff,
     released, price_in, price_out (USD per million tokens).
     changes: change, title, family. shown: signature_id, place, lm_id: the boards of the page in their order,
     and whose spans are theirs.

@@ -48,7 +48,10 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
 
 
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
-    """The changes of all *names*; where an edition's papers do not vary, or are fewer than two, there is none."""
+    """The changes of all *names* but controls.
+
+    Where an edition's papers do not vary, or are fewer than two, there is none.
+    """
     moved = list(_moved(names, editions, cells))
     adjusted = holm([one.p for *_, one in moved])
     return tuple(
@@ -59,9 +62,10 @@ def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tup
 
 def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Iterator[tuple[str, str, str, Change]]:
     for name in names:
-        there = [edition for edition in editions if (name, edition) in cells and cells[name, edition]["se"]]
+        own = {edition: cells[name, edition] for edition in editions if (name, edition) in cells}
+        there = [edition for edition, row in own.items() if row["se"] and row["kind"] != "control"]
         for earlier, later in pairwise(there):
-            one, other = (_moment(cells[name, edition]) for edition in (earlier, later))
+            one, other = (_moment(own[edition]) for edition in (earlier, later))
             yield name, earlier, later, change(one, other)
 
 

@@ -52,6 +52,7 @@ def _board(signature: Row, found: Sequence[Row], exposures: Sequence[ExposureRow
         exposed=tuple(exposed(signature, exposures, gap)),
         about=tuple((title, str(signature[name])) for title, name in _ABOUT if signature[name] not in (None, "none")),
         place=found[0]["metric_place"] or 0,
+        papers=min((row["papers"] for row in found if row["papers"] and row["rank"] is not None), default=None),
     )
 
 

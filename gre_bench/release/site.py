@@ -20,7 +20,9 @@ from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
+from gre_bench.release.paper_claims import claim_lines
 from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
+from gre_bench.release.strata import strata
 from gre_bench.release.verdicts import validations
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
@@ -41,8 +43,9 @@ def write_site(
 ) -> Drawings:
     """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
 
-    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), and what else the numbers
-    rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it begins.
+    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and what else the
+    numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it
+    begins.
     *figures*: whether the picture of the ranks is drawn too.
     """
     found = boards(connection)
@@ -62,6 +65,8 @@ def write_site(
         remarks=(*remarks(found), *unseen(about)),
         validations=validations(connection),
         histories=tuple(histories),
+        claims=claim_lines(about, found),
+        strata=strata(connection),
         papers=listed,
         errata=tuple(errata),
         provenance=provenance(about),

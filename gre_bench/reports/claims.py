@@ -46,14 +46,21 @@ def edition_claims(edition: str, state: Path, asked: Sequence[Claim]) -> dict[st
     planned = store.read(PLANNED_SIGNATURES)
     if not planned:
         raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
-    signatures = {row["metric"]: row for row in reversed(planned)}
-    found = [
-        _row(claim, metric, _on_edition(store, signatures[metric], claim, signatures) if metric in signatures else None)
+    return _summary(edition, claims_on(store, planned, asked))
+
+
+def claims_on(store: Store, signatures: Sequence[SignatureRow], asked: Sequence[Claim]) -> list[dict[str, Any]]:
+    """A row for each claim of *asked* and metric, tested under *signatures*; claims on studies are left out.
+
+    Each row has the claim's name, words and source, the metric, the verdict, n needed, why, and the contrasts.
+    """
+    by_metric = {row["metric"]: row for row in reversed(signatures)}
+    return [
+        _row(claim, metric, _on_edition(store, by_metric[metric], claim, by_metric) if metric in by_metric else None)
         for claim in asked
         if claim.test not in ON_STUDIES
         for metric in claim.metrics
     ]
-    return _summary(edition, found)
 
 
 def study_claims(name: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:

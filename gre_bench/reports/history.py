@@ -80,7 +80,10 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """From each edition to the next of the same venue, sample and signature; p Holm-corrected over all of them."""
+    """Returns the changes from each edition to the next of the same venue, sample and signature.
+
+    p is Holm-corrected over all of them. Controls have none: they show what a difference is worth.
+    """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         sample = edition_of(row["edition"]).sample
@@ -88,7 +91,7 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for line in series.values():
         for one, other in pairwise(line):
-            if one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
+            if one["kind"] == "control" or one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
                 continue
             before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (one, other))
             found.append(

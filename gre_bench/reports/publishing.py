@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.catalogs import models
+from gre_bench.catalogs.claims import claims
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import METRICS, recipe_of
@@ -16,11 +17,13 @@ from gre_bench.core.settings import Settings, parse
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.lm.pieces import pieces_of
 from gre_bench.pipeline.runs.job import code_version
+from gre_bench.ranking.exposure import found as found_model
 from gre_bench.release.database import Additions
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
+from gre_bench.reports.claims import claims_on
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 from gre_bench.store.queries.board import BOARD_SETTINGS
@@ -104,7 +107,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
     return Additions(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
                  for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
-        models=[_model(row["model"], named.get(row["model"])) for row in store.read(CANDIDATE_MODELS)],
+        models=[_model(row["model"], found_model(row["model"], named)) for row in store.read(CANDIDATE_MODELS)],
         changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
         shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}
                for place, row in enumerate(shown)],
@@ -128,8 +131,22 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
         "validations": {
             row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
         },
+        "claims": _claims(store, signatures),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
+
+
+def _claims(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[str, Any]]:
+    """Returns what the papers claim, as far as the boards of *signatures* answer it."""
+    metrics = {row["metric"] for row in signatures}
+    named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "needed", "why")
+    return [
+        {name: row[name] for name in named}
+        | {"comparisons": [{name: contrast[name] for name in ("name", "value", "low", "high", "n")}
+                           for contrast in row["contrasts"]]}
+        for row in claims_on(store, signatures, claims())
+        if row["metric"] in metrics
+    ]  # fmt: skip
 
 
 def _verdict(row: ValidationRow | None) -> dict[str, Any]:
@@ -140,7 +157,8 @@ def _verdict(row: ValidationRow | None) -> dict[str, Any]:
 
 def _model(name: str, known: models.Model | None) -> dict[str, Any]:
     stated = ("family", "parameters", "knowledge_cutoff", "released", "price_in", "price_out")
-    return {"model": name} | {field: getattr(known, field) if known else None for field in stated}
+    known_of = {field: getattr(known, field) if known else None for field in stated}
+    return {"model": name, "entry": known.name if known else None} | known_of
 
 
 def _lm_id(row: SignatureRow) -> str:

@@ -17,7 +17,7 @@ STORAGE_VERSION = "v1.4.0"
 
 TABLES = tuple(statements("schema"))
 """Names of the tables, those that others refer to first."""
-VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard")
+VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_papers", "strata")
 
 
 def add_tables(run: duckdb.DuckDBPyConnection) -> None:

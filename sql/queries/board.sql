@@ -160,7 +160,7 @@ by_paper as (
     select p.signature_id, p.candidate_id, p.paper_id, avg(p.value - a.value) as difference
     from pairs p
     join anchor a using (signature_id, paper_id, reference_id)
-    join candidates c on c.candidate_id = p.candidate_id and c.kind in ('human', 'model')
+    join candidates c on c.candidate_id = p.candidate_id and c.kind in ('human', 'model', 'control')
     where p.state = 'scored' and p.candidate_id not in (select unnest($anchors::varchar[]))
       and p.signature_id in (select unnest($signature_ids::varchar[]))
     group by all
@@ -179,6 +179,7 @@ select
     s.metric,
     f.signature_id,
     f.candidate_id as candidate,
+    l.kind,
     f.papers,
     f.difference,
     f.difference - t.q90 * f.se as low,
@@ -195,6 +196,34 @@ join signatures s using (signature_id)
 join leaderboard l on l.signature_id = f.signature_id and l.candidate = f.candidate_id
 left join student_t t on t.df = least(f.papers - 1, 1000)
 order by s.metric, f.signature_id, f.candidate_id;
+
+-- name: strata
+-- one row per signature asked for, stratum, its value and candidate: scores there, the most papers first
+select
+    signature_id,
+    stratum,
+    value,
+    candidate,
+    kind,
+    papers,
+    mean,
+    low,
+    high,
+    difference,
+    difference_low,
+    difference_high
+from strata
+where signature_id in (select unnest($signature_ids::varchar[]))
+order by signature_id, stratum, max(papers) over (partition by signature_id, stratum, value) desc, value,
+         kind <> 'human', mean desc, candidate;
+
+-- name: sampled_strata
+-- one row per stratum of the sampled papers and value: how many papers, by version of the PDF first
+select stratum, value, count(*) as papers
+from kinds_of_papers
+where paper_id in (select paper_id from sample)
+group by stratum, value
+order by stratum <> 'PDF version', stratum, papers desc, value;
 
 -- name: clean_gap
 -- one row per signature asked for that has both: contaminated candidates against the others, paired by paper and reference

@@ -42,6 +42,11 @@ insert or replace into paper_sources (paper_id, pdf_sha256, pdf_problem, pdf_ver
 select unnest($paper_id::varchar[]), unnest($pdf_sha256::varchar[]), unnest($pdf_problem::varchar[]),
        unnest($pdf_version_status::varchar[]), unnest($licence::varchar[]);
 
+-- name: add_paper_strata
+-- adds what kind of paper each is; what is known already is told anew
+insert or replace into paper_strata (paper_id, stratum, value)
+select unnest($paper_id::varchar[]), unnest($stratum::varchar[]), unnest($value::varchar[]);
+
 -- name: add_review_versions
 -- adds which version of each review counts; what is known already is told anew
 insert or replace into review_versions (review_id, versions, version_id, written_at, rule, licence)

@@ -89,6 +89,7 @@ def test_release_dates_are_of_models_that_do_not_move():
         "meta-llama/llama-3.1-8b-instruct": "2024-07-23",
         "meta-llama/llama-3.1-70b-instruct": "2024-07-23",
         "mistralai/mistral-large": "2024-07-24",
+        "anthropic/claude-3.5-sonnet": "2024-06-20",
     }
     # What is called by a name that its makers have given to later models has no day of its own.
     aliases = [model for model in load().values() if "alias" in model.note.lower()]

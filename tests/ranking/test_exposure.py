@@ -59,6 +59,12 @@ def test_a_maker_that_does_not_fit_is_another_model():
     assert found("gpt-4o", SHIPPED).name == "openai/gpt-4o"
 
 
+def test_how_a_candidate_was_asked_leaves_its_model_as_it_is():
+    for name in ("openai/gpt-4o-2024-05-13+reflect5+ensemble5", "gpt-4o+fewshot1", "openai/gpt-4o@iclr+rubric"):
+        assert found(name, SHIPPED).name == "openai/gpt-4o"
+    assert found("quis/gpt-4-regenerated", SHIPPED) is None
+
+
 def test_a_candidate_in_the_hands_of_its_own_family_is_flagged():
     others = {"evaluation_lm": "Llama-3.1-8B-Instruct", "writer": "openai/gpt-4o@2024-05-13 · prompt 0a1b2c3d"}
     assert "evaluation LM" in conflict("meta-llama/llama-3-8b-instruct", others, SHIPPED)

@@ -59,8 +59,11 @@ def test_years_compare_by_the_change_of_the_difference_to_the_human_baseline(cal
     code, shown = call("history", "--json")
     assert code == 0
     found = json.loads(shown)
-    assert {(row["edition"], row["candidate"]) for row in found["rows"]} == {
-        (edition, model) for edition in (EDITION, NEXT) for model in ("model-a", "model-b")
+    assert {(row["edition"], row["candidate"], row["kind"]) for row in found["rows"]} == {
+        (edition, name, kind)
+        for edition in (EDITION, NEXT)
+        for kind, names in (("model", ("model-a", "model-b")), ("control", ("generic", "other-paper")))
+        for name in names
     }
     for row in found["changes"]:
         assert (row["from"], row["to"]) == (EDITION, NEXT)
@@ -74,16 +77,27 @@ def test_years_compare_by_the_change_of_the_difference_to_the_human_baseline(cal
 def test_another_anchor_is_another_difference(call, state):
     found = json.loads(call("history", "--anchor", "model-a", "--json")[1])
     rows = {row["candidate"]: row for row in found["rows"] if row["edition"] == EDITION}
-    assert set(rows) == {"human", "model-b"}
+    assert {name for name, row in rows.items() if row["kind"] != "control"} == {"human", "model-b"}
     assert rows["model-b"]["difference"] == pytest.approx(leads(state, EDITION, "model-b", "model-a").mean())
 
 
 def test_two_signatures_and_two_samples_are_two_histories():
-    row = {"metric": "gem", "candidate": "a", "venue": "V", "difference": 1.0, "se": 0.1, "papers": 30, "year": 1}
+    row = {
+        "metric": "gem",
+        "candidate": "a",
+        "kind": "model",
+        "venue": "V",
+        "difference": 1.0,
+        "se": 0.1,
+        "papers": 30,
+        "year": 1,
+    }
     one = row | {"edition": "V-2024", "signature_id": "s1"}
     assert changes([one, row | {"edition": "V-2025", "signature_id": "s2"}]) == []
     assert changes([one, row | {"edition": "V-2025-pilot", "signature_id": "s1"}]) == []
-    assert len(changes([one, row | {"edition": "V-2025", "signature_id": "s1"}])) == 1
+    pair = [one, row | {"edition": "V-2025", "signature_id": "s1"}]
+    assert len(changes(pair)) == 1
+    assert changes([line | {"kind": "control"} for line in pair]) == []
 
 
 def test_years_that_compare_stand_side_by_side_and_others_apart():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from gre_bench.cli.views import screen
@@ -57,20 +57,20 @@ def show_leaderboard(
             _ties(own)
         if details:
             show_details(group)
-        _few_papers(group)
+        if few := few_papers(row["papers"] for row in group if row["rank"] is not None):
+            say(few)
         _basis(group, signature, auc.get(signature_id), exposures, gap.get(signature_id))
     screen.out.print(LEGEND, style="dim")
     if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
         screen.out.print(NGRAM_LIMITS, style="dim")
 
 
-def _few_papers(rows: Sequence[LeaderboardRow]) -> None:
-    """A warning where the intervals of a board rest on few papers."""
+def few_papers(counts: Iterable[int | None]) -> str | None:
+    """Returns a warning if one of the *counts* of papers is too small for an interval, else None."""
     from gre_bench.stats.intervals import FEW, FEW_MEANS
 
-    counts = [row["papers"] for row in rows if row["papers"] and row["rank"] is not None]
-    if counts and min(counts) < FEW:
-        say(f"few papers: {min(counts)}. {FEW_MEANS}")
+    fewest = min((count for count in counts if count), default=FEW)
+    return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
 
 
 def summary(summary: Row, board: Store) -> None:

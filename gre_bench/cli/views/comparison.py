@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from gre_bench.cli.views import screen
+from gre_bench.cli.views.board import few_papers
 
 _WITHIN = {True: "yes", False: "no", None: ""}
 
@@ -65,6 +66,8 @@ def show_candidates(found: dict[str, Any]) -> None:
         for name, papers in ((one, row["most"]), (other, row["least"])):
             told = ", ".join(f"{paper['paper_id']} {paper['difference']:+.2f}" for paper in papers)
             screen.say(f"  best for {name}: {told}")
+    if few := few_papers(row["papers"] for row in found["candidates"] if not row["problem"]):
+        screen.say(few)
 
 
 def _left_out(found: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.board import with_half
+from gre_bench.cli.views.board import few_papers, with_half
 from gre_bench.cli.views.comparison import p_value
 from gre_bench.cli.views.fitted import Column, shortened, show
 from gre_bench.core.records import HUMAN
@@ -67,6 +67,8 @@ def show_one(found: dict[str, Any]) -> None:
     for line in (_against_human(first), _against_chance(first), _papers(found["papers"])):
         if line:
             say(line, "  ")
+    if few := few_papers([first["papers"]]):
+        say(few)
     say("next:")
     for line in _next(found, first):
         say(line, "  ")

@@ -48,7 +48,8 @@ class Notes:
     """The contents of notes. *decisions* is by paper id; *strange* has a line for each unexpected thing.
 
     *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear`` (number of
-    unexpected things). *unclear* names all notes of each such thing.
+    unexpected things). *unclear* names all notes of each such thing. *strata* has the kind of each paper, by paper id
+    and stratum.
     """
 
     papers: list[Paper]
@@ -57,6 +58,7 @@ class Notes:
     counts: dict[str, int]
     strange: list[str]
     unclear: dict[str, list[str]]
+    strata: dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ class _Reading:
         self.papers: dict[str, Paper] = {}
         self.reviews: list[Review] = []
         self.decisions: dict[str, str] = {}
+        self.strata: dict[tuple[str, str], str] = {}
         self.left_out: set[str] = set()
 
     def read(self, notes: Iterable[Mapping[str, Any]]) -> Notes:
@@ -154,7 +157,8 @@ class _Reading:
         strange = [self._line(what, ids) for what, ids in self.found.items()]
         self.counts["unclear"] = sum(len(ids) for ids in self.found.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
-        return Notes([*self.papers.values()], self.reviews, self.decisions, counts, strange, dict(self.found))
+        papers, unclear = [*self.papers.values()], dict(self.found)
+        return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
         """Returns the note *raw* if it belongs to the venue, else its outcome."""
@@ -188,6 +192,9 @@ class _Reading:
         for name, text in (("title", title), ("abstract", abstract)):
             if text is None:
                 self._strange(f"a submission without {name}", note.note_id)
+        for name, stratum in self.venue.strata:
+            if isinstance(self._value(note, name), str) and (value := self._text(note, name)):
+                self.strata[note.note_id, stratum] = value
         self.papers[note.note_id] = Paper(note.note_id, title or "", abstract)
         return outcome
 
@@ -234,7 +241,7 @@ class _Reading:
             return self._strange(f"a decision without {self.venue.decision}", note.note_id, "unreadable")
         if note.forum in self.decisions:
             return self._strange("the paper has a decision already; the first is kept", note.note_id, "second_decision")
-        self.decisions[note.forum] = decision
+        self.decisions[note.forum] = self.strata[note.forum, "decision"] = decision
         return "decisions"
 
     def _rating(self, note: _Note) -> float | None:

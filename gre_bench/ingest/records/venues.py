@@ -24,6 +24,7 @@ _SOME = Field(min_length=1)
 
 class Venue(BaseModel):
     """One venue-year. Kinds are parts of invitations (`notes.kind_of`); *text* holds (field, heading).
+    *strata* holds (field of a submission, name of the stratum); the decision is a stratum in any case.
 
     *status* decides whether a paper is kept: ``invitation`` by its note's kind alone, ``venueid`` also by the part of
     ``content.venueid`` after *group*. That part is an ending in *kept*, or "/" and a kind in *withdrawn* or
@@ -43,6 +44,7 @@ class Venue(BaseModel):
     reviews: Names = _SOME
     decisions: Names = ()
     decision: str = "decision"
+    strata: tuple[tuple[str, str], ...] = (("primary_area", "primary area"), ("track", "track"))
     other_replies: Names = ()
     status: Literal["invitation", "venueid"]
     kept: Names = ()

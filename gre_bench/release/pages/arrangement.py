@@ -7,8 +7,19 @@ from dataclasses import dataclass
 
 from gre_bench.release.pages.axis import span_of
 from gre_bench.release.pages.board import Board, Entry
-from gre_bench.release.pages.contents import Contents, Effect, History, PairOutcome, Validation, Year, YearChange
+from gre_bench.release.pages.contents import (
+    ClaimTest,
+    Contents,
+    Effect,
+    History,
+    PairOutcome,
+    Stratum,
+    Validation,
+    Year,
+    YearChange,
+)
 from gre_bench.release.pages.terms import PASSAGE
+from gre_bench.stats.intervals import FEW, FEW_MEANS
 
 STATES = ("scored", "excluded", "failed", "missing")
 
@@ -45,6 +56,9 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
         small = dict(board.about).get("evaluation LM") == "cache-ngram"
         found.append(Badge("small evaluation LM" if small else "read first", "undecided", contents.remarks,
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
+    if board.papers is not None and board.papers < FEW:
+        told = f"Intervals rest on {board.papers} papers. {FEW_MEANS}."
+        found.append(Badge("few papers", "undecided", (told,), terms=("interval",)))
     found += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     ties = [line for line in board.order if line.startswith("Not told apart")]
     if board.order:
@@ -148,3 +162,17 @@ def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
         counts = found.setdefault(one.title, dict.fromkeys(STATES, 0))
         counts[one.state] += one.pairs
     return found
+
+
+def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
+    """The tests of a claim by verdict and reason: metrics of which the same is said are said together."""
+    found: dict[tuple[str, str], list[ClaimTest]] = {}
+    for test in tests:
+        found.setdefault((test.verdict, test.why), []).append(test)
+    return found
+
+
+def few_papers(stratum: Stratum) -> str:
+    """A warning where the intervals of a *stratum* rest on few papers; none where none does."""
+    small = [f"{value} {papers}" for value, papers in stratum.values if papers < FEW]
+    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if stratum.tables and small else ""

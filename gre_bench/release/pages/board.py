@@ -80,7 +80,7 @@ class Board:
 
     *validation*: what its validation says, in words. *order*: what the tests say of the ranks. *exposed*: who may have
     learnt from the reviews, and by how much it shows. *about*: pairs of a name and what the numbers rest on. *place*:
-    of the metric in the catalogue.
+    of the metric in the catalogue. *papers*: the fewest that an interval of a ranked candidate rests on.
     """
 
     metric: str
@@ -94,6 +94,7 @@ class Board:
     exposed: tuple[str, ...] = ()
     about: tuple[tuple[str, str], ...] = ()
     place: int = 0
+    papers: int | None = None
 
     @property
     def human(self) -> Entry | None:

@@ -19,6 +19,8 @@ from gre_bench.release.pages.pair_values import Values, by_paper, leads
 from gre_bench.release.pages.rendering import candidate_page
 from gre_bench.store import Row
 
+STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
+"""What of a model is called unknown where nobody states it."""
 EXTREMES = 5
 """Papers shown as best, and as worst."""
 
@@ -120,14 +122,17 @@ def write_candidates(
 
 
 def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
-    """What is known of a candidate, what is not left out."""
-    maker, slash, _ = row["candidate"].partition("/")
+    """What is known of a candidate; what is not known of a model, in one line."""
+    model = row["kind"] == "model"
+    maker, slash, _ = (row["entry"] or "").partition("/")
+    protocol = row["candidate"].partition("+")[2] if model else ""
     prices = [row["price_in"], row["price_out"]]
     known = [
         ("Kind", {"human": "human baseline: one human review a paper", "control": "control"}.get(row["kind"], "model")),
         ("How it is made", row["change"]),
-        ("Maker", maker if slash and row["kind"] == "model" else None),
-        ("Model", row["model"] if row["model"] != row["candidate"] else None),
+        ("Note", row["note"]),
+        ("Maker", maker if slash else None),
+        ("Model", row["entry"] or row["model"] if (row["entry"] or row["model"]) != row["candidate"] else None),
         ("Family", row["family"]),
         ("Size", billions(row["parameters"]) or None),
         ("Came out", row["released"]),
@@ -135,12 +140,16 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
         ("Price", f"{plain(prices[0])} USD read, {plain(prices[1])} USD written, per million tokens"
          if None not in prices else None),
         ("Prompt", row["prompt"]),
+        ("Protocol", protocol.replace("+", ", ")),
         ("Guideline", row["guideline"]),
         ("Group", entry.group if entry else None),
         ("These reviews", {"contaminated": "shown before its cutoff", "clean": "shown after its cutoff",
-                           "unknown": "its cutoff is not known"}.get(entry.contamination or "") if entry else None),
+                           "unknown": "the day they were first shown is not known" if row["knowledge_cutoff"]
+                           else "its cutoff is not known"}.get(entry.contamination or "") if entry else None),
     ]  # fmt: skip
-    return [(name, str(value)) for name, value in known if value]
+    unknown = [name.lower() for name, value in known if name in STATED and not value] if model else []
+    return [*((name, str(value)) for name, value in known if value),
+            *((("Unknown", ", ".join(unknown)),) if unknown else ())]  # fmt: skip
 
 
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:

@@ -57,7 +57,12 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
     if row.get("surely_above_chance") is False:
         yield Flag("not above chance", "No test shows that its reviews score above its own reviews of other papers")
     if status == "unknown" and model:
-        yield Flag("cutoff unknown", "Its makers do not state until when it learnt: it may have read these reviews")
+        yield (
+            Flag("may have read them", f"It learnt until {row['cutoff']}; the day on which these reviews were first "
+                 "shown is not known")
+            if row["cutoff"]
+            else Flag("cutoff unknown", "Its makers do not state until when it learnt: it may have read these reviews")
+        )  # fmt: skip
     if row.get("few_lines"):
         yield Flag("few judgments", f"{writer} found {row['median_lines']:.0f} judgments in a review of its, "
                    f"{row['human_lines']:.0f} in a human one")  # fmt: skip

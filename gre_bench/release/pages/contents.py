@@ -73,6 +73,51 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
+class StratumCell:
+    """A candidate's mean score in one part of the papers, with the upper end of its 90% interval by paper."""
+
+    mean: float
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """A kind of papers, such as the decision: its *values* with how many papers each has, the most first.
+
+    *tables*: title of a metric, and by candidate its score in each value, or None.
+    """
+
+    name: str
+    values: tuple[tuple[str, int], ...]
+    tables: tuple[tuple[str, tuple[tuple[str, tuple[StratumCell | None, ...]], ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTest:
+    """A claim tested under one metric: its verdict (holds, does not hold, cannot be told) and what that rests on.
+
+    *needed*: papers that would tell, as estimated. *why* it cannot be told. *comparisons*: name, value, ends of its 95%
+    interval, and papers; the claim is that the value is above zero.
+    """
+
+    metric: str
+    verdict: str
+    needed: int | None
+    why: str
+    comparisons: tuple[tuple[str, float, float, float, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimLine:
+    """What a paper claims, in words, where it claims it, and its tests here."""
+
+    says: str
+    source: str
+    note: str
+    tests: tuple[ClaimTest, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PaperLine:
     """A paper in the list: where its page is, what it may be called, how many pairs are scored."""
 
@@ -114,6 +159,8 @@ class Contents:
     remarks: tuple[str, ...] = ()
     validations: tuple[Validation, ...] = ()
     histories: tuple[History, ...] = ()
+    claims: tuple[ClaimLine, ...] = ()
+    strata: tuple[Stratum, ...] = ()
     papers: tuple[PaperLine, ...] = ()
     errata: tuple[tuple[str, str, str], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()

@@ -18,10 +18,12 @@ from gre_bench.release.figures.drawing import Drawings
 from gre_bench.release.figures.families import families
 from gre_bench.release.pages.arrangement import (
     STATES,
+    alike,
     badges,
     changes,
     effect,
     effects_span,
+    few_papers,
     groups,
     kinds,
     latest_first,
@@ -121,6 +123,7 @@ def _environment() -> Environment:
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
         "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups, "plural": plural,
         "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
+        "alike": alike, "few_papers": few_papers,
     }  # fmt: skip
     made.globals |= {"terms": TERMS, "all_states": STATES}
     return made

@@ -98,6 +98,17 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
         "The metric, with this evaluation LM and writer, fell when reviews were made worse and did not rise when "
         "they were dressed up. Where it is not, read its board as an experiment.",
     ),
+    "holds": (
+        "Holds, does not hold, cannot be told",
+        "A claim holds where the 95% interval of every comparison lies above zero. It does not hold where one lies "
+        "below, at 95% over all of its comparisons together. Between the two the board has too few papers to tell.",
+    ),
+    "pdf_version": (
+        "Version of a PDF",
+        "OpenReview gives the latest PDF of a paper, and reviewers may have read another. Submitted: the one that was "
+        "reviewed. Revised after review: changed while authors answered. Camera ready: the one to be published. "
+        "Unknown: nothing here tells.",
+    ),
     "pairs": (
         "Pairs",
         "Scored of expected. A pair is a candidate's review and one human review of the same paper; under 98% "

@@ -169,6 +169,7 @@ class AnchoredRow(TypedDict):
     metric: str
     signature_id: str
     candidate: str
+    kind: str
     papers: int
     difference: float
     low: float | None
@@ -183,6 +184,37 @@ class AnchoredRow(TypedDict):
 
 
 ANCHORED = Query("anchored", AnchoredRow)
+
+
+class StrataRow(TypedDict):
+    """`strata`: one row per signature, stratum, its value and candidate: scores there, the most papers first."""
+
+    signature_id: str
+    stratum: str
+    value: str
+    candidate: str
+    kind: str
+    papers: int
+    mean: float
+    low: float | None
+    high: float | None
+    difference: float | None
+    difference_low: float | None
+    difference_high: float | None
+
+
+STRATA = Query("strata", StrataRow)
+
+
+class SampledStrataRow(TypedDict):
+    """`sampled_strata`: one row per stratum and value: how many sampled papers have it, versions of the PDF first."""
+
+    stratum: str
+    value: str
+    papers: int
+
+
+SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
 
 
 class CleanGapRow(TypedDict):

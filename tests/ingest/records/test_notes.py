@@ -241,6 +241,15 @@ def test_an_edited_review_is_still_one_review():
     assert happened(read_notes([paper_v2(), review], V2)) == {"papers": 1, "reviews": 1}
 
 
+def test_what_kind_of_paper_it_is_is_kept_as_the_notes_state_it():
+    told = {"primary_area": {"value": "optimization"}, "track": {"value": ["main"]}, "decision": {"value": "no"}}
+    paper = paper_v2()
+    paper["content"] |= told
+    found = read_notes([paper, v2("d", "Decision", {"decision": "Reject"})], V2)
+    assert found.strata == {("p", "primary area"): "optimization", ("p", "decision"): "Reject"}
+    assert found.unclear == {}, "a stratum that is no text is left out, and no fault of the notes"
+
+
 def test_decisions_are_kept_by_paper():
     found = read_notes([v2("d", "Decision", {"decision": "Accept (poster)"}), paper_v2()], V2)
     assert found.decisions == {"p": "Accept (poster)"}

@@ -50,7 +50,7 @@ def history(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {row['value']:+.2f} "
             f"(90% {row['low']:+.2f} to {row['high']:+.2f}; p {row['p_holm']:.3g})"
         )
-    if not found["changes"]:
+    if not any(len(table["editions"]) > 1 for table in found["tables"]):
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")
     for key, papers in found["few"].items():
         say(f"few papers: {key} has {papers}. {FEW_MEANS}")
@@ -68,7 +68,7 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
         cells = [line["years"][place] for line in lines]
         columns.append(Column(key, [with_half(row["difference"], row["high"]) if row else "–" for row in cells]))
     columns += [
-        Column("above chance", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
+        Column("above chance (last)", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
         Column("papers", papers, 1),
         Column("note", [_note(line["years"], editions) for line in lines], 0, "note"),
     ]
@@ -80,7 +80,9 @@ def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
     """Of each year that has one, why the candidate is not ranked, else whether it may have seen the reviews."""
     told: dict[str, str] = {}
     for key, row in zip(editions, years, strict=True):
-        if row and row["unranked"]:
+        if row and row["kind"] == "control":
+            told[key] = "control"
+        elif row and row["unranked"]:
             told[key] = f"no rank: {row['unranked']}"
         elif row and row["contamination"] not in ("clean", "none"):
             told[key] = f"reviews seen: {row['contamination']}"

@@ -15,11 +15,20 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.board import show_leaderboard, show_uncovered
 from gre_bench.cli.views.board_details import show_examples, show_outcomes
 from gre_bench.cli.views.board_formats import Format, show_written, write
+from gre_bench.cli.views.board_strata import show_strata
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.reports.signatures import shown_signatures, the_edition
 from gre_bench.store import Store
-from gre_bench.store.queries.board import CLEAN_GAP, EXPOSURES, LEADERBOARD, WHOLE_BOARD, LeaderboardRow
+from gre_bench.store.queries.board import (
+    CLEAN_GAP,
+    EXPOSURES,
+    LEADERBOARD,
+    SAMPLED_STRATA,
+    STRATA,
+    WHOLE_BOARD,
+    LeaderboardRow,
+)
 from gre_bench.store.queries.plan import UNCOVERED
 from gre_bench.store.queries.study import SEPARATION
 from gre_bench.store.queries.writing import JUDGED_EXAMPLES, OUTCOMES
@@ -54,7 +63,7 @@ Sort = Annotated[
 Which = Annotated[
     Board, typer.Option("--board", help="clean: models that may have read the reviews have no rank; all: they have.")
 ]
-Details = Annotated[bool, typer.Option("--details", help="Also length, cost, unusable texts and contamination.")]
+Details = Annotated[bool, typer.Option("--details", help="Also length, cost, contamination, scores by kind of paper.")]
 
 
 def leaderboard(
@@ -95,13 +104,16 @@ def leaderboard(
     if as_json:
         found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
                  "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read(OUTCOMES),
-                 "uncovered": uncovered}  # fmt: skip
+                 "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
+                 "strata": store.read(STRATA, signature_ids=ids)}  # fmt: skip
         return screen.print_json(found)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
     show_uncovered(uncovered)
     if details:
         show_examples(store.read(JUDGED_EXAMPLES, writers=sorted({row["writer"] for row in signatures})))
         show_outcomes(store.read(OUTCOMES))
+        metrics = {row["signature_id"]: row["metric"] for row in signatures}
+        show_strata(store.read(SAMPLED_STRATA), store.read(STRATA, signature_ids=ids), metrics)
 
 
 def _kept(

@@ -1,0 +1,74 @@
+-- one row per signature, human baseline or model, and stratum of papers: its mean score there, its 90% interval, and its
+-- difference to the human baseline, paired by paper
+-- The pairs of one paper are one cluster, as on the boards.
+create or replace view strata as
+with known as (
+    select p.signature_id, p.candidate_id, c.kind, p.paper_id, p.reference_id, p.value
+    from pairs p
+    join candidates c using (candidate_id)
+    where c.kind in ('human', 'model') and p.state = 'scored'
+),
+papers_of as (
+    select
+        k.signature_id,
+        k.candidate_id,
+        k.kind,
+        k.paper_id,
+        sum(k.value) as total,
+        count(*) as pairs,
+        avg(k.value - h.value) filter (k.kind <> 'human') as difference
+    from known k
+    left join known h on h.kind = 'human' and h.signature_id = k.signature_id and h.paper_id = k.paper_id
+        and h.reference_id = k.reference_id
+    group by all
+),
+there as (
+    select s.stratum, s.value, p.*
+    from papers_of p
+    join kinds_of_papers s using (paper_id)
+),
+means as (
+    select
+        signature_id,
+        candidate_id,
+        kind,
+        stratum,
+        value,
+        count(*) as papers,
+        sum(total) / sum(pairs) as mean,
+        count(difference) as both,
+        avg(difference) as difference,
+        stddev_samp(difference) / sqrt(count(difference)) as difference_se
+    from there
+    group by all
+),
+errors as (
+    select
+        t.signature_id,
+        t.candidate_id,
+        t.stratum,
+        t.value,
+        sqrt(count(*) / (count(*) - 1) * sum((t.total - t.pairs * m.mean) ** 2)) / sum(t.pairs) as se
+    from there t
+    join means m using (signature_id, candidate_id, stratum, value)
+    group by all
+    having count(*) > 1
+)
+select
+    m.signature_id,
+    m.stratum,
+    m.value,
+    m.candidate_id as candidate,
+    m.kind,
+    m.papers,
+    m.mean,
+    m.mean - t.q90 * e.se as low,
+    m.mean + t.q90 * e.se as high,
+    m.difference,
+    m.difference - u.q90 * m.difference_se as difference_low,
+    m.difference + u.q90 * m.difference_se as difference_high,
+    m.both as difference_papers
+from means m
+left join errors e using (signature_id, candidate_id, stratum, value)
+left join student_t t on t.df = least(m.papers - 1, 1000)
+left join student_t u on u.df = least(m.both - 1, 1000);
