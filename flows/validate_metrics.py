@@ -29,7 +29,7 @@ from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score, separate
-from gre_bench.pipeline.validation_records import certify, grant
+from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
 from gre_bench.stats.verdicts import overall
 from gre_bench.store import Row, Store
 from gre_bench.tasks import steps
@@ -89,8 +89,9 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
         if open_still[signature.signature_id] or metric in broken:
             work.notes.append(f"{metric}: no certificate before every pair is tried")
         elif found:
-            grant(job.state, store.key, signature, found, untried(job.settings), job.settings.validation)
-    certify(store, job.state, work.signature_ids)
+            chosen = job.settings.validation
+            write_validation_record(job.state, store.key, signature, found, untried(job.settings), chosen)
+    store_validation_records(store, job.state, work.signature_ids)
     return rows
 
 

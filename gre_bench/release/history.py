@@ -1,6 +1,6 @@
-"""Editions side by side: differences to each edition's own human baseline, never raw scores of two years.
+"""Compares editions by differences to each edition's own human baseline, never by raw scores of two years.
 
-Only latest releases whose scores have the same signature are set beside each other.
+Only latest releases whose scores have the same signature are compared.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Cells = Mapping[tuple[str, str], Row]
 
 
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
-    """For each metric of the new *database* that another edition's latest release has too: its lines, year by year."""
+    """Returns a history for each metric of the new *database* that another edition's latest release has too."""
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):
         tables[other] = _anchored(ReleaseStore(release_store.folder, other).latest / "release.duckdb")
     editions = tuple(sorted(tables, key=lambda key: (edition_of(key).year, key)))
-    found = []
+    collected = []
     for signature, title in dict.fromkeys(
         (row["signature_id"], row["title"] or row["metric"]) for row in tables[release_store.edition]
     ):
@@ -36,40 +36,42 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
             (row["candidate"], edition): row
             for edition in editions for row in tables[edition] if row["signature_id"] == signature
         }  # fmt: skip
-        shared = tuple(edition for edition in editions if any(place == edition for _, place in cells))
+        shared = tuple(
+            edition for edition in editions if any(edition_of_cell == edition for _, edition_of_cell in cells)
+        )
         if len(shared) > 1:
             names = sorted({name for name, _ in cells})
             lines = tuple(
                 (name, tuple(_year(edition, cells.get((name, edition))) for edition in shared)) for name in names
             )
-            found.append(History(title, shared, lines, _changes(names, shared, cells)))
-    return tuple(found)
+            collected.append(History(title, shared, lines, _changes(names, shared, cells)))
+    return tuple(collected)
 
 
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
-    """The changes of all *names*; where an edition's papers do not vary, or are fewer than two, there is none."""
-    moved = list(_moved(names, editions, cells))
-    adjusted = holm([one.p for *_, one in moved])
+    """Returns the changes of all *names*; none for an edition with fewer than two papers or without variance."""
+    changes = list(_moved(names, editions, cells))
+    adjusted = holm([test.p for *_, test in changes])
     return tuple(
-        YearChange(name, earlier, later, one.value, one.low, one.high, p)
-        for (name, earlier, later, one), p in zip(moved, adjusted, strict=True)
+        YearChange(name, earlier, later, test.value, test.low, test.high, p)
+        for (name, earlier, later, test), p in zip(changes, adjusted, strict=True)
     )
 
 
 def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Iterator[tuple[str, str, str, Change]]:
     for name in names:
-        there = [edition for edition in editions if (name, edition) in cells and cells[name, edition]["se"]]
-        for earlier, later in pairwise(there):
-            one, other = (_moment(cells[name, edition]) for edition in (earlier, later))
-            yield name, earlier, later, change(one, other)
+        scored = [edition for edition in editions if (name, edition) in cells and cells[name, edition]["se"]]
+        for earlier, later in pairwise(scored):
+            before, after = (_moment(cells[name, edition]) for edition in (earlier, later))
+            yield name, earlier, later, change(before, after)
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
-    """Other editions of the venue and sample that have a release."""
+    """Returns the other editions of the venue and sample that have a release."""
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
     known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]
-    return [one.key for one in known if (one.venue, one.sample) == (own.venue, own.sample)]
+    return [edition.key for edition in known if (edition.venue, edition.sample) == (own.venue, own.sample)]
 
 
 def _anchored(database: Path) -> list[Row]:

@@ -356,7 +356,7 @@ def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
 
 @pytest.mark.parametrize("name", ["human", "generic", "other-paper"])
 def test_the_baseline_and_the_controls_cannot_be_removed(state, name):
-    assert "cannot be taken away" in line("remove", EDITION, name, "--yes")
+    assert "cannot be removed" in line("remove", EDITION, name, "--yes")
 
 
 def test_a_removal_says_what_would_bring_the_candidate_back():

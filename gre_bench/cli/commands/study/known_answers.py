@@ -1,4 +1,4 @@
-"""``gre-bench study known-answers``: does scoring give the information that is there, do intervals hold it?"""
+"""``gre-bench study known-answers``: checks scores and intervals on simulations whose answers are known."""
 
 from __future__ import annotations
 
@@ -48,42 +48,45 @@ def known_answers(
     synopsis. Intervals must cover the truth at their level. A garbled candidate must not score higher, or by ε at most
     where KL(truth ‖ LM) = ε. Trained LMs show their bias by the number of training papers.
 
-    The exit code is 1 if an answer is wrong: an order or an exact value; an interval by paper or of paired differences
-    that misses its level by more than 2 points; or the test against chance, by more than 1 point.
+    The exit code is 1 if an answer is wrong. That is: a wrong order or exact value; an interval by paper or of paired
+    differences that misses its level by more than 2 points; or a test against chance that misses by more than 1 point.
     """
     from gre_bench.studies.known_answers import known_answers as check
 
     if out is not None:
         folder_to_write(out)
     with _bar(as_json) as on_done:
-        found = check(worlds, papers, seed, processes, not no_learn, on_done)
+        report = check(worlds, papers, seed, processes, not no_learn, on_done)
     if out is not None:
-        _write(found, out)
+        _write(report, out)
     if as_json:
-        screen.print_json(found)
+        screen.print_json(report)
     else:
-        show(found)
+        show(report)
         if out is not None:
-            screen.say(f"written to {out}: {FILE}" + (f", {PICTURE}" if found["bias"] else ""))
-    raise typer.Exit(0 if _is_right(found) else 1)
+            screen.say(f"written to {out}: {FILE}" + (f", {PICTURE}" if report["bias"] else ""))
+    raise typer.Exit(0 if _is_right(report) else 1)
 
 
-def _is_right(found: dict[str, Any]) -> bool:
-    """Whether all that must hold does. The flat interval need not: it takes the pairs of a paper for independent."""
-    exact = all(row["holds"] for row in (*found["exactness"], *found["ordering"]))
-    chance = all(row["verdict"] != "outside" for row in found["chance"])
-    covered = all(row["interval"] == "flat" or row["verdict"] != "outside" for row in found["coverage"])
+def _is_right(report: dict[str, Any]) -> bool:
+    """Returns whether every required answer holds.
+
+    The flat interval may miss its level: it treats the pairs of a paper as independent.
+    """
+    exact = all(row["holds"] for row in (*report["exactness"], *report["ordering"]))
+    chance = all(row["verdict"] != "outside" for row in report["chance"])
+    covered = all(row["interval"] == "flat" or row["verdict"] != "outside" for row in report["coverage"])
     return exact and chance and covered
 
 
-def _write(found: dict[str, Any], out: Path) -> None:
+def _write(report: dict[str, Any], out: Path) -> None:
     from gre_bench.studies.simulations.picture import chart
 
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / FILE).write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        if drawn := [row for row in found["bias"] if row["mean"] is not None]:
-            chart(drawn, TITLES).save(out / PICTURE)
+        (out / FILE).write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        if rows := [row for row in report["bias"] if row["mean"] is not None]:
+            chart(rows, TITLES).save(out / PICTURE)
     except OSError as error:
         raise SettingsError(f"cannot write to {out}: {error.strerror}") from None
 
