@@ -7,7 +7,7 @@ The specific form takes the candidate's own review of another paper, x', in the 
 log P(y | x, synopsis) − log P(y | x', synopsis), the nats by which a review exceeds what its author says of any paper.
 With an LM that knows the candidate and no synopsis its mean is I(X; Y) + L(X; Y), mutual and lautum information
 (Palomar & Verdú 2008), which garbling never raises. With one LM for all candidates, as on a board, that holds of GEM
-alone: in known worlds a review that is exchanged for a more telling one may gain a little (``tests/simulations``).
+alone: in known simulations a review that is exchanged for a more telling one may gain a little (``tests/simulations``).
 
 BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), asked with GEM's prompt and no synopsis: recall = log P(y | x),
 precision = log P(x | y), F1 = their mean. Equal predictions are asked once, whichever metrics and candidates they

@@ -118,7 +118,7 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str, kind: str = "pages", **parameters: Any) -> list[Row]:
-    """Returns the rows of a named statement of ``sql/<kind>``; statements for editions (queries) work on a release too."""
+    """Returns the rows of a named statement of ``sql/<kind>``; those for editions (queries) work on a release too."""
     cursor = connection.execute(statement(kind, query), parameters or None)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -2,7 +2,7 @@
 
 Two answers stand side by side. *low* to *high* is the percentile interval of a candidate's rank when papers are drawn
 again (bootstrap), for one candidate at a time; ranks being whole and near-equal candidates changing places, it holds
-the true rank in 95 to 99% of simulated worlds where 90 are meant.
+the true rank in 95 to 99% of simulations where 90 are meant.
 *surely_low* to *surely_high* is what significance allows (Mogstad et al. 2024): 1 + the candidates that are surely
 better to all less those that are surely worse, by Student's paired test over the papers both have, with Holm's
 correction over all pairs of candidates. All these hold at once, with at least the probability stated (in fact 99%).

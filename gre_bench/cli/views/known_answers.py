@@ -15,7 +15,8 @@ TITLES = {"gem": "GEM, I(X; Y)", "gem_s_abstract": "GEM-S, I(X; Y | S)"}
 def show(report: dict[str, Any]) -> None:
     """Prints a table for each result, and how to read it."""
     screen.say(
-        f"{report['worlds']} worlds, {report['papers']} papers with two references each; nats; seed {report['seed']}"
+        f"{report['simulations']} simulations, {report['papers']} papers with two references each; nats; "
+        f"seed {report['seed']}"
     )
     _table("Exact evaluation LM: the expected score is the information", ("metric", "information", "largest error"), [
         (TITLES[row["metric"]], f"{row['mean_information']:.4f}", f"{row['largest_error']:.0e}")
@@ -31,7 +32,7 @@ def show(report: dict[str, Any]) -> None:
     if any(row["interval"] == "paired" and row["verdict"] == "outside" for row in report["coverage"]):
         screen.say("paired: where garbling leaves a review as it was the difference is 0, so few papers are too few")
     heads = "metric", "LM", "garbled higher", "at most by", "mean ε", "beyond ε", "beyond printed ε"
-    _table("Order: worlds in which a garbled candidate is expected to score higher", heads, [
+    _table("Order: simulations in which a garbled candidate is expected to score higher", heads, [
         (TITLES[row["metric"]], row["lm"], row["garbled_higher"], f"{max(row['largest_excess'], 0):.3f}",
          f"{row['mean_epsilon']:.3f}", row["beyond_allowed"], row["beyond_printed"])
         for row in report["ordering"]
@@ -44,9 +45,9 @@ def show(report: dict[str, Any]) -> None:
         for row in report["chance"]
     ])  # fmt: skip
     if report["bias"]:
-        heads = "metric", "LM", "papers", "worlds", "bias", "from", "to", "marginal error", "conditional error"
+        heads = "metric", "LM", "papers", "simulations", "bias", "from", "to", "marginal error", "conditional error"
         _table("Learnt LMs: expected score − information = marginal error − conditional error", heads, [
-            (TITLES[row["metric"]], row["lm"], row["papers"], row["worlds"], *(
+            (TITLES[row["metric"]], row["lm"], row["papers"], row["simulations"], *(
                 "" if row[part] is None else f"{row[part]:+.3f}"
                 for part in ("mean", "least", "largest", "marginal_error", "conditional_error")
             ))

@@ -19,22 +19,24 @@ from gre_bench.core.errors import SettingsError
 
 FILE, PICTURE = "known-answers.json", "bias.svg"
 
-Worlds = Annotated[int, typer.Option("--worlds", metavar="N", min=1, max=1_000_000, help="Simulated worlds to sample.")]
+Simulations = Annotated[
+    int, typer.Option("--simulations", metavar="N", min=1, max=1_000_000, help="Simulations to sample.")
+]
 Papers = Annotated[
-    int, typer.Option("--papers", metavar="N", min=2, max=100_000, help="Papers to sample in each world.")
+    int, typer.Option("--papers", metavar="N", min=2, max=100_000, help="Papers to sample in each simulation.")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, max=1_000_000, help="Seed of the random choices.")]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FOLDER", help=f"Folder for {FILE} and the figure {PICTURE}.")
 ]
-NoLearn = Annotated[bool, typer.Option("--no-learn", help="Do not train LMs in the worlds to measure their bias.")]
+NoLearn = Annotated[bool, typer.Option("--no-learn", help="Do not train LMs in the simulations to measure their bias.")]
 Processes = Annotated[
     int | None, typer.Option("--processes", metavar="N", min=1, help="Processes; default: as many as cores.")
 ]
 
 
 def known_answers(
-    worlds: Worlds = 2000,
+    simulations: Simulations = 2000,
     papers: Papers = 300,
     seed: Seed = 0,
     out: Out = None,
@@ -44,7 +46,7 @@ def known_answers(
 ) -> None:
     """Check scoring where the exact mutual information is known.
 
-    Scores reviews of simulated worlds. An evaluation LM that knows the world must give I(X; Y), and I(X; Y | S) with a
+    Scores reviews of simulations. An evaluation LM that knows the simulation must give I(X; Y), and I(X; Y | S) with a
     synopsis. Intervals must cover the truth at their level. A garbled candidate must not score higher, or by ε at most
     where KL(truth ‖ LM) = ε. Trained LMs show their bias by the number of training papers.
 
@@ -56,7 +58,7 @@ def known_answers(
     if out is not None:
         folder_to_write(out)
     with _bar(as_json) as on_done:
-        report = check(worlds, papers, seed, processes, not no_learn, on_done)
+        report = check(simulations, papers, seed, processes, not no_learn, on_done)
     if out is not None:
         _write(report, out)
     if as_json:
@@ -96,7 +98,7 @@ def _bar(quiet: bool) -> Iterator[Any]:
     if quiet or not screen.err.is_terminal:
         yield lambda done, due: None
         return
-    columns = TextColumn("worlds and lessons"), BarColumn(), TimeElapsedColumn(), TextColumn("remaining")
+    columns = TextColumn("simulations and lessons"), BarColumn(), TimeElapsedColumn(), TextColumn("remaining")
     with Progress(*columns, TimeRemainingColumn(), console=screen.err, transient=True) as progress:
         bar = progress.add_task("", total=None)
         yield lambda done, due: progress.update(bar, completed=done, total=due)
