@@ -1,4 +1,4 @@
-"""Fitting of the copying mixture over any evaluation LM."""
+"""Fits a copying mixture over an evaluation LM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gre_bench.tasks.protocol import Steps
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Human *judgments* by *writer* (None: whoever): rows to *train* on and rows to *choose* the mixture on."""
+    """Human *judgments* by *writer* (None: any): rows to *train* on, and rows on which to *choose* the mixture."""
 
     judgments: Path
     train: str
@@ -27,12 +27,12 @@ class Rows:
 
 @flow(name="tune-mixture", flow_run_name="mixture", persist_result=False)
 def tune_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path) -> dict[str, Any]:
-    """Fits the copying mixture over *lm* into *out*; figures on the papers kept aside."""
+    """Fits the copying mixture over *lm* into *out*; returns its scores on held-out papers."""
     return ended(fit_mixture, rows, lm, out, steps.under_prefect())
 
 
 def fit_mixture(rows: Rows, lm: EvaluationLMSettings, out: Path, run: Steps) -> dict[str, Any]:
-    """`tune_mixture` with the steps given."""
+    """Runs `tune_mixture` with the given steps."""
     papers, kept = texts_apart(rows.judgments, rows.train, rows.choose, rows.writer)
     figures = run.fit_mixture(lm, out, papers, kept)
     return {"folder": str(out), "counted_on": len(papers), "chosen_on": len(kept), "held_out": figures}
