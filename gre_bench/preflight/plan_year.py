@@ -42,6 +42,6 @@ def _texts(settings: Settings, changes: list[str], papers: int) -> list[Writing]
              for change, name in makers if not by_rule(name)]  # fmt: skip
     judge = settings.writing.judgments
     if changes and judge and not by_rule(judge) and settings.validation.level == "review":
-        texts = papers * len(changes)
-        texts.append(Writing("judgments of changed reviews", judge, texts, reads, JUDGMENT_TOKENS))
+        count = papers * len(changes)
+        texts.append(Writing("judgments of changed reviews", judge, count, reads, JUDGMENT_TOKENS))
     return texts

@@ -1,6 +1,6 @@
-"""How strongly a board would move if its human references were others: looks at what is scored, and new scores.
+"""Measures how much a board depends on its human references, from stored and new scores.
 
-Nothing is kept: the scores against a candidate's reviews belong on no board.
+Nothing is stored: scores against a candidate's reviews belong on no board.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ def hygiene(
     likelihood: Path | None,
     threshold: float,
 ) -> dict[str, Any]:
-    """Shifts of one metric: without each reviewer, with a tenth of the references by each of *intruders* (None: every
-    model on the board), and by strata of a *likelihood* file. The swap scores the first *papers* papers anew."""
+    """Returns the shifts of one metric when its references change.
+
+    *reviewers*: without each reviewer. *swap*: with a tenth of the references by each of *intruders* (None: every model
+    on the board); this scores the first *papers* papers again. *strata*: by the *likelihood* file and *threshold*.
+    """
     store = ReadCopy(state, edition)
     pairs = board_pairs(store, signature)
     names = list(dict.fromkeys(pairs.candidates))
@@ -56,18 +59,21 @@ def hygiene(
 
 
 def board_pairs(store: ReadCopy, signature: Row) -> Pairs:
-    """Scored pairs of humans and models under *signature*."""
+    """Returns the scored pairs of humans and models under *signature*."""
     rows = store.rows("board_pairs", signature_id=signature["signature_id"])
     return as_pairs([tuple(row.values()) for row in rows])
 
 
 def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
-    """Rows of candidate, paper, reference and value as columns."""
+    """Returns rows of candidate, paper, reference and value as columns."""
     return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])
 
 
 def read_likelihood(file: Path) -> dict[str, float]:
-    """Likelihood of each reference to be written by an LM, from a CSV file with review_id and likelihood."""
+    """Returns the likelihood that an LM wrote each reference, from a CSV file with review_id and likelihood.
+
+    Raises `SourceError` for a file without reviews or a likelihood that is no finite number.
+    """
     try:
         with file.open(encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))
@@ -95,7 +101,7 @@ def _swapped(
     papers: int,
     pairs: Pairs,
 ) -> list[Shift]:
-    """The swap test of each intruder, on the first *papers* papers of the sample."""
+    """Returns the swap test of each intruder, on the first *papers* papers of the sample."""
     if not intruders or papers < 1:
         return []
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
@@ -123,7 +129,7 @@ def _swapped(
 
 
 def _same_instrument(store: ReadCopy, signature: Row, run: Steps, source: Origin) -> None:
-    """`SettingsError` where today's evaluation LM or engine is not the one that scored: nothing could be compared."""
+    """Raises `SettingsError` if today's evaluation LM or engine is not the one that scored the board."""
     anew = signed_anew(run, store, signature, source)
     if different := [name for name in anew if anew[name] != signature[name] and name != "signature_id"]:
         told = "; ".join(f"{name}: {signature[name]} then, {anew[name]} now" for name in different)

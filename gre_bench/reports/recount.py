@@ -1,4 +1,4 @@
-"""The cases behind a candidate's scores, made anew from what readers see, and scored once more."""
+"""Builds the cases behind a candidate's scores again from the copy for readers, and scores them again."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from gre_bench.store import Row, Store
 from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6
-"""Relative, between a number and the same number made anew."""
+"""Largest relative difference between a stored number and the recomputed one."""
 
 
 class ReadCopy(Store):
-    """An edition as its readers see it: whole, never waiting for a run, never written."""
+    """An edition's copy for readers: consistent, never waiting for a run, never written."""
 
     def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """Rows of a query from the read copy."""
+        """Returns the rows of a query on the copy for readers."""
         return self.read(query, **parameters)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The settings under which a candidate's pairs were scored, and the run that scored them last."""
+    """The settings under which a candidate's pairs were scored, and the last run that scored them."""
 
     job: Job
     run: Row
@@ -50,7 +50,7 @@ class Origin:
 
 
 def origin(store: Store, signature: Row, candidate_id: str, state: Path) -> Origin:
-    """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
+    """Returns the origin of a candidate's scores under *signature*; raises `StoreError` if it has none."""
     runs = store.rows("why_run", signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
@@ -59,7 +59,7 @@ def origin(store: Store, signature: Row, candidate_id: str, state: Path) -> Orig
 
 
 def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) -> list[Case]:
-    """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
+    """Returns the cases of *candidate* from its present texts, in the edition's order, without impossible ones."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
@@ -73,7 +73,7 @@ def cases(store: Store, signature: Row, candidate: Candidate, source: Origin) ->
 def _moved(
     store: Store | ReadCopy, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
-    """What *candidate* said of other papers, by the paper that it is scored on by chance."""
+    """Returns *candidate*'s review of another paper, by the paper on which it is scored by chance."""
     found = (response_of(entries, place, candidate) for place in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
     rows = store.rows("moved", writer=writer, candidate_id=candidate.candidate_id)
@@ -83,7 +83,7 @@ def _moved(
 
 
 def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row:
-    """What the metric would be signed with today, by the same settings; fields as in *signature*."""
+    """Returns the metric's signature with the same settings today; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = run.sign_metrics(backends(store, source.job), scoring, signature["writer"], assw_by)
@@ -94,13 +94,13 @@ def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row
 
 
 def scored_anew(run: Steps, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
-    """Scores of the cases *due*, nothing taken from the store."""
+    """Returns scores of the cases *due*, with nothing taken from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
-    """Notes in *pairs* what the recount says; of those scored both times how far apart the two are, relative."""
+    """Writes the recount into *pairs*; returns the pairs scored both times with their relative difference."""
     by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []
     for row in pairs:
@@ -108,7 +108,7 @@ def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
         row["recount"] = score.value if score else None
         if row["state"] != "scored" or score is None:
             continue
-        # A score of log-probabilities is a small difference of large sums: it is these that must agree.
+        # A score is a small difference of large log-probabilities; these are what must agree.
         scale = sum(abs(scored.spans[place].total) for place in score.predictions if place in scored.spans)
         off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
         found.append((row, off))
@@ -116,9 +116,9 @@ def compared(pairs: Sequence[Row], scored: Scored) -> list[tuple[Row, float]]:
 
 
 def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
-    """Scores *count* pairs of the board once more, drawn by *seed*; how many there were.
+    """Scores *count* pairs of the board again, sampled by *seed*; returns how many there were.
 
-    `StoreError` names the first that comes out otherwise, or whose texts are gone.
+    `StoreError` names the first pair that comes out differently, or whose texts are gone.
     """
     drawn: dict[tuple[str, str], list[Row]] = {}
     signatures = {row["signature_id"]: row for row in with_specific(store, store.rows("current_signatures"))}
@@ -151,6 +151,6 @@ def _unlike(key: str, metric: str, row: Row) -> str:
 
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:
-    """The candidate as it was planned."""
+    """Returns the candidate as it was planned."""
     rows = store.rows("planned_candidate", candidate_id=candidate_id)
     return Candidate(**rows[0])
