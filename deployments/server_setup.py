@@ -51,9 +51,9 @@ class Waits:
 
 
 def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> EventTrigger:
-    """Returns a trigger: one of the events *expect* on a flow run with this *tag*.
+    """Returns a trigger that fires when one of the events *expect* comes to a flow run with this *tag*.
 
-    With *after*: none of *expect* within *within_s* seconds after one of *after*.
+    With *after*, it fires when none of *expect* comes within *within_s* seconds after one of the events *after*.
     """
     return EventTrigger(
         expect={RUN + name for name in expect.split()},
@@ -99,7 +99,7 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
 
 
 def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterator[str]:
-    """Makes or updates everything; yields one line for each thing that is there now, or is not."""
+    """Makes or updates work pools, secrets, the notification block and automations; yields one line for each."""
     for pool, limit in POOLS.items():
         job = ProcessWorker.get_default_base_job_template()
         job["variables"]["properties"]["env"]["default"] = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S)}

@@ -28,7 +28,7 @@ def own_name(name: str) -> str:
     return name
 
 
-def found(store: Store, name: str) -> Row:
+def find_candidate(store: Store, name: str) -> Row:
     """Returns counts of reviews, judgments and scores of the candidate *name*, or of the one whose name ends so.
 
     Reads the copy for readers. Raises `SettingsError` if there is no such candidate, or if it cannot be removed.

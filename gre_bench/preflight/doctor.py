@@ -31,7 +31,7 @@ Check = Callable[[Settings, Path], Iterator[Finding]]
 
 
 def examine(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Yields all findings as they come: first the machine, then what it reaches."""
+    """Yields all findings as they come: first those on the machine, then those on services and endpoints."""
     from gre_bench.preflight import doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
 
     hidden = secrets_of(settings)

@@ -26,7 +26,7 @@ REPLY = 64_000
 
 
 def disk(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Too little is less than the edition needs; little is less than twice that."""
+    """Checks the free disk space: a problem if the edition does not fit, a warning below twice its need."""
     whole = state.resolve()
     existing = next(folder for folder in (whole, *whole.parents) if folder.exists())
     free, needed = shutil.disk_usage(existing).free, bytes_needed(settings, state)

@@ -23,7 +23,7 @@ Cells = Mapping[tuple[str, str], Row]
 
 
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
-    """Returns a history for each metric of the new *database* that another edition's latest release has too."""
+    """Returns a history for each metric of the new *database* that is also in another edition's latest release."""
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):
         tables[other] = _anchored(ReleaseStore(release_store.folder, other).latest / "release.duckdb")

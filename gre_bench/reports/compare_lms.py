@@ -1,8 +1,8 @@
 """Compares two evaluation LMs on the same pairs of one edition: do they rank candidates in the same order?
 
-Their scores have different signatures, so they are not compared directly. Compared are quantities without a unit: ranks
-of candidates, leads over the human baseline in standard errors, correlations of ranks, and which of two candidates
-each LM ranks first with certainty (Student's test by paper, Holm-corrected, 5%).
+Their scores have different signatures, so they are not compared directly. Quantities without a unit are compared:
+ranks of candidates, their correlations, and leads over the human baseline in standard errors. For each two candidates
+it says which one each LM ranks first (Student's test by paper, Holm-corrected, 5%).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
 
 
 def _of(name: str, signatures: Sequence[Row]) -> list[Row]:
-    """Returns the signatures of the evaluation LM *name*, or those whose id begins with it, the latest planned first."""
+    """Returns the signatures of the evaluation LM *name*, or those whose id begins with it; latest planned first."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 

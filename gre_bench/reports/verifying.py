@@ -44,7 +44,10 @@ def verify_release(
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
-    """Raises `SourceError` unless the log published this release with this *digest*; for the link, as the latest."""
+    """Raises `SourceError` unless the log published this release with this *digest*.
+
+    If *folder* is the link ``EDITION-latest``, the release must also be the newest in the log.
+    """
     stated = [entry["digest"] for entry in release_store.log.entries(name) if entry["what"] == "published"]
     if not stated:
         raise SourceError(

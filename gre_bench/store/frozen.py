@@ -36,7 +36,7 @@ class Frozen(Store):
             raise self._database.fault(self._origin, error) from None
 
     def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """The same."""
+        """Returns the same as `read`."""
         return self.read(query, **parameters)
 
 

@@ -2,7 +2,7 @@
 
 It receives one line of JSON: the text, the path of a private copy of the store, and limits. It writes one line of JSON
 for the names of the columns, one for each chunk of rows, and one for how it ended. It first gives up access to the
-network and to all files but its folder, opens the copy, deletes its name, and only then reads the statement.
+network and to all files but its folder. Then it opens the copy, deletes its name, and reads the statement.
 
 A cell that JSON cannot hold is written as ``{type: text}``; no other cell is an object.
 """

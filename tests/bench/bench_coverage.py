@@ -49,7 +49,9 @@ def main() -> None:
             for name, actual in found.items():
                 table[name][tails, share, papers] = actual
     columns = [(tails, share, papers) for tails in TAILS for share in SHARES for papers in PAPERS]
-    print(f"{simulations} simulations a cell, two references a paper; share = correlation of the pairs of a paper; coverage in %")
+    print(
+        f"{simulations} simulations a cell, two references a paper; share = correlation of the pairs of a paper; coverage in %"
+    )
     for row, place in (("tails", 0), ("share", 1), ("papers", 2)):
         print(f"{row:32}" + "".join(f"{str(column[place])[:6]:>7}" for column in columns))
     counts: Counter[str] = Counter()

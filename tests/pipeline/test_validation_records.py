@@ -109,7 +109,7 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
     assert [
         row[0] for row in query(tmp_path, "select s.metric from validations join signatures s using (signature_id)")
     ] == ["rouge_l"]
-    assert any("no certificate" in note for note in summary["notes"])
+    assert any("no validation record" in note for note in summary["notes"])
     use(OverlapLM("scripted-faulty"))
     again = validate(replace(Job(wanted, tmp_path), retry_failed=True), steps.undecorated())
     assert again["outcome"] == "done"

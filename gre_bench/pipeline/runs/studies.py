@@ -78,7 +78,7 @@ def _stopped(ticking: threading.Thread, over: threading.Event) -> None:
 
 
 def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> None:
-    """Writes the hours to the spend log at intervals: each request is checked against them.
+    """Writes the hours to the spend log at intervals, so that the budget check before each request sees them.
 
     The interval is at most a hundredth of the budget's hours.
     """

@@ -39,7 +39,9 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """Returns what *examiner* asks the LM *name* about *items*, in all of its samples, and the chats of its filter."""
+    """Returns the chats of *examiner* with the LM *name* about *items*, for each of its samplings, and those of its
+    filter.
+    """
     plain = open_examiner(name, writer_context)
     writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
     item_chats = [chat for item in items for chat in chats(examiner, item)]

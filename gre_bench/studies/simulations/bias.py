@@ -1,7 +1,7 @@
-"""How far an evaluation LM's expected score is from the information there is: exactly, without drawing a paper.
+"""The exact bias of an evaluation LM: its expected score minus the information, without sampling a paper.
 
-E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), means over s and (x, s): an LM that is
-worse at the marginal than at the conditional scores too high, one that misreads x too low.
+E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), means over s and (x, s). An LM that is worse
+at the marginal than at the conditional scores too high; one that misreads x scores too low.
 """
 
 from __future__ import annotations

@@ -30,12 +30,12 @@ def remove(
     Its reviews and their judgments are removed too. The human baseline and the controls cannot be removed. Published
     releases do not change.
     """
-    from gre_bench.pipeline.removal import found
+    from gre_bench.pipeline.removal import find_candidate
     from gre_bench.pipeline.removal import remove as remove_from
 
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, None, state)
-    counted = found(store, candidate)
+    counted = find_candidate(store, candidate)
     name = counted["candidate"]
     if not yes:
         confirm(f"remove {name} from {store.key}: {counted['reviews']} reviews, {counted['scores']} scores")
