@@ -65,7 +65,7 @@ def _whole(paper: Row, read: Row) -> str:
 
 
 def lacks_of(texts: Sequence[GradedText]) -> dict[str, str]:
-    """Returns why each text that cannot be compared with human scores cannot be, by id."""
+    """Returns the reason by id for each text that cannot be compared with human scores."""
     reasons = {}
     for text in texts:
         if text.human is None:
