@@ -23,9 +23,9 @@ def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
         raise no_edition(state, manifest["edition"])
     store = Store(state, manifest["edition"])
     with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as room:
-        anew = Path(room) / DATABASE
-        write_database(edition.file, anew, Additions(), may_publish, manifest["texts"].startswith("all"))
-        found = unlike_tables(folder / DATABASE, anew)
+        rebuilt = Path(room) / DATABASE
+        write_database(edition.file, rebuilt, Additions(), may_publish, manifest["texts"].startswith("all"))
+        found = unlike_tables(folder / DATABASE, rebuilt)
     if found:
         first, more = found[0], f", and {len(found) - 1} tables more" if len(found) > 1 else ""
         raise SourceError(

@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.reports.recount import Origin, ReadCopy, candidate_of, cases, origin, scored_anew, signed_anew
+from gre_bench.reports.recount import Origin, ReadCopy, candidate_of, cases, origin, scored_again, signed_again
 from gre_bench.store import Row
 from gre_bench.tasks.protocol import Steps
 
@@ -121,7 +121,7 @@ def _swapped(
         ]
         columns = [
             (score.candidate_id, score.paper_id, score.reference_id, score.value)
-            for score in scored_anew(run, store, signature, source, due).scores
+            for score in scored_again(run, store, signature, source, due).scores
             if score.value is not None
         ]
         found += swap(pairs, as_pairs(columns), intruder)
@@ -130,7 +130,7 @@ def _swapped(
 
 def _same_instrument(store: ReadCopy, signature: Row, run: Steps, source: Origin) -> None:
     """Raises `SettingsError` if today's evaluation LM or engine is not the one that scored the board."""
-    anew = signed_anew(run, store, signature, source)
-    if different := [name for name in anew if anew[name] != signature[name] and name != "signature_id"]:
-        told = "; ".join(f"{name}: {signature[name]} then, {anew[name]} now" for name in different)
+    today = signed_again(run, store, signature, source)
+    if different := [name for name in today if today[name] != signature[name] and name != "signature_id"]:
+        told = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)
         raise SettingsError(f"edition {store.key}: the swap test needs what scored the board ({told}); or --papers 0")

@@ -82,7 +82,7 @@ def _moved(
     }
 
 
-def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row:
+def signed_again(run: Steps, store: Store, signature: Row, source: Origin) -> Row:
     """Returns the metric's signature with the same settings today; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -93,7 +93,7 @@ def signed_anew(run: Steps, store: Store, signature: Row, source: Origin) -> Row
     }
 
 
-def scored_anew(run: Steps, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
+def scored_again(run: Steps, store: Store, signature: Row, source: Origin, due: Sequence[Case]) -> Scored:
     """Returns scores of the cases *due*, with nothing taken from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
@@ -132,7 +132,7 @@ def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -
         source = origin(store, signature, candidate_id, state)
         wanted = {(row["paper_id"], row["reference_id"]) for row in pairs}
         due = cases(store, signature, candidate_of(store, candidate_id), source)
-        scored = scored_anew(run, store, signature, source, [
+        scored = scored_again(run, store, signature, source, [
             case for case in due if (case.paper_id, case.reference_id) in wanted
         ])  # fmt: skip
         agreed = [row for row, off in compared(pairs, scored) if off <= TOLERANCE]
@@ -142,10 +142,12 @@ def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -
 
 
 def _unlike(key: str, metric: str, row: Row) -> str:
-    anew = "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
+    outcome = (
+        "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
+    )
     return (
         f"edition {key}: {metric} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']} "
-        f"{anew}, and {row['value']:+.6f} in the store; nothing was published; "
+        f"{outcome}, and {row['value']:+.6f} in the store; nothing was published; "
         f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows what it rests on"
     )
 

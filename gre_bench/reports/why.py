@@ -23,8 +23,8 @@ from gre_bench.reports.recount import (
     cases,
     compared,
     origin,
-    scored_anew,
-    signed_anew,
+    scored_again,
+    signed_again,
 )
 from gre_bench.reports.signatures import the_candidate
 from gre_bench.reports.why_detail import Why, detail, same, trace
@@ -93,11 +93,11 @@ def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origi
 
 def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
     """Scores everything again and compares."""
-    anew = signed_anew(run, store, found.signature, source)
-    different = [name for name in anew if name != "signature_id" and anew[name] != found.signature[name]]
-    detail = "; ".join(f"{name}: {found.signature[name]} then, {anew[name]} now" for name in different)
+    today = signed_again(run, store, found.signature, source)
+    different = [name for name in today if name != "signature_id" and today[name] != found.signature[name]]
+    detail = "; ".join(f"{name}: {found.signature[name]} then, {today[name]} now" for name in different)
     found.check("what scores today is what scored then", not different, detail)
-    scored = scored_anew(run, store, found.signature, source, list(kept.values()))
+    scored = scored_again(run, store, found.signature, source, list(kept.values()))
     off = compared(found.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     told = f"largest relative difference {worst:.1e}, of the log-probabilities where it is made of these"
