@@ -42,9 +42,9 @@ Judgments = Annotated[
     ),
 ]  # fmt: skip
 Papers = Annotated[int, typer.Option("--papers", metavar="N", min=1, help="Papers to score.")]
-Candidates = Annotated[int, typer.Option("--candidates", metavar="N", min=1, help="Candidates of each paper.")]
+Candidates = Annotated[int, typer.Option("--candidates", metavar="N", min=1, help="Candidates per paper.")]
 Synopses = Annotated[
-    int, typer.Option("--synopses", metavar="N", min=1, help="Synopses of each paper; none counts as one.")
+    int, typer.Option("--synopses", metavar="N", min=1, help="Synopses per paper; having none counts as one.")
 ]
 Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Rounds; each measures every method once.")]
 DeviceName = Annotated[Device, typer.Option("--device", help="Device to score on.")]

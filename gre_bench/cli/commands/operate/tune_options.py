@@ -31,9 +31,7 @@ HeldOutRows = Annotated[
         "--choose", metavar="FIRST:END", help="Rows of the first --judgments to measure the loss on, held out."
     ),
 ]
-MixtureRows = Annotated[
-    str, typer.Option("--choose", metavar="FIRST:END", help="Held-out rows that the mixture is fitted to.")
-]
+MixtureRows = Annotated[str, typer.Option("--choose", metavar="FIRST:END", help="Held-out rows to fit the mixture to.")]
 Base = Annotated[
     Path, typer.Option("--model", metavar="NAME", help="Model to start from: a folder, or a name of models list.")
 ]

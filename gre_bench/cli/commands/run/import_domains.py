@@ -14,7 +14,8 @@ Businesses = Annotated[Path, typer.Argument(metavar="BUSINESS", help="business.j
 Reviews = Annotated[Path, typer.Argument(metavar="REVIEWS", help="review.json of the Yelp data set, or its .gz.")]
 Restaurants = Annotated[int, typer.Option("--restaurants", metavar="N", min=1, help="Restaurants to sample.")]
 Each = Annotated[
-    int, typer.Option("--reviews-each", metavar="N", min=1, help="Reviews to sample of each; an edition needs 3.")
+    int,
+    typer.Option("--reviews-each", metavar="N", min=1, help="Reviews to sample per restaurant; an edition needs 3."),
 ]
 Enough = Annotated[int, typer.Option("--min-reviews", metavar="N", min=1, help="Long reviews that a restaurant needs.")]
 Long = Annotated[int, typer.Option("--min-characters", metavar="N", min=1, help="Characters of a long review.")]

@@ -28,7 +28,7 @@ app = Commands("Read PDFs, and check how papers were read.")
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="PDFs.")]
 Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1, help="Time limit of one file.")]
 Memory = Annotated[float, typer.Option("--memory", metavar="GIB", min=0.75, help="Memory limit of one file, in GiB.")]
-Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, help="Pages to read of one file at most.")]
+Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, help="Largest number of pages to read of one file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Statuses only, no texts.")]
 PaperOrFile = Annotated[str, typer.Argument(metavar="PAPER", help="A PDF, or the id of a paper of the edition.")]
 Pictures = Annotated[
